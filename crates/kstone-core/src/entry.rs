@@ -1,0 +1,51 @@
+//! One version of one record, as every layer of a stripe (log, memtable, SST) passes it on.
+//!
+//! Entries are ordered by key bytes, then by sequence number *descending*: the newest version of
+//! a key comes first.
+
+use std::cmp::Ordering;
+
+/// The sequence number of a commit's record. They start at 1 and never repeat.
+pub type Seq = u64;
+
+/// What an entry says about its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    /// The key has this value.
+    Put = 1,
+    /// The key has no value.
+    Delete = 2,
+    /// Every older record of the partition is gone. Its key is the partition's mark key
+    /// (see `key::internal`), which sorts in front of the partition's records.
+    DropPartition = 3,
+}
+
+impl Kind {
+    pub(crate) fn from_u8(byte: u8) -> Option<Kind> {
+        match byte {
+            1 => Some(Kind::Put),
+            2 => Some(Kind::Delete),
+            3 => Some(Kind::DropPartition),
+            _ => None,
+        }
+    }
+}
+
+/// A borrowed entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EntryRef<'a> {
+    /// The internal key: table, partition key, sort key (`key::internal`).
+    pub(crate) key: &'a [u8],
+    pub(crate) seq: Seq,
+    pub(crate) kind: Kind,
+    /// Milliseconds since 1970 (UTC) from which the record counts as absent; 0 = never.
+    pub(crate) expires_at_ms: u64,
+    pub(crate) value: &'a [u8],
+}
+
+/// The order of entries inside a stripe: key ascending, newest first.
+#[inline]
+pub(crate) fn entry_order(a_key: &[u8], a_seq: Seq, b_key: &[u8], b_seq: Seq) -> Ordering {
+    a_key.cmp(b_key).then_with(|| b_seq.cmp(&a_seq))
+}
