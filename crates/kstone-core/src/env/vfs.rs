@@ -1,5 +1,6 @@
 //! Files and folders, with just the operations whose durability the engine reasons about.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
@@ -23,7 +24,8 @@ pub enum OpenMode {
 /// only after [`Vfs::sync_dir`] of its folder; before that, each unsynced block and each name
 /// change may survive a crash or not, on its own and in any order. A rename is atomic.
 pub trait Vfs: Send + Sync + Debug {
-    /// Creates the folder and its parents; fine if it is there.
+    /// Creates the folder and its parents, durably; fine if it is there. (The caller could not
+    /// make it durable: it does not know which of the parents are new.)
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
     /// The names (not paths) of the files in `dir`, in no particular order.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
@@ -51,7 +53,9 @@ pub trait Vfs: Send + Sync + Debug {
 pub trait VfsLock: Send + Sync + Debug {}
 
 /// An open file. All offsets are absolute; handles carry no position.
-pub trait VfsFile: Send + Sync + Debug {
+///
+/// `Any`, so that [`Vfs::sync_files`] can find its own files again behind the trait.
+pub trait VfsFile: Any + Send + Sync + Debug {
     /// Reads up to `buf.len()` bytes; 0 at or past the end.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `buf`, growing the file if needed.
