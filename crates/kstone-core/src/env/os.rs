@@ -1,44 +1,569 @@
 //! Files of the operating system.
+//!
+//! The only module that calls `std::fs`. Called by the engine through [`Vfs`]; calls nothing of
+//! the engine. One file has one writer at a time (the engine's rule); readers may be many.
+//!
+//! What is Linux-only here is speed or earlier errors, never durability: elsewhere a preallocation
+//! is just the zeros, and a batch of files is synced one by one.
+
+#![expect(clippy::disallowed_methods, reason = "this is the Vfs of the real machine")]
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
 use super::{OpenMode, Vfs, VfsFile, VfsLock};
-use std::{io, path::Path, sync::Arc};
-/// To come.
-#[derive(Debug, Default)]
+
+/// Up to this many files are synced one by one. A `syncfs` also waits for what other programs
+/// wrote to that file system, which is worth it only when it replaces a good number of flushes.
+const SYNC_ONE_BY_ONE_MAX: usize = 4;
+
+/// Zeros are written this much at a time: large enough that the system calls do not count, small
+/// enough to be a buffer nobody notices.
+const ZEROS_LEN: u64 = 256 * 1024;
+
+/// The file system of the machine.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct OsVfs;
+
 impl OsVfs {
-    /// Empty.
+    /// The file system of the machine.
     pub fn new() -> Self {
         OsVfs
     }
 }
+
 impl Vfs for OsVfs {
-    fn create_dir_all(&self, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        let missing: Vec<&Path> =
+            dir.ancestors().take_while(|folder| !is_here(folder) && !folder.is_dir()).collect();
+        fs::create_dir_all(dir)?;
+        // The folder's own name is synced even if it was there: whoever made it may have been
+        // killed before syncing it.
+        let mut made = if missing.is_empty() { vec![dir] } else { missing };
+        made.retain(|folder| !is_here(folder));
+        for folder in made {
+            let Some(parent) = folder.parent() else { continue };
+            match sync_folder(parent) {
+                // A parent that may be passed through but not read cannot be opened for a sync.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                result => result?,
+            }
+        }
+        Ok(())
     }
-    fn list(&self, _: &Path) -> io::Result<Vec<String>> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(here_if_empty(dir))? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                continue;
+            }
+            // A name that is not UTF-8 was not given by us.
+            if let Ok(name) = entry.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
     }
-    fn open(&self, _: &Path, _: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match mode {
+            OpenMode::Read => {}
+            OpenMode::ReadWrite => {
+                options.write(true);
+            }
+            OpenMode::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        Ok(Arc::new(OsFile { file: options.open(path)? }))
     }
-    fn exists(&self, _: &Path) -> io::Result<bool> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists()
     }
-    fn remove(&self, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
     }
-    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
     }
-    fn hard_link(&self, _: &Path, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match fs::hard_link(from, to) {
+            Err(error) if linking_is_impossible(&error) => copy_durably(from, to),
+            result => result,
+        }
     }
-    fn sync_dir(&self, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        sync_folder(dir)
     }
-    fn sync_files(&self, _: &[Arc<dyn VfsFile>]) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn sync_files(&self, files: &[Arc<dyn VfsFile>]) -> io::Result<()> {
+        if files.len() > SYNC_ONE_BY_ONE_MAX && whole::sync(files)? {
+            return Ok(());
+        }
+        for file in files {
+            file.sync_data()?;
+        }
+        Ok(())
     }
-    fn lock(&self, _: &Path) -> io::Result<Box<dyn VfsLock>> {
-        Err(io::ErrorKind::Unsupported.into())
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(OsLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// The lock belongs to the open file: closing it releases.
+#[derive(Debug)]
+struct OsLock {
+    _file: File,
+}
+
+impl VfsLock for OsLock {}
+
+#[derive(Debug)]
+struct OsFile {
+    file: File,
+}
+
+impl VfsFile for OsFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match positioned::read(&self.file, buf, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        positioned::write_all(&self.file, buf, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Blocks are first reserved, so that a full disk is met at once, then written with zeros:
+    /// a reserved block that was never written is marked so in the file's metadata, and the first
+    /// write there would make its sync commit the journal. Over written blocks a sync is the data
+    /// and one flush.
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        let written = self.file.metadata()?.len();
+        let result = reserve(&self.file, len).and_then(|()| {
+            let zeros = vec![0; len.saturating_sub(written).min(ZEROS_LEN) as usize];
+            let mut offset = written;
+            while offset < len {
+                let step = (len - offset).min(zeros.len() as u64);
+                self.write_at(zeros.get(..step as usize).unwrap_or_default(), offset)?;
+                offset += step;
+            }
+            Ok(())
+        });
+        if result.is_err() {
+            // Gives back what was taken, so that a failure on a full disk does not leave it
+            // fuller. The first error is the one to tell.
+            let _ = self.file.set_len(written);
+        }
+        result
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+}
+
+/// The empty path is what `Path::parent` gives for a bare name: the current folder.
+fn is_here(dir: &Path) -> bool {
+    dir.as_os_str().is_empty()
+}
+
+fn here_if_empty(dir: &Path) -> &Path {
+    if is_here(dir) { Path::new(".") } else { dir }
+}
+
+#[cfg(unix)]
+fn sync_folder(dir: &Path) -> io::Result<()> {
+    File::open(here_if_empty(dir))?.sync_all()
+}
+
+/// A folder cannot be synced here; the file system journals names in order by itself.
+#[cfg(not(unix))]
+fn sync_folder(dir: &Path) -> io::Result<()> {
+    fs::metadata(here_if_empty(dir)).map(drop)
+}
+
+/// Another file system, one without links, or a file with as many links as it may have.
+fn linking_is_impossible(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::CrossesDevices
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::Unsupported
+            | io::ErrorKind::TooManyLinks
+    )
+}
+
+/// A copy that takes the place of a link is synced like the file it stands for, whose data the
+/// caller knows to be durable.
+fn copy_durably(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = File::open(from)?;
+    let mut target = OpenOptions::new().write(true).create_new(true).open(to)?;
+    let result = io::copy(&mut source, &mut target).and_then(|_| target.sync_all());
+    if result.is_err() {
+        // Half a copy must not be taken for the file; the first error is the one to tell.
+        let _ = fs::remove_file(to);
+    }
+    result
+}
+
+/// Reserves the blocks of the first `len` bytes, without moving the end of the file: the length
+/// always says how far the zeros got.
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, len: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    use rustix::io::Errno;
+    if len == 0 {
+        return Ok(());
+    }
+    loop {
+        match fallocate(file, FallocateFlags::KEEP_SIZE, 0, len) {
+            Err(Errno::INTR) => {}
+            // The zeros then reserve the blocks, and meet a full disk later.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_file: &File, _len: u64) -> io::Result<()> {
+    Ok(())
+}
+
+/// Reading and writing at an offset.
+mod positioned {
+    use std::fs::File;
+    use std::io;
+
+    #[cfg(unix)]
+    use std::os::unix::fs::FileExt;
+    #[cfg(windows)]
+    use std::os::windows::fs::FileExt;
+
+    #[cfg(unix)]
+    pub(super) fn read(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        file.read_at(buf, offset)
+    }
+
+    #[cfg(unix)]
+    pub(super) fn write_all(file: &File, buf: &[u8], offset: u64) -> io::Result<()> {
+        file.write_all_at(buf, offset)
+    }
+
+    #[cfg(windows)]
+    pub(super) fn read(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        file.seek_read(buf, offset)
+    }
+
+    #[cfg(windows)]
+    pub(super) fn write_all(file: &File, mut buf: &[u8], mut offset: u64) -> io::Result<()> {
+        while !buf.is_empty() {
+            match file.seek_write(buf, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    buf = buf.get(written..).unwrap_or_default();
+                    offset += written as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Syncing a whole file system at once, where that is known to do all that a sync per file does.
+#[cfg(target_os = "linux")]
+mod whole {
+    use super::*;
+    use rustix::fs::{fstatfs, syncfs};
+    use rustix::io::Errno;
+    use std::any::Any;
+    use std::os::unix::fs::MetadataExt;
+    use std::sync::OnceLock;
+
+    /// `f_type` of the file systems whose `syncfs` writes everything and flushes the disk: ext2 to
+    /// ext4, XFS, Btrfs, F2FS, tmpfs. Others answer `Ok` without having done it (FUSE, by
+    /// default), or may forget an error on the way (layers over another file system).
+    const TRUSTED: [u32; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+
+    /// Whether the files are durable now; `false` leaves all of it to the caller.
+    pub(super) fn sync(files: &[Arc<dyn VfsFile>]) -> io::Result<bool> {
+        if !errors_are_reported() {
+            return Ok(false);
+        }
+        let mut one_per_device: Vec<(u64, &File)> = Vec::new();
+        for file in files {
+            let file: &dyn Any = file.as_ref();
+            let Some(OsFile { file }) = file.downcast_ref::<OsFile>() else { return Ok(false) };
+            let device = file.metadata()?.dev();
+            if one_per_device.iter().all(|&(seen, _)| seen != device) {
+                if !TRUSTED.contains(&(fstatfs(file)?.f_type as u32)) {
+                    return Ok(false);
+                }
+                one_per_device.push((device, file));
+            }
+        }
+        // Called on a file that was open before the data was written: a handle is told only of
+        // the write-back errors that came after it was opened.
+        for (_, file) in one_per_device {
+            match syncfs(file) {
+                Ok(()) => {}
+                Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Before 5.8, `syncfs` said nothing of data that could not be written.
+    fn errors_are_reported() -> bool {
+        static REPORTED: OnceLock<bool> = OnceLock::new();
+        *REPORTED.get_or_init(|| {
+            fs::read_to_string("/proc/sys/kernel/osrelease")
+                .is_ok_and(|release| is_at_least_5_8(&release))
+        })
+    }
+
+    pub(super) fn is_at_least_5_8(release: &str) -> bool {
+        let mut parts = release.split(|c: char| !c.is_ascii_digit());
+        let mut next = || parts.next().and_then(|part| part.parse::<u32>().ok());
+        matches!((next(), next()), (Some(major), Some(minor)) if (major, minor) >= (5, 8))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod whole {
+    use super::*;
+
+    pub(super) fn sync(_files: &[Arc<dyn VfsFile>]) -> io::Result<bool> {
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// A folder of its own for each test, removed at the end.
+    struct TempDir(PathBuf);
+
+    impl TempDir {
+        fn new() -> Self {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let unique = COUNT.fetch_add(1, Ordering::Relaxed);
+            let dir =
+                std::env::temp_dir().join(format!("kstone-os-{}-{unique}", std::process::id()));
+            fs::create_dir(&dir).unwrap();
+            TempDir(dir)
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+    }
+
+    impl Drop for TempDir {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn create(path: &Path, content: &[u8]) -> Arc<dyn VfsFile> {
+        let file = OsVfs.open(path, OpenMode::CreateNew).unwrap();
+        file.write_at(content, 0).unwrap();
+        file
+    }
+
+    fn content(path: &Path) -> Vec<u8> {
+        fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_at_an_offset_is_read_back_there() {
+        let dir = TempDir::new();
+        let file = create(&dir.path("a"), b"0123456789");
+        file.write_at(b"xy", 4).unwrap();
+        file.write_at(b"end", 12).unwrap();
+        let mut buf = [1; 15];
+        file.read_exact_at(&mut buf, 0).unwrap();
+        assert_eq!(&buf, b"0123xy6789\0\0end");
+        assert_eq!(file.read_at(&mut buf, 15).unwrap(), 0);
+        assert_eq!(file.len().unwrap(), 15);
+        file.sync_data().unwrap();
+        let error = file.read_exact_at(&mut buf, 1).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn create_new_refuses_a_name_that_exists_and_reading_refuses_one_that_does_not() {
+        let dir = TempDir::new();
+        create(&dir.path("a"), b"");
+        let again = OsVfs.open(&dir.path("a"), OpenMode::CreateNew).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        for mode in [OpenMode::Read, OpenMode::ReadWrite] {
+            let absent = OsVfs.open(&dir.path("b"), mode).unwrap_err();
+            assert_eq!(absent.kind(), io::ErrorKind::NotFound);
+        }
+        let reader = OsVfs.open(&dir.path("a"), OpenMode::Read).unwrap();
+        reader.write_at(b"x", 0).unwrap_err();
+    }
+
+    #[test]
+    fn list_gives_the_names_of_files_and_not_of_folders() {
+        let dir = TempDir::new();
+        create(&dir.path("a"), b"");
+        create(&dir.path("b"), b"");
+        OsVfs.create_dir_all(&dir.path("deep/er")).unwrap();
+        OsVfs.create_dir_all(&dir.path("deep/er")).unwrap();
+        create(&dir.path("deep/er/c"), b"");
+        let mut names = OsVfs.list(&dir.0).unwrap();
+        names.sort();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(OsVfs.list(&dir.path("deep/er")).unwrap(), ["c"]);
+        assert_eq!(OsVfs.list(&dir.path("no")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn rename_replaces_and_remove_leaves_open_handles_usable() {
+        let dir = TempDir::new();
+        let old = create(&dir.path("current"), b"old");
+        create(&dir.path("next"), b"new");
+        OsVfs.rename(&dir.path("next"), &dir.path("current")).unwrap();
+        OsVfs.sync_dir(&dir.0).unwrap();
+        assert!(!OsVfs.exists(&dir.path("next")).unwrap());
+        assert_eq!(content(&dir.path("current")), b"new");
+        OsVfs.remove(&dir.path("current")).unwrap();
+        assert!(!OsVfs.exists(&dir.path("current")).unwrap());
+        let mut buf = [0; 3];
+        old.read_exact_at(&mut buf, 0).unwrap();
+        assert_eq!(&buf, b"old");
+    }
+
+    #[test]
+    fn a_hard_link_outlives_the_first_name() {
+        let dir = TempDir::new();
+        create(&dir.path("a"), b"linked");
+        OsVfs.hard_link(&dir.path("a"), &dir.path("b")).unwrap();
+        let again = OsVfs.hard_link(&dir.path("a"), &dir.path("b")).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        OsVfs.remove(&dir.path("a")).unwrap();
+        assert_eq!(content(&dir.path("b")), b"linked");
+    }
+
+    #[test]
+    fn the_copy_that_stands_for_a_link_never_replaces_a_file() {
+        let dir = TempDir::new();
+        create(&dir.path("a"), b"content");
+        copy_durably(&dir.path("a"), &dir.path("b")).unwrap();
+        assert_eq!(content(&dir.path("b")), b"content");
+        create(&dir.path("c"), b"mine");
+        let taken = copy_durably(&dir.path("a"), &dir.path("c")).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(content(&dir.path("c")), b"mine");
+    }
+
+    #[test]
+    fn allocate_keeps_what_is_written_and_adds_zeros() {
+        let dir = TempDir::new();
+        let file = create(&dir.path("log"), b"head");
+        let len = ZEROS_LEN + 5000;
+        file.allocate(len).unwrap();
+        assert_eq!(file.len().unwrap(), len);
+        let bytes = content(&dir.path("log"));
+        assert!(bytes.starts_with(b"head"));
+        assert!(bytes.iter().skip(4).all(|&b| b == 0));
+        file.allocate(10).unwrap();
+        assert_eq!(file.len().unwrap(), len, "allocating less never cuts");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn allocated_blocks_are_really_there() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = TempDir::new();
+        let file = create(&dir.path("log"), b"");
+        file.allocate(1 << 20).unwrap();
+        file.sync_data().unwrap();
+        assert!(fs::metadata(dir.path("log")).unwrap().blocks() * 512 >= 1 << 20);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_allocation_that_cannot_be_had_leaves_the_file_as_it_was() {
+        let dir = TempDir::new();
+        let file = create(&dir.path("log"), b"head");
+        // Beyond what any file system takes: fails at the reservation, before any zeros.
+        file.allocate(i64::MAX as u64).unwrap_err();
+        assert_eq!(content(&dir.path("log")), b"head");
+    }
+
+    #[test]
+    fn many_files_are_synced_together() {
+        let dir = TempDir::new();
+        for count in [0, 1, SYNC_ONE_BY_ONE_MAX, SYNC_ONE_BY_ONE_MAX + 3] {
+            let files: Vec<_> =
+                (0..count).map(|n| create(&dir.path(&format!("{count}-{n}")), b"x")).collect();
+            OsVfs.sync_files(&files).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_lock_excludes_everybody_else_until_it_is_dropped() {
+        let dir = TempDir::new();
+        let held = OsVfs.lock(&dir.path("LOCK")).unwrap();
+        let refused = OsVfs.lock(&dir.path("LOCK")).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        drop(held);
+        OsVfs.lock(&dir.path("LOCK")).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn kernels_whose_syncfs_hides_errors_are_told_apart() {
+        for (release, reports) in [
+            ("6.1.0-13-amd64", true),
+            ("5.8.0", true),
+            ("5.10.16.3-microsoft-standard", true),
+            ("10.0", true),
+            ("5.7.19", false),
+            ("4.19.0", false),
+            ("", false),
+            ("linux", false),
+        ] {
+            assert_eq!(whole::is_at_least_5_8(release), reports, "{release}");
+        }
     }
 }
