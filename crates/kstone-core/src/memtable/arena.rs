@@ -1,0 +1,217 @@
+//! Where the records of a memtable lie: appended to chunks that never move or shrink.
+//!
+//! A record is a fixed header, the key, and the value unless that is large:
+//!
+//! ```text
+//! seq u64 | expires_at_ms u64 | key length << 3 | large << 2 | kind: u32 | value length or slot: u32
+//! ```
+//!
+//! Large values are kept beside the chunks, so that a reader shares one instead of copying it.
+//! These bytes never leave the process. Calls nothing but `entry`; called by the tree.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+
+use crate::entry::{EntryRef, Kind, Seq};
+
+/// The longest value that is copied into a chunk. Up to here a copy costs less than the second
+/// allocation and the shared counter that a value of its own needs.
+pub(super) const INLINE_VALUE_LEN_MAX: usize = 4 * 1024;
+
+/// Small, because most of a database's stripes hold a handful of records most of the time.
+const CHUNK_LEN_MIN: usize = 4 * 1024;
+/// Large enough to make an allocation rare, small enough that the unused end of the last chunk
+/// does not distort the memory budget that the stripes share.
+const CHUNK_LEN_MAX: usize = 256 * 1024;
+
+const HEADER_LEN: usize = 24;
+const KIND_BITS: u32 = 0b011;
+const LARGE_BIT: u32 = 0b100;
+const KEY_LEN_SHIFT: u32 = 3;
+
+/// Where a record starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Loc {
+    chunk: u32,
+    offset: u32,
+}
+
+/// A record's value: in its chunk, or shared.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value<'a> {
+    Inline(&'a [u8]),
+    Large(&'a Bytes),
+}
+
+impl Value<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Value::Inline(bytes) => bytes.len(),
+            Value::Large(bytes) => bytes.len(),
+        }
+    }
+
+    pub(super) fn to_bytes(self) -> Bytes {
+        match self {
+            Value::Inline(bytes) => Bytes::copy_from_slice(bytes),
+            Value::Large(bytes) => bytes.clone(),
+        }
+    }
+}
+
+/// A record as it lies in the arena.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) seq: Seq,
+    pub(super) kind: Kind,
+    pub(super) expires_at_ms: u64,
+    pub(super) value: Value<'a>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Arena {
+    chunks: Vec<Vec<u8>>,
+    /// The chunk that is being filled; a record too long to share a chunk has one behind it.
+    filling: usize,
+    chunk_bytes: usize,
+    large: Vec<Bytes>,
+    large_bytes: usize,
+}
+
+impl Arena {
+    /// Appends a record. Nothing finds it before the tree refers to it.
+    pub(super) fn push(&mut self, entry: EntryRef<'_>) -> Loc {
+        // The engine refuses such keys long before; a cut length would corrupt silently.
+        assert!(entry.key.len() < 1 << (32 - KEY_LEN_SHIFT), "key length fits its field");
+        let is_large = entry.value.len() > INLINE_VALUE_LEN_MAX;
+        let mut meta = ((entry.key.len() as u32) << KEY_LEN_SHIFT) | entry.kind as u32;
+        let (inline, value_field) = if is_large {
+            meta |= LARGE_BIT;
+            self.large.push(Bytes::copy_from_slice(entry.value));
+            self.large_bytes += entry.value.len();
+            (&[][..], self.large.len() - 1)
+        } else {
+            (entry.value, entry.value.len())
+        };
+
+        let mut header = [0u8; HEADER_LEN];
+        header[..8].copy_from_slice(&entry.seq.to_le_bytes());
+        header[8..16].copy_from_slice(&entry.expires_at_ms.to_le_bytes());
+        header[16..20].copy_from_slice(&meta.to_le_bytes());
+        header[20..].copy_from_slice(&(value_field as u32).to_le_bytes());
+
+        let index = self.chunk_with_room(HEADER_LEN + entry.key.len() + inline.len());
+        let chunk = &mut self.chunks[index];
+        let loc = Loc { chunk: index as u32, offset: chunk.len() as u32 };
+        chunk.extend_from_slice(&header);
+        chunk.extend_from_slice(entry.key);
+        chunk.extend_from_slice(inline);
+        loc
+    }
+
+    /// Gives a large value's memory back after a newer record took the place of the one at `loc`.
+    /// What is in a chunk stays until the whole memtable goes.
+    pub(super) fn release(&mut self, loc: Loc) {
+        let header = self.header(loc);
+        if u32_at(header, 16) & LARGE_BIT != 0 {
+            let slot = u32_at(header, 20) as usize;
+            self.large_bytes -= std::mem::take(&mut self.large[slot]).len();
+        }
+    }
+
+    #[inline]
+    pub(super) fn key(&self, loc: Loc) -> &[u8] {
+        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
+        let (header, rest) = record.split_at(HEADER_LEN);
+        &rest[..(u32_at(header, 16) >> KEY_LEN_SHIFT) as usize]
+    }
+
+    #[inline]
+    pub(super) fn record(&self, loc: Loc) -> Record<'_> {
+        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
+        let (header, rest) = record.split_at(HEADER_LEN);
+        let meta = u32_at(header, 16);
+        let value_field = u32_at(header, 20) as usize;
+        let (key, rest) = rest.split_at((meta >> KEY_LEN_SHIFT) as usize);
+        Record {
+            key,
+            seq: u64_at(header, 0),
+            kind: match meta & KIND_BITS {
+                1 => Kind::Put,
+                2 => Kind::Delete,
+                _ => Kind::DropPartition,
+            },
+            expires_at_ms: u64_at(header, 8),
+            value: if meta & LARGE_BIT == 0 {
+                Value::Inline(&rest[..value_field])
+            } else {
+                Value::Large(&self.large[value_field])
+            },
+        }
+    }
+
+    /// The order of the record at `loc` against `(…key_rest, seq)`, both without their first
+    /// `skip` bytes, which the caller knows to be equal.
+    #[inline]
+    pub(super) fn order(&self, loc: Loc, skip: usize, key_rest: &[u8], seq: Seq) -> Ordering {
+        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
+        let (header, rest) = record.split_at(HEADER_LEN);
+        let key_len = (u32_at(header, 16) >> KEY_LEN_SHIFT) as usize;
+        rest[skip..key_len].cmp(key_rest).then_with(|| seq.cmp(&u64_at(header, 0)))
+    }
+
+    /// Memory held outside this struct.
+    pub(super) fn bytes(&self) -> usize {
+        self.chunk_bytes
+            + self.large_bytes
+            + self.chunks.capacity() * size_of::<Vec<u8>>()
+            + self.large.capacity() * size_of::<Bytes>()
+    }
+
+    #[inline]
+    fn header(&self, loc: Loc) -> &[u8] {
+        let start = loc.offset as usize;
+        &self.chunks[loc.chunk as usize][start..start + HEADER_LEN]
+    }
+
+    #[inline]
+    fn chunk_with_room(&mut self, len: usize) -> usize {
+        match self.chunks.get(self.filling) {
+            Some(chunk) if chunk.capacity() - chunk.len() >= len => self.filling,
+            _ => self.add_chunk(len),
+        }
+    }
+
+    /// A quarter of all chunks before it, within the limits: what a memtable holds but does not
+    /// use stays small beside its records, which doubling would not achieve for the few hundred
+    /// KiB that a stripe usually has. A record that would take much of such a chunk gets one of
+    /// exactly its length, so that the room left in the chunk that is being filled is not lost.
+    fn add_chunk(&mut self, len: usize) -> usize {
+        let shared_len = (self.chunk_bytes / 4).clamp(CHUNK_LEN_MIN, CHUNK_LEN_MAX);
+        let is_own = len > shared_len / 4;
+        let chunk = Vec::with_capacity(if is_own { len } else { shared_len });
+        self.chunk_bytes += chunk.capacity();
+        self.chunks.push(chunk);
+        let index = self.chunks.len() - 1;
+        if !is_own {
+            self.filling = index;
+        }
+        index
+    }
+}
+
+#[inline]
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut field = [0; 8];
+    field.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(field)
+}
+
+#[inline]
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut field = [0; 4];
+    field.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(field)
+}
