@@ -84,7 +84,9 @@ pub enum Error {
 
     /// A sync or a write of the log or the manifest failed, so the engine cannot know what is on the disk. Reads
     /// go on; writes are refused until the database is opened again.
-    #[error("writes are refused since an earlier failure ({cause}); reads go on; reopen the database to recover")]
+    #[error(
+        "writes are refused since an earlier failure ({cause}); reads go on; reopen the database to recover"
+    )]
     Poisoned {
         /// The failure that started it.
         cause: Arc<str>,
@@ -140,7 +142,9 @@ pub enum Error {
     SnapshotEnded,
 
     /// Purge cannot go on while readers still see what is to be removed.
-    #[error("{count} snapshot(s) still see what is to be purged; drop them, or purge with EndSnapshots")]
+    #[error(
+        "{count} snapshot(s) still see what is to be purged; drop them, or purge with EndSnapshots"
+    )]
     SnapshotsInTheWay {
         /// How many.
         count: usize,

@@ -177,7 +177,9 @@ mod tests {
 
     fn any_key() -> impl Strategy<Value = Key> {
         // Few distinct bytes, so that zeros, escapes and shared prefixes are common.
-        let bytes = || proptest::collection::vec(prop::sample::select(vec![0u8, 1, 2, 3, 0xfe, 0xff]), 0..6);
+        let bytes = || {
+            proptest::collection::vec(prop::sample::select(vec![0u8, 1, 2, 3, 0xfe, 0xff]), 0..6)
+        };
         (bytes(), proptest::option::of(bytes()))
             .prop_map(|(pk, sk)| Key { pk: pk.into(), sk: sk.map(Into::into) })
     }
