@@ -1,1 +1,151 @@
-//! To come.
+//! Sorted-string tables: the immutable files in which a stripe keeps what left its memtable.
+//!
+//! A flush or a compaction feeds entries in order to an [`SstWriter`]; readers ask an
+//! [`SstReader`] for one key, or walk it with an [`SstCursor`]. Files are shared by many readers
+//! and never change, so the blocks they consist of live in one [`BlockCache`], and the open files
+//! in one bounded [`FileHandles`], for the whole database.
+//!
+//! ```text
+//! data block 0 | data block 1 | … | filter | index | properties | footer
+//! ```
+//!
+//! Integers are little-endian throughout. Every part but the footer is a *frame* ([`frame`]): a
+//! payload, possibly compressed, and its checksum. The parts lie back to back, so that no byte of
+//! the file is outside some checksum. Each checksum is also kept by the part that points there
+//! (the index for data blocks, the footer for the other three, the manifest for the footer): a
+//! read that was misdirected to another, internally valid place is caught.
+//!
+//! | part | owner of the bytes |
+//! |---|---|
+//! | frame | [`frame`] |
+//! | data block | [`block`] |
+//! | index | [`index`] |
+//! | filter | [`filter`] |
+//! | properties, footer | [`footer`] |
+//!
+//! This module calls `env` (files) and `codec`; it knows nothing of levels, snapshots or the log.
+
+mod block;
+mod block_cursor;
+mod cache;
+mod cursor;
+mod filter;
+mod footer;
+mod frame;
+mod handles;
+mod index;
+mod reader;
+mod stats;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+pub(crate) use block::check_block;
+pub(crate) use cache::BlockCache;
+pub(crate) use cursor::SstCursor;
+pub(crate) use filter::{check_filter, key_hash};
+pub(crate) use footer::{Properties, check_properties, parse_footer};
+pub(crate) use frame::check_frame;
+pub(crate) use handles::FileHandles;
+pub(crate) use index::check_index;
+pub(crate) use reader::{SstHit, SstReader, open_standalone};
+pub(crate) use stats::ReadCounts;
+pub(crate) use writer::SstWriter;
+
+use crate::entry::Seq;
+
+/// Names an SST. Ids are unique in the whole database, across stripes, and never used twice.
+pub(crate) type FileId = u64;
+
+/// How the data blocks of a file are compressed. A block that compression does not make at least
+/// an eighth smaller is stored as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// LZ4: nearly free to read.
+    Lz4,
+    /// Zstandard: smaller, slower to read; for data that is seldom read.
+    Zstd {
+        /// From 1 (quickest) to 19 (smallest).
+        level: i32,
+    },
+}
+
+/// How a file is laid out. Readers need none of this: the file says it all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SstOptions {
+    /// Uncompressed size that a data block does not exceed unless a single entry does.
+    ///
+    /// 4 KiB: a smaller block means more index entries in memory, a larger one more bytes read,
+    /// decompressed and kept for every cold get.
+    pub(crate) block_bytes: usize,
+    /// Every how many entries a key is written in full. A get reads half of these on average.
+    pub(crate) restart_interval: usize,
+    pub(crate) compression: Compression,
+    /// 0 leaves the filter out.
+    pub(crate) filter_bits_per_key: u32,
+}
+
+impl Default for SstOptions {
+    fn default() -> Self {
+        SstOptions {
+            block_bytes: 4096,
+            restart_interval: 16,
+            compression: Compression::Lz4,
+            filter_bits_per_key: 14,
+        }
+    }
+}
+
+/// What a file is called and whose it is; written into its footer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileIdent {
+    pub(crate) db_id: [u8; 16],
+    pub(crate) stripe: u8,
+    pub(crate) file_id: FileId,
+}
+
+/// What the engine knows about a live file without opening it; the manifest keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SstMeta {
+    pub(crate) stripe: u8,
+    pub(crate) file_id: FileId,
+    pub(crate) file_bytes: u64,
+    pub(crate) smallest: Vec<u8>,
+    pub(crate) largest: Vec<u8>,
+    /// Of the sequence numbers in the file's bytes; `global_seq` overrides them for readers.
+    pub(crate) min_seq: Seq,
+    pub(crate) max_seq: Seq,
+    pub(crate) entries: u64,
+    pub(crate) puts: u64,
+    pub(crate) deletes: u64,
+    pub(crate) marks: u64,
+    /// The newest `DropPartition` entry; 0 if there is none.
+    pub(crate) max_mark_seq: Seq,
+    /// Puts that have an expiry.
+    pub(crate) expiring: u64,
+    /// Uncompressed key bytes, each version counted.
+    pub(crate) key_bytes: u64,
+    pub(crate) value_bytes: u64,
+    /// The checksum inside the footer: the root of the file's tree of checksums.
+    pub(crate) footer_checksum: u64,
+    /// For ingested files: every entry is reported with this sequence number instead of its own.
+    /// The keys of such a file are distinct.
+    pub(crate) global_seq: Option<Seq>,
+}
+
+/// The file's name inside the database folder.
+pub(crate) fn file_name(stripe: u8, id: FileId) -> String {
+    format!("{stripe:03}-{id}.sst")
+}
+
+/// The inverse of [`file_name`]; `None` for anything that it would not have produced.
+pub(crate) fn parse_file_name(name: &str) -> Option<(u8, FileId)> {
+    let (stripe, id) = name.strip_suffix(".sst")?.split_once('-')?;
+    let (stripe, id) = (stripe.parse().ok()?, id.parse().ok()?);
+    (file_name(stripe, id) == name).then_some((stripe, id))
+}

@@ -1,0 +1,412 @@
+//! A data block: entries in order, each key written as its difference to the one before.
+//!
+//! The payload of a frame:
+//!
+//! ```text
+//! entry, one or more:
+//!   shared     varint: how many bytes of the key are those of the previous entry's key
+//!   unshared   varint: how many follow here
+//!   tag        varint: sequence number << 3 | has_expiry << 2 | kind (1 put, 2 delete, 3 mark)
+//!   expires_at varint, milliseconds since 1970; only if has_expiry
+//!   value_len  varint
+//!   key        unshared bytes
+//!   value      value_len bytes
+//! restart      u32, one or more: where in the payload an entry begins whose `shared` is 0
+//! restarts     u32: how many
+//! ```
+//!
+//! The first restart is 0. Away from restarts, `shared` is *all* that the two keys have in common;
+//! [`Block::get`] relies on that to skip entries without looking at their keys.
+//!
+//! The header fields stand in front of the key bytes, so that walking over an entry reads from one
+//! place. This file has the builder and the point lookup; `block_cursor` walks.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use bytes::{Buf, Bytes};
+
+use super::block_cursor::BlockCursor;
+use crate::codec::{Reader, put_varint, varint_len};
+use crate::entry::{EntryRef, Kind, Seq};
+
+/// Larger sequence numbers do not fit into an entry's tag.
+pub(super) const SEQ_MAX: Seq = u64::MAX >> 3;
+
+const HAS_EXPIRY: u64 = 1 << 2;
+const KIND_MASK: u64 = 0b11;
+
+/// The bytes are not a data block. The caller adds where they came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+/// How many leading bytes `a` and `b` have in common.
+#[inline]
+pub(super) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
+    let (a_words, _) = a.as_chunks::<8>();
+    let (b_words, _) = b.as_chunks::<8>();
+    let mut len = 0;
+    for (a, b) in a_words.iter().zip(b_words) {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differ != 0 {
+            return len + (differ.trailing_zeros() / 8) as usize;
+        }
+        len += 8;
+    }
+    let tails = a.get(len..).unwrap_or_default().iter().zip(b.get(len..).unwrap_or_default());
+    len + tails.take_while(|(a, b)| a == b).count()
+}
+
+/// [`Reader::varint`], with the lengths that entries have in mind: one byte (lengths of keys), or
+/// up to eight (sequence numbers) without a loop. A get decodes some thirty of these.
+#[inline(always)]
+fn varint(reader: &mut Reader<'_>) -> Option<u64> {
+    let mut ahead = reader.clone();
+    let first = ahead.u8()?;
+    if first < 0x80 {
+        *reader = ahead;
+        return Some(u64::from(first));
+    }
+    let Some(word) = reader.clone().u64() else { return reader.varint() };
+    let stops = !word & 0x8080_8080_8080_8080;
+    if stops == 0 {
+        return reader.varint();
+    }
+    // The bytes up to and with the first one whose high bit is clear, seven bits of each, pushed
+    // together in pairs, then fours, then eights.
+    let x = word & (stops ^ stops.wrapping_sub(1)) & 0x7f7f_7f7f_7f7f_7f7f;
+    let x = (x & 0x007f_007f_007f_007f) | ((x & 0x7f00_7f00_7f00_7f00) >> 1);
+    let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x3fff_0000_3fff_0000) >> 2);
+    let x = (x & 0x0000_0000_0fff_ffff) | ((x & 0x0fff_ffff_0000_0000) >> 4);
+    reader.bytes((stops.trailing_zeros() / 8 + 1) as usize)?;
+    Some(x)
+}
+
+/// Collects the entries of one block.
+#[derive(Debug)]
+pub(super) struct BlockBuilder {
+    restart_interval: usize,
+    buf: Vec<u8>,
+    restarts: Vec<u32>,
+    since_restart: usize,
+}
+
+impl BlockBuilder {
+    pub(super) fn new(restart_interval: usize) -> Self {
+        let restart_interval = restart_interval.max(1);
+        BlockBuilder { restart_interval, buf: Vec::new(), restarts: Vec::new(), since_restart: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.restarts.is_empty()
+    }
+
+    /// The payload's length if it ended here.
+    pub(super) fn len(&self) -> usize {
+        self.buf.len() + 4 * self.restarts.len() + 4
+    }
+
+    /// The payload's length with one more entry, never too low.
+    pub(super) fn len_with(&self, entry: &EntryRef<'_>, common: usize) -> usize {
+        let header = 2 * varint_len(entry.key.len() as u64)
+            + varint_len(entry.seq << 3)
+            + varint_len(entry.expires_at_ms)
+            + varint_len(entry.value.len() as u64);
+        let restarts = self.since_restart >= self.restart_interval || self.is_empty();
+        let shared = if restarts { 0 } else { common };
+        self.len() + header + entry.key.len() - shared + entry.value.len() + 4
+    }
+
+    /// Appends an entry. `common` is the common prefix with the entry added before, in bytes. The
+    /// caller keeps the order, and sequence numbers up to [`SEQ_MAX`].
+    pub(super) fn add(&mut self, entry: &EntryRef<'_>, common: usize) {
+        let mut shared = common;
+        if self.is_empty() || self.since_restart >= self.restart_interval {
+            self.restarts.push(self.buf.len() as u32);
+            self.since_restart = 0;
+            shared = 0;
+        }
+        self.since_restart += 1;
+        let suffix = entry.key.get(shared..).unwrap_or_default();
+        let has_expiry = entry.expires_at_ms != 0;
+        let mut tag = (entry.seq << 3) | entry.kind as u64;
+        if has_expiry {
+            tag |= HAS_EXPIRY;
+        }
+        put_varint(&mut self.buf, shared as u64);
+        put_varint(&mut self.buf, suffix.len() as u64);
+        put_varint(&mut self.buf, tag);
+        if has_expiry {
+            put_varint(&mut self.buf, entry.expires_at_ms);
+        }
+        put_varint(&mut self.buf, entry.value.len() as u64);
+        self.buf.extend_from_slice(suffix);
+        self.buf.extend_from_slice(entry.value);
+    }
+
+    /// The finished payload; the builder keeps it until [`clear`](Self::clear).
+    pub(super) fn finish(&mut self) -> &[u8] {
+        for restart in &self.restarts {
+            self.buf.extend_from_slice(&restart.to_le_bytes());
+        }
+        self.buf.extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
+        &self.buf
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.buf.clear();
+        self.restarts.clear();
+        self.since_restart = 0;
+    }
+}
+
+/// One entry as it lies in the block: its key is still a difference.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RawEntry<'a> {
+    pub(super) shared: usize,
+    pub(super) suffix: &'a [u8],
+    pub(super) seq: Seq,
+    pub(super) kind: Kind,
+    pub(super) expires_at_ms: u64,
+    pub(super) value: &'a [u8],
+    /// Where the next entry begins.
+    pub(super) end: usize,
+}
+
+impl RawEntry<'_> {
+    /// Where in the payload the value lies.
+    #[inline]
+    pub(super) fn value_range(&self) -> Range<usize> {
+        self.end - self.value.len()..self.end
+    }
+}
+
+/// What a lookup found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) seq: Seq,
+    pub(super) kind: Kind,
+    pub(super) expires_at_ms: u64,
+    pub(super) value: Range<usize>,
+}
+
+/// A block in memory, uncompressed. Cloning shares the bytes.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    payload: Bytes,
+    entries_len: u32,
+    restarts: u32,
+}
+
+impl Block {
+    /// Checks the payload's frame of restarts; the entries are checked as they are read.
+    pub(super) fn parse(payload: Bytes) -> Result<Self, Malformed> {
+        let parse = || {
+            let count_at = payload.len().checked_sub(4)?;
+            let restarts = Reader::new(payload.get(count_at..)?).u32()?;
+            let entries_len = count_at.checked_sub((restarts as usize).checked_mul(4)?)?;
+            let entries_len = u32::try_from(entries_len).ok()?;
+            (restarts > 0 && entries_len > 0).then_some((entries_len, restarts))
+        };
+        let (entries_len, restarts) = parse().ok_or(Malformed)?;
+        let block = Block { payload, entries_len, restarts };
+        if block.restart(0) == Some(0) { Ok(block) } else { Err(Malformed) }
+    }
+
+    pub(super) fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// A piece of the payload in place of the block: one reference, not a second one.
+    pub(super) fn into_piece(self, range: Range<usize>) -> Bytes {
+        let mut piece = self.payload;
+        piece.truncate(range.end);
+        piece.advance(range.start.min(piece.len()));
+        piece
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        self.payload.len()
+    }
+
+    /// Where the entries end.
+    #[inline]
+    pub(super) fn entries_len(&self) -> usize {
+        self.entries_len as usize
+    }
+
+    pub(super) fn restarts(&self) -> usize {
+        self.restarts as usize
+    }
+
+    /// Where restart `i` is.
+    #[inline]
+    pub(super) fn restart(&self, i: usize) -> Option<usize> {
+        let at = self.entries_len as usize + 4 * i;
+        let bytes = self.payload.get(at..)?.first_chunk::<4>()?;
+        Some(u32::from_le_bytes(*bytes) as usize)
+    }
+
+    /// The entry that begins at `at`.
+    #[inline]
+    pub(super) fn entry(&self, at: usize) -> Result<RawEntry<'_>, Malformed> {
+        self.try_entry(at).ok_or(Malformed)
+    }
+
+    #[inline]
+    fn try_entry(&self, at: usize) -> Option<RawEntry<'_>> {
+        let mut reader = Reader::new(self.payload.get(at..self.entries_len as usize)?);
+        let shared = usize::try_from(varint(&mut reader)?).ok()?;
+        let unshared = usize::try_from(varint(&mut reader)?).ok()?;
+        let tag = varint(&mut reader)?;
+        let kind = Kind::from_u8((tag & KIND_MASK) as u8)?;
+        let expires_at_ms = if tag & HAS_EXPIRY != 0 { varint(&mut reader)? } else { 0 };
+        let value_len = usize::try_from(varint(&mut reader)?).ok()?;
+        let suffix = reader.bytes(unshared)?;
+        let value = reader.bytes(value_len)?;
+        let end = at + reader.position();
+        Some(RawEntry { shared, suffix, seq: tag >> 3, kind, expires_at_ms, value, end })
+    }
+
+    /// The entry at restart `i`, whose suffix is its whole key.
+    fn restart_entry(&self, i: usize) -> Result<RawEntry<'_>, Malformed> {
+        let entry = self.entry(self.restart(i).ok_or(Malformed)?)?;
+        if entry.shared == 0 { Ok(entry) } else { Err(Malformed) }
+    }
+
+    /// Where to begin a forward search for `(key, seq)`: at the last restart in front of it, or at
+    /// the block's first entry.
+    #[inline]
+    pub(super) fn search_start(&self, key: &[u8], seq: Seq) -> Result<usize, Malformed> {
+        let (mut low, mut high) = (0, self.restarts as usize - 1);
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            let entry = self.restart_entry(middle)?;
+            let order = entry.suffix.cmp(key).then_with(|| seq.cmp(&entry.seq));
+            if order == Ordering::Less { low = middle } else { high = middle - 1 }
+        }
+        self.restart(low).ok_or(Malformed)
+    }
+
+    /// The newest version of `key` with a sequence number up to `seq`, if it is in this block.
+    ///
+    /// No key is put together on the way. `matched` is how much of `key` the previous entry's key
+    /// shares; since that one is in front of `key`, an entry that shares more with its predecessor
+    /// is in front too, one that shares less is behind, and only one that shares exactly as much
+    /// has to be compared, from there on.
+    pub(super) fn get(&self, key: &[u8], seq: Seq) -> Result<Option<Found>, Malformed> {
+        let mut at = self.search_start(key, seq)?;
+        let (mut matched, mut previous_len) = (0, 0);
+        while at < self.entries_len as usize {
+            let entry = self.entry(at)?;
+            if entry.shared > previous_len {
+                return Err(Malformed);
+            }
+            at = entry.end;
+            previous_len = entry.shared + entry.suffix.len();
+            if entry.shared == 0 {
+                // A restart writes its key in full, whatever it shares.
+                matched = 0;
+            }
+            match entry.shared.cmp(&matched) {
+                Ordering::Greater => continue,
+                Ordering::Less => return Ok(None),
+                Ordering::Equal => {}
+            }
+            let rest = key.get(matched..).ok_or(Malformed)?;
+            let common = common_prefix_len(entry.suffix, rest);
+            match (entry.suffix.get(common), rest.get(common)) {
+                (None, None) if entry.seq <= seq => {
+                    return Ok(Some(Found {
+                        seq: entry.seq,
+                        kind: entry.kind,
+                        expires_at_ms: entry.expires_at_ms,
+                        value: entry.value_range(),
+                    }));
+                }
+                // A version that is too new, or a key in front.
+                (None, _) => matched += common,
+                (Some(_), None) => return Ok(None),
+                (Some(theirs), Some(ours)) if theirs > ours => return Ok(None),
+                (Some(_), Some(_)) => matched += common,
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether any bytes are a well-formed block payload, read in every way there is. For fuzzing.
+pub(crate) fn check_block(bytes: &[u8]) -> bool {
+    let Ok(block) = Block::parse(Bytes::copy_from_slice(bytes)) else { return false };
+    let probe = bytes.get(..bytes.len() / 2).unwrap_or_default();
+    let got = block.get(probe, SEQ_MAX);
+    let mut cursor = BlockCursor::new(block);
+    let mut back = cursor.seek_last();
+    while back.is_ok() && cursor.valid() {
+        back = cursor.prev();
+    }
+    let sought = cursor.seek(probe, SEQ_MAX);
+    got.is_ok() && back.is_ok() && sought.is_ok() && cursor.check().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_common_prefix_is_found_across_word_boundaries() {
+        let a: Vec<u8> = (0..40).collect();
+        for len in 0..=a.len() {
+            let mut b = a.clone();
+            assert_eq!(common_prefix_len(&a, &b[..len]), len);
+            if let Some(byte) = b.get_mut(len) {
+                *byte ^= 0x80;
+                assert_eq!(common_prefix_len(&a, &b), len);
+            }
+        }
+    }
+
+    #[test]
+    fn varints_of_every_length_are_read_as_the_codec_reads_them() {
+        for bits in 0..=64 {
+            let value = u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+            for value in [value, value / 3, value ^ (value >> 1)] {
+                for rest in [&b""[..], &[0xff; 12], &[0; 12]] {
+                    let mut bytes = Vec::new();
+                    put_varint(&mut bytes, value);
+                    bytes.extend_from_slice(rest);
+                    let mut reader = Reader::new(&bytes);
+                    assert_eq!(varint(&mut reader), Some(value));
+                    assert_eq!(reader.remaining(), rest.len());
+                }
+            }
+        }
+        for bad in [&[][..], &[0x80; 3], &[0xff; 11]] {
+            assert_eq!(varint(&mut Reader::new(bad)), None);
+        }
+    }
+
+    #[test]
+    fn a_block_without_entries_or_restarts_is_refused() {
+        for bytes in [&[][..], &[0; 3], &[0; 4], &[0; 8], &[1, 0, 0, 0], &[0xff; 12]] {
+            assert!(Block::parse(Bytes::copy_from_slice(bytes)).is_err());
+        }
+    }
+
+    #[test]
+    fn an_entry_that_shares_more_than_there_is_is_malformed() {
+        let mut builder = BlockBuilder::new(16);
+        let entry = |key| EntryRef { key, seq: 1, kind: Kind::Put, expires_at_ms: 0, value: b"v" };
+        builder.add(&entry(b"abc"), 0);
+        builder.add(&entry(b"abd"), 2);
+        let mut bytes = builder.finish().to_vec();
+        assert!(check_block(&bytes));
+        let second = Block::parse(Bytes::from(bytes.clone())).unwrap().entry(0).unwrap().end;
+        bytes[second] = 9;
+        assert_eq!(
+            Block::parse(Bytes::from(bytes.clone())).unwrap().get(b"abd", 9),
+            Err(Malformed)
+        );
+        assert!(!check_block(&bytes));
+    }
+}

@@ -1,0 +1,277 @@
+//! Walks the entries of one data block, in both directions.
+//!
+//! Backwards is harder: keys are differences to the entry *before*. The cursor walks forward once
+//! from the restart in front and keeps, for every step, what the step changed; going back undoes
+//! the steps one at a time. So a backward scan decodes every entry twice, not once for each of its
+//! neighbours, and the memory it takes is bounded by the block.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::block::{Block, Malformed, RawEntry, common_prefix_len};
+use crate::entry::{EntryRef, Kind, Seq, entry_order};
+
+/// A step forward that can be undone.
+#[derive(Debug)]
+struct Step {
+    /// Where the entry before the step begins.
+    from: usize,
+    /// What the key after the step shares with the key before it.
+    shared: usize,
+    /// Where in `BlockCursor::tails` the rest of the key before the step begins.
+    tail_at: usize,
+}
+
+/// What is known of the current entry beside its key.
+#[derive(Debug)]
+struct Current {
+    at: usize,
+    end: usize,
+    seq: Seq,
+    kind: Kind,
+    expires_at_ms: u64,
+    value: Range<usize>,
+}
+
+impl Current {
+    #[inline]
+    fn load(&mut self, at: usize, entry: &RawEntry<'_>) {
+        *self = Current {
+            at,
+            end: entry.end,
+            seq: entry.seq,
+            kind: entry.kind,
+            expires_at_ms: entry.expires_at_ms,
+            value: entry.value_range(),
+        };
+    }
+}
+
+/// A position in a block: on an entry, or on none.
+#[derive(Debug)]
+pub(super) struct BlockCursor {
+    block: Block,
+    valid: bool,
+    key: Vec<u8>,
+    current: Current,
+    /// The steps that led here from the last restart, if they were kept.
+    steps: Vec<Step>,
+    tails: Vec<u8>,
+}
+
+impl BlockCursor {
+    /// Not yet on any entry.
+    pub(super) fn new(block: Block) -> Self {
+        BlockCursor {
+            block,
+            valid: false,
+            key: Vec::new(),
+            current: Current {
+                at: 0,
+                end: 0,
+                seq: 0,
+                kind: Kind::Put,
+                expires_at_ms: 0,
+                value: 0..0,
+            },
+            steps: Vec::new(),
+            tails: Vec::new(),
+        }
+    }
+
+    /// Goes on with another block, in the same memory; not yet on any entry.
+    pub(super) fn reset(&mut self, block: Block) {
+        self.block = block;
+        self.valid = false;
+        self.forget_steps();
+    }
+
+    /// On no entry from here on.
+    pub(super) fn invalidate(&mut self) {
+        self.valid = false;
+    }
+
+    #[inline]
+    pub(super) fn valid(&self) -> bool {
+        self.valid
+    }
+
+    /// The current key; meaningless unless valid.
+    #[inline]
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    #[inline]
+    pub(super) fn entry(&self) -> Option<EntryRef<'_>> {
+        if !self.valid {
+            return None;
+        }
+        Some(EntryRef {
+            key: &self.key,
+            seq: self.current.seq,
+            kind: self.current.kind,
+            expires_at_ms: self.current.expires_at_ms,
+            value: self.block.payload().get(self.current.value.clone())?,
+        })
+    }
+
+    /// The current value, sharing the block's memory; empty unless valid.
+    pub(super) fn value_bytes(&self) -> Bytes {
+        if !self.valid {
+            return Bytes::new();
+        }
+        self.block.payload().slice(self.current.value.clone())
+    }
+
+    pub(super) fn seek_first(&mut self) -> Result<(), Malformed> {
+        self.go_to_restart(0)
+    }
+
+    pub(super) fn seek_last(&mut self) -> Result<(), Malformed> {
+        self.go_in_front_of(self.block.entries_len())
+    }
+
+    /// To the first entry that is not in front of `(key, seq)`; to none if there is none.
+    pub(super) fn seek(&mut self, key: &[u8], seq: Seq) -> Result<(), Malformed> {
+        self.valid = false;
+        let start = self.block.search_start(key, seq)?;
+        self.go_to_restart(start)?;
+        while self.valid && entry_order(&self.key, self.current.seq, key, seq).is_lt() {
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    /// To the next entry; to none behind the last.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<(), Malformed> {
+        if !self.valid {
+            return Ok(());
+        }
+        self.forget_steps();
+        if self.current.end >= self.block.entries_len() {
+            self.valid = false;
+            return Ok(());
+        }
+        self.step(false)
+    }
+
+    /// To the previous entry; to none in front of the first.
+    pub(super) fn prev(&mut self) -> Result<(), Malformed> {
+        if !self.valid {
+            return Ok(());
+        }
+        let Some(step) = self.steps.pop() else { return self.go_in_front_of(self.current.at) };
+        self.valid = false;
+        self.key.truncate(step.shared);
+        self.key.extend_from_slice(self.tails.get(step.tail_at..).unwrap_or_default());
+        self.tails.truncate(step.tail_at);
+        self.current.load(step.from, &self.block.entry(step.from)?);
+        self.valid = true;
+        Ok(())
+    }
+
+    /// To the last entry that begins in front of `limit`, keeping the steps that lead there.
+    fn go_in_front_of(&mut self, limit: usize) -> Result<(), Malformed> {
+        self.valid = false;
+        let (mut low, mut high) = (0, self.block.restarts());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.block.restart(middle).ok_or(Malformed)? < limit {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let Some(restart) = low.checked_sub(1) else { return Ok(()) };
+        self.go_to_restart(self.block.restart(restart).ok_or(Malformed)?)?;
+        while self.current.end < limit {
+            self.step(true)?;
+        }
+        // A restart that is no entry's beginning leads past the limit.
+        if self.current.end == limit {
+            Ok(())
+        } else {
+            self.valid = false;
+            Err(Malformed)
+        }
+    }
+
+    fn go_to_restart(&mut self, at: usize) -> Result<(), Malformed> {
+        self.valid = false;
+        self.forget_steps();
+        let entry = self.block.entry(at)?;
+        if entry.shared != 0 {
+            return Err(Malformed);
+        }
+        self.key.clear();
+        self.key.extend_from_slice(entry.suffix);
+        self.current.load(at, &entry);
+        self.valid = true;
+        Ok(())
+    }
+
+    /// One entry forward. There is one: its end is in front of the entries' end.
+    #[inline]
+    fn step(&mut self, keep: bool) -> Result<(), Malformed> {
+        self.valid = false;
+        let at = self.current.end;
+        let entry = self.block.entry(at)?;
+        let tail = self.key.get(entry.shared..).ok_or(Malformed)?;
+        if keep {
+            let tail_at = self.tails.len();
+            self.tails.extend_from_slice(tail);
+            self.steps.push(Step { from: self.current.at, shared: entry.shared, tail_at });
+        }
+        self.key.truncate(entry.shared);
+        self.key.extend_from_slice(entry.suffix);
+        self.current.load(at, &entry);
+        self.valid = true;
+        Ok(())
+    }
+
+    #[inline]
+    fn forget_steps(&mut self) {
+        self.steps.clear();
+        self.tails.clear();
+    }
+
+    /// Checks all that reading takes for granted: order, restarts, and that `shared` is exact.
+    pub(super) fn check(&mut self) -> Result<(), &'static str> {
+        const MALFORMED: &str = "an entry is malformed";
+        self.seek_first().map_err(|_| MALFORMED)?;
+        let mut restart = 0;
+        let mut last: Option<(Vec<u8>, Seq)> = None;
+        while self.valid {
+            let is_restart = self.block.restart(restart) == Some(self.current.at)
+                && restart < self.block.restarts();
+            restart += usize::from(is_restart);
+            let shared = self.block.entry(self.current.at).map_err(|_| MALFORMED)?.shared;
+            if let Some((key, seq)) = &last {
+                if entry_order(key, *seq, &self.key, self.current.seq).is_ge() {
+                    return Err("the entries are out of order");
+                }
+                if !is_restart && shared != common_prefix_len(key, &self.key) {
+                    return Err("an entry shares less with the one before than it could");
+                }
+            }
+            if is_restart && shared != 0 {
+                return Err("a restart does not have its whole key");
+            }
+            match &mut last {
+                Some((key, seq)) => {
+                    key.clone_from(&self.key);
+                    *seq = self.current.seq;
+                }
+                None => last = Some((self.key.clone(), self.current.seq)),
+            }
+            self.next().map_err(|_| MALFORMED)?;
+        }
+        if restart != self.block.restarts() {
+            return Err("a restart points into the middle of an entry");
+        }
+        Ok(())
+    }
+}
