@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod codec;
+mod commit;
 mod entry;
 pub mod env;
 mod error;

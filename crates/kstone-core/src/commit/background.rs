@@ -1,0 +1,136 @@
+//! What the log thread does: write out what nobody waits for, sync for futures and for commits
+//! that asked for a sync within the interval, and make the next segment before it is needed.
+//!
+//! Without a thread (`Env::threads` is `None`) the owner calls [`Log::drive`] itself.
+
+use super::Log;
+use super::waiters::Level;
+use crate::entry::Seq;
+use crate::sync::atomic::Ordering;
+use crate::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+/// How long bytes may wait for a write call that nobody asked for. Longer: more is lost when the
+/// process dies; shorter: more calls for less.
+const TICK: Duration = Duration::from_millis(5);
+/// After so many ticks without work the thread sleeps until it is called. Until then appenders
+/// need not call it, which would cost each of them a system call.
+const IDLE_TICKS_MAX: u32 = 20;
+
+/// Wakes the log thread. A signal that is raised before the thread waits is not lost.
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    raised: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Signal {
+    pub(crate) fn raise(&self) {
+        let mut raised = self.raised.lock();
+        if !*raised {
+            *raised = true;
+            drop(raised);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Returns when the signal is raised, or after a while; spurious returns are fine.
+    fn wait(&self, timeout: Option<Duration>) {
+        let mut raised = self.raised.lock();
+        if !*raised {
+            raised = match timeout {
+                Some(timeout) => self.changed.wait_timeout(raised, timeout),
+                None => self.changed.wait(raised),
+            };
+        }
+        *raised = false;
+    }
+}
+
+impl Log {
+    /// The log thread. Returns after [`Log::shutdown`], with everything synced.
+    pub(crate) fn run(&self) {
+        let mut idle_ticks = 0;
+        while !self.closed.load(Ordering::SeqCst) {
+            let timeout = {
+                let mut queue = self.queue.lock();
+                let idle =
+                    queue.pending_bytes() == 0 && self.interval_since.load(Ordering::SeqCst) == 0;
+                idle_ticks = if idle { idle_ticks + 1 } else { 0 };
+                queue.thread_sleeps = idle_ticks > IDLE_TICKS_MAX;
+                (!queue.thread_sleeps).then_some(TICK)
+            };
+            self.signal.wait(timeout);
+            self.drive();
+        }
+        // From here on futures lead themselves; the turn wakes those that are waiting already.
+        self.has_thread.store(false, Ordering::SeqCst);
+        self.turn(self.writer.lock(), Level::Durable, None);
+    }
+
+    /// Ends [`Log::run`] and refuses further commits.
+    pub(crate) fn shutdown(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.signal.raise();
+    }
+
+    /// One round of the background duties.
+    pub(crate) fn drive(&self) {
+        let wanted = self.waiters.lock().futures_want();
+        if wanted == Some(Level::Durable) || self.interval_is_due() {
+            self.turn(self.writer.lock(), Level::Durable, None);
+        } else if wanted == Some(Level::Written) {
+            self.turn(self.writer.lock(), Level::Written, None);
+        } else if self.queue.lock().pending_bytes() > 0
+            && let Some(writer) = self.writer.try_lock()
+        {
+            // If somebody else has the lock, what is pending is in good hands.
+            self.turn(writer, Level::Written, None);
+        }
+        if self.has_thread.load(Ordering::SeqCst) {
+            self.prepare_ahead();
+        }
+    }
+
+    /// A commit with this number wants to be durable within the interval.
+    pub(crate) fn request_interval(&self, seq: Seq) {
+        // The first request since a sync began sets the time; the sync will cover the others.
+        if seq <= self.durable() || self.interval_since.load(Ordering::SeqCst) != 0 {
+            return;
+        }
+        let now = self.micros();
+        let set = self.interval_since.compare_exchange(
+            0,
+            now.saturating_add(1),
+            Ordering::SeqCst,
+            Ordering::SeqCst,
+        );
+        if set.is_ok() && std::mem::take(&mut self.queue.lock().thread_sleeps) {
+            self.signal.raise();
+        }
+    }
+
+    fn interval_is_due(&self) -> bool {
+        let since = self.interval_since.load(Ordering::SeqCst);
+        let waited = (self.micros() + 1).saturating_sub(since);
+        since != 0 && waited >= u64::try_from(self.interval.as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn micros(&self) -> u64 {
+        u64::try_from(self.env.clock.monotonic().as_micros()).unwrap_or(u64::MAX - 1)
+    }
+
+    /// Makes the next segment while there is still room in this one, so that no commit waits for
+    /// it. A failure is left to the appender that will need the segment, and can tell its caller.
+    fn prepare_ahead(&self) {
+        if !self.queue.lock().wants_prepared() || self.poisoned.load(Ordering::SeqCst) {
+            return;
+        }
+        let _only_one = self.preparing.lock();
+        if self.queue.lock().wants_prepared()
+            && let Ok(prepared) = self.segments.prepare(0)
+        {
+            self.queue.lock().add_prepared(prepared);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The write-and-sync turn, and how those who wait for it take turns to lead.
+//!
+//! There is no dedicated writer between committers and the disk: the first waiter that gets the
+//! writer lock leads. It writes and syncs everything pending, wakes one thread that was not
+//! covered, which starts the next turn at once, and only then wakes those it did cover: their
+//! wake-ups, and the commits they go on to append, overlap with the next sync and make up the
+//! group after it. (A hand-over through a dedicated thread was rejected: it costs two more context
+//! switches per sync on the path that callers wait for.)
+
+use super::queue::Item;
+use super::waiters::{Level, Reached, Wake};
+use super::{Log, park};
+use crate::entry::Seq;
+use crate::error::{Error, Result};
+use crate::sync::MutexGuard;
+use crate::sync::atomic::Ordering;
+use crate::wal::LogWriter;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+
+/// What the writer lock protects.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    log: LogWriter,
+    /// Buffers that are written, on their way back to the queue.
+    done: Vec<Vec<u8>>,
+    /// The mark of a clean shutdown is written.
+    marked: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(log: LogWriter) -> Self {
+        Writer { log, done: Vec::new(), marked: false }
+    }
+}
+
+impl Log {
+    /// Returns when `seq` is durable, after leading a turn if nobody else does.
+    pub(crate) fn wait_durable(&self, seq: Seq) -> Result<()> {
+        self.wait(Level::Durable, seq)
+    }
+
+    /// Returns when `seq` is handed to the operating system.
+    pub(crate) fn wait_written(&self, seq: Seq) -> Result<()> {
+        self.wait(Level::Written, seq)
+    }
+
+    /// Ready when `seq` is durable. The log thread leads; without one, this call does.
+    pub(crate) fn poll_durable(&self, seq: Seq, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.poll(Level::Durable, seq, cx)
+    }
+
+    /// Ready when `seq` is handed to the operating system.
+    pub(crate) fn poll_written(&self, seq: Seq, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.poll(Level::Written, seq, cx)
+    }
+
+    pub(super) fn reached(&self) -> Reached {
+        // In this order, because `durable` follows `written`.
+        let durable = self.durable();
+        Reached { written: self.written(), durable }
+    }
+
+    fn wait(&self, level: Level, seq: Seq) -> Result<()> {
+        if self.reached().satisfies(level, seq) {
+            return Ok(());
+        }
+        self.check_given_out(seq)?;
+        let me = park::current();
+        let mut registered = false;
+        loop {
+            if self.reached().satisfies(level, seq) {
+                return Ok(());
+            }
+            self.check_healthy()?;
+            if let Some(writer) = self.writer.try_lock() {
+                if registered {
+                    self.waiters.lock().remove_thread(seq, &me);
+                    registered = false;
+                }
+                self.turn(writer, level, Some(seq));
+            } else if registered {
+                park::park();
+                registered = false;
+            } else {
+                // Then once more around: the lock may have been released before the holder could
+                // see this entry.
+                self.waiters.lock().add_thread(level, seq, &me);
+                registered = true;
+            }
+        }
+    }
+
+    fn poll(&self, level: Level, seq: Seq, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if self.reached().satisfies(level, seq) {
+            return Poll::Ready(Ok(()));
+        }
+        if let Err(error) = self.check_healthy().and_then(|()| self.check_given_out(seq)) {
+            return Poll::Ready(Err(error));
+        }
+        if self.has_thread.load(Ordering::SeqCst) {
+            self.waiters.lock().add_future(level, seq, cx.waker());
+            // A turn (or a failure, or the end of the log thread) that missed this entry was over
+            // before it, so it shows now.
+            if self.reached().satisfies(level, seq) {
+                return Poll::Ready(Ok(()));
+            }
+            self.check_healthy()?;
+            if self.has_thread.load(Ordering::SeqCst) {
+                self.signal.raise();
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(self.wait(level, seq))
+    }
+
+    /// A number that was never given out would be waited for until the end of time.
+    fn check_given_out(&self, seq: Seq) -> Result<()> {
+        let last = self.appended();
+        if seq <= last {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("sequence number {seq} was not given out yet, {last} was")))
+    }
+
+    /// Writes everything pending, syncs if asked to, and wakes who waited for that. Nothing is
+    /// done if `goal` was reached while the caller waited for the lock.
+    pub(super) fn turn(&self, mut writer: MutexGuard<'_, Writer>, level: Level, goal: Option<Seq>) {
+        let unwinding = PoisonOnUnwind { log: self };
+        let reached = goal.is_some_and(|seq| self.reached().satisfies(level, seq));
+        let outcome = if reached || self.poisoned.load(Ordering::SeqCst) {
+            Ok(())
+        } else {
+            self.write_pending(&mut writer, level)
+        };
+        std::mem::forget(unwinding);
+        drop(writer);
+        match outcome {
+            Ok(()) => self.hand_over(),
+            Err(error) => self.poison(&error.to_string()),
+        }
+    }
+
+    fn write_pending(&self, writer: &mut Writer, level: Level) -> Result<()> {
+        if level == Level::Durable {
+            // Before the queue is taken: a request that comes later finds 0 and asks again.
+            self.interval_since.store(0, Ordering::SeqCst);
+        }
+        let batch = self.queue.lock().take(&mut writer.done);
+        let clock_ms = self.env.clock.now_ms();
+        for item in batch.items {
+            match item {
+                Item::Chunk(mut chunk) => {
+                    writer.log.write_chunk(&mut chunk.buf, chunk.last_seq, clock_ms)?;
+                    self.counters.chunks.fetch_add(1, Relaxed);
+                    self.counters.commits.fetch_add(chunk.commits, Relaxed);
+                    self.counters.bytes.fetch_add(chunk.buf.len() as u64, Relaxed);
+                    chunk.buf.clear();
+                    writer.done.push(chunk.buf);
+                }
+                Item::Rotate(prepared) => {
+                    writer.log.rotate(prepared)?;
+                    self.counters.rotations.fetch_add(1, Relaxed);
+                    // Sealing a segment synced it.
+                    self.written.store(writer.log.last_seq(), Ordering::Release);
+                    self.durable.store(writer.log.last_seq(), Ordering::Release);
+                }
+            }
+        }
+        debug_assert_eq!(
+            batch.last_seq,
+            writer.log.last_seq(),
+            "all that was given out is written"
+        );
+        self.written.store(batch.last_seq, Ordering::Release);
+        if level == Level::Durable {
+            if writer.log.is_dirty() {
+                let began = self.env.clock.monotonic();
+                writer.log.sync()?;
+                self.counters.synced(self.env.clock.monotonic().saturating_sub(began));
+            }
+            self.durable.store(batch.last_seq, Ordering::Release);
+        }
+        writer.log.report_progress();
+        Ok(())
+    }
+
+    /// To be called by everybody who held the writer lock, after releasing it.
+    fn hand_over(&self) {
+        if self.poisoned.load(Ordering::SeqCst) {
+            // No turn will ever satisfy those who came since; they are to look for themselves.
+            let everybody = self.waiters.lock().take_all();
+            return everybody.wake();
+        }
+        let wake = self.waiters.lock().take_satisfied(self.reached());
+        if wake.next_leader.is_none() && wake.futures_left {
+            self.signal.raise();
+        }
+        wake.wake();
+    }
+
+    /// For a clean shutdown, after [`Log::run`] has returned: makes everything durable and leaves
+    /// the mark that says so. May be repeated.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.shutdown();
+        self.sync()?;
+        self.check_healthy()?;
+        let mut writer = self.writer.lock();
+        // An append that was under way when the log was closed may have come after the sync.
+        let outcome = self.write_pending(&mut writer, Level::Durable).and_then(|()| {
+            if writer.marked {
+                return Ok(());
+            }
+            writer.marked = true;
+            writer.log.mark_end(self.env.clock.now_ms())
+        });
+        drop(writer);
+        match &outcome {
+            Ok(()) => self.hand_over(),
+            Err(error) => self.poison(&error.to_string()),
+        }
+        outcome
+    }
+}
+
+impl Wake {
+    /// The next leader first: its sync then overlaps with the other wake-ups.
+    pub(super) fn wake(self) {
+        if let Some(leader) = self.next_leader {
+            leader.unpark();
+        }
+        for thread in self.threads {
+            thread.unpark();
+        }
+        for waker in self.futures {
+            waker.wake();
+        }
+    }
+}
+
+/// A panic half-way through a write leaves the file as unknown as a failed one.
+struct PoisonOnUnwind<'a> {
+    log: &'a Log,
+}
+
+impl Drop for PoisonOnUnwind<'_> {
+    fn drop(&mut self) {
+        self.log.poison("a thread panicked while it wrote the log");
+    }
+}

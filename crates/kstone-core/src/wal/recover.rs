@@ -1,0 +1,468 @@
+//! Reads the log back after a crash or a clean shutdown, and decides where it ends.
+//!
+//! The log ends at the first position P without a valid chunk. That is either where the last,
+//! never acknowledged write was torn, or damage to something that had been synced. Claims (see
+//! the module above) tell the two apart: if anything on disk claims that a position beyond P was
+//! durable, then what is at P had been synced, and the database must not open without it.
+//!
+//! Where claims have to be looked for: a file whose header has generation g was last written
+//! before the header of any later generation existed, and no claim in it is beyond that later
+//! segment's `start_pos`, which the later header claims itself. So the headers, the rest of the
+//! newest segment, and files without a readable header are all there is to search.
+//!
+//! Called once, by `commit` when the log is opened.
+
+use super::format::{ChunkHeader, ChunkSeed, SEGMENT_HEADER_LEN, SegmentHeader};
+use super::format::{SegmentHeaderRead, UNUSED, VERSION, read_commit};
+use super::reader::{Expect, SegmentReader, offset_of};
+use super::segments::{Inventory, Live, SegmentFile, Segments, parse_file_name};
+use super::{DbId, LogWriter};
+use crate::codec::Reader;
+use crate::entry::Seq;
+use crate::env::{OpenMode, Vfs};
+use crate::error::{Error, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What the manifest knows of the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogFrom {
+    /// Where to begin: a position that `log_start` gave out.
+    pub(crate) log_start: u64,
+    /// A sequence number that was durable when the manifest was written, and not below the one
+    /// that `log_start` was computed for. A log that has records but ends before it is damaged.
+    pub(crate) last_seq: Seq,
+    /// Whether this database ever had a log: then finding none is damage.
+    pub(crate) expect_log: bool,
+}
+
+/// One commit read back, in the order of sequence numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReplayedCommit<'a> {
+    pub(crate) first_seq: Seq,
+    pub(crate) seq_count: u32,
+    pub(crate) ops: &'a [u8],
+}
+
+/// What was read back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Recovered {
+    /// The last sequence number in use.
+    pub(crate) last_seq: Seq,
+    /// The latest wall clock seen in a chunk; 0 if there was none.
+    pub(crate) clock_ms: u64,
+    /// Where the log ended, and goes on.
+    pub(crate) end_pos: u64,
+    pub(crate) segments: u64,
+    pub(crate) chunks: u64,
+    pub(crate) commits: u64,
+    /// Bytes of the chunks read.
+    pub(crate) bytes: u64,
+    /// Bytes of writes that had begun but were never synced, as far as they left a trace.
+    pub(crate) torn_bytes: u64,
+}
+
+/// Replays the log and leaves it ready to be appended to, in a new segment that starts where the
+/// old log ended. Everything replayed is durable on return.
+pub(crate) fn recover(
+    vfs: &Arc<dyn Vfs>,
+    dir: &Path,
+    db_id: DbId,
+    segment_bytes: u64,
+    from: LogFrom,
+    replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
+) -> Result<(LogWriter, Arc<Segments>, Recovered)> {
+    let found = Found::read(vfs, dir, db_id)?;
+    if !from.log_start.is_multiple_of(8) {
+        return Err(Error::corruption(dir, 0, format!("log position {} is odd", from.log_start)));
+    }
+    if from.expect_log && found.segments.is_empty() {
+        return Err(Error::corruption(dir, 0, "the log is missing: no wal-*.log has a header"));
+    }
+    let seed = ChunkSeed::new(&db_id);
+    let mut walk = Walk { pos: from.log_start, ..Walk::default() };
+    for range in found.ranges(from.log_start) {
+        if range.start_pos > walk.pos || !walk.range(&range, seed, replay)? {
+            break;
+        }
+    }
+    let traces = found.judge_end(&walk, from, seed)?;
+
+    // What was replayed may sit in the page cache only; from here on it counts as durable.
+    let (live, void): (Vec<_>, Vec<_>) = found
+        .segments
+        .into_iter()
+        .partition(|segment| walk.read.iter().any(|read| read.generation == segment.generation));
+    for segment in &live {
+        let path = &segment.file.path;
+        segment.file.file.sync_data().map_err(|e| Error::io("sync", path, e))?;
+    }
+
+    let recovered = Recovered {
+        last_seq: walk.last_seq.unwrap_or(0).max(from.last_seq),
+        clock_ms: walk.clock_ms,
+        end_pos: walk.pos,
+        segments: walk.read.len() as u64,
+        chunks: walk.chunks,
+        commits: walk.commits,
+        bytes: walk.bytes,
+        torn_bytes: traces.torn_bytes,
+    };
+    let mut inventory = Inventory {
+        slots: found.slots,
+        next_generation: traces.generation_max + 1,
+        ..Inventory::default()
+    };
+    for segment in live {
+        let read = walk.read.iter().find(|read| read.generation == segment.generation);
+        let (end_pos, last_seq) = read.map_or((0, 0), |read| (read.end_pos, read.last_seq));
+        inventory.live.push(Live {
+            file: segment.file,
+            generation: segment.generation,
+            start_pos: segment.start_pos,
+            end_pos,
+            durable_pos: end_pos,
+            last_seq,
+        });
+    }
+    // The newest header must stay until a newer one is durable: it is what a lost header is
+    // noticed by. All other files without a part in the log can be used at once.
+    let mut later = Vec::new();
+    for segment in void {
+        let newest = Some(segment.generation) == traces.newest;
+        if newest || segment.file.len != segment_bytes {
+            later.push(segment.file);
+        } else {
+            inventory.idle.push(segment.file);
+        }
+    }
+    for file in found.unused {
+        let fits = file.len == segment_bytes;
+        if fits { &mut inventory.idle } else { &mut later }.push(file);
+    }
+    let segments = Arc::new(Segments::new(Arc::clone(vfs), dir, db_id, segment_bytes, inventory));
+    let prepared = segments.prepare(0)?;
+    let writer = LogWriter::start(&segments, prepared, recovered.end_pos, recovered.last_seq)?;
+    // A file that cannot be removed is only in the way; it will be tried again.
+    let _ = segments.adopt(later, found.unreadable);
+    Ok((writer, segments, recovered))
+}
+
+/// A file with a readable header.
+#[derive(Debug)]
+struct Segment {
+    file: SegmentFile,
+    generation: u64,
+    start_pos: u64,
+    durable_pos: u64,
+}
+
+/// A segment's part of the log.
+#[derive(Debug)]
+struct Range<'a> {
+    segment: &'a Segment,
+    generation: u64,
+    start_pos: u64,
+    /// Where a later generation takes over.
+    end_pos: Option<u64>,
+}
+
+/// All segment files in the folder.
+#[derive(Debug, Default)]
+struct Found {
+    /// By generation.
+    segments: Vec<Segment>,
+    /// Allocated, never used.
+    unused: Vec<SegmentFile>,
+    unreadable: Vec<SegmentFile>,
+    slots: std::collections::BTreeSet<u32>,
+}
+
+impl Found {
+    fn read(vfs: &Arc<dyn Vfs>, dir: &Path, db_id: DbId) -> Result<Found> {
+        let mut found = Found::default();
+        let names = vfs.list(dir).map_err(|e| Error::io("list", dir, e))?;
+        for name in names {
+            let Some(slot) = parse_file_name(&name) else { continue };
+            let path = dir.join(&name);
+            let file =
+                vfs.open(&path, OpenMode::ReadWrite).map_err(|e| Error::io("open", &path, e))?;
+            let len = file.len().map_err(|e| Error::io("measure", &path, e))?;
+            let mut head = [0; SEGMENT_HEADER_LEN];
+            if len >= head.len() as u64 {
+                file.read_exact_at(&mut head, 0).map_err(|e| Error::io("read", &path, e))?;
+            }
+            let file = SegmentFile { slot, path, file, len };
+            found.slots.insert(slot);
+            match SegmentHeader::decode(&head) {
+                SegmentHeaderRead::Version(version) => {
+                    return Err(Error::Version {
+                        path: file.path,
+                        found: version,
+                        supported: VERSION,
+                    });
+                }
+                SegmentHeaderRead::Unreadable => found.unreadable.push(file),
+                SegmentHeaderRead::Header(header) if header.db_id != db_id => {
+                    let what = "its header names another database".to_owned();
+                    return Err(Error::ForeignFile { path: file.path, what });
+                }
+                SegmentHeaderRead::Header(header) if header.generation == UNUSED => {
+                    found.unused.push(file);
+                }
+                SegmentHeaderRead::Header(header) => found.segments.push(Segment {
+                    file,
+                    generation: header.generation,
+                    start_pos: header.start_pos,
+                    durable_pos: header.durable_pos,
+                }),
+            }
+        }
+        found.segments.sort_by_key(|segment| segment.generation);
+        for pair in found.segments.windows(2) {
+            if let [a, b] = pair
+                && a.generation == b.generation
+            {
+                let what = format!("it is a copy of {}", a.file.path.display());
+                return Err(Error::ForeignFile { path: b.file.path.clone(), what });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The parts of the log from `log_start` on, in order. They join without a gap: each ends
+    /// where a later generation starts, and the newest has no end.
+    fn ranges(&self, log_start: u64) -> Vec<Range<'_>> {
+        let mut ranges = Vec::new();
+        let mut taken_from: Option<u64> = None;
+        for segment in self.segments.iter().rev() {
+            if taken_from.is_some_and(|taken| taken <= segment.start_pos) {
+                continue; // void: a later recovery found that the log ended before it
+            }
+            if taken_from.is_none_or(|taken| taken > log_start) {
+                ranges.push(Range {
+                    segment,
+                    generation: segment.generation,
+                    start_pos: segment.start_pos,
+                    end_pos: taken_from,
+                });
+            }
+            taken_from = Some(segment.start_pos);
+        }
+        ranges.reverse();
+        ranges
+    }
+
+    /// Decides whether the log may end where the walk stopped.
+    fn judge_end(&self, walk: &Walk, from: LogFrom, seed: ChunkSeed) -> Result<Traces> {
+        let end = walk.pos;
+        let newest = self.segments.last();
+        let newest_generation = newest.map(|segment| segment.generation);
+        let mut traces = Traces {
+            newest: newest_generation,
+            generation_max: newest_generation.unwrap_or(UNUSED),
+            torn_bytes: 0,
+        };
+        let mut claimed = 0;
+        for segment in &self.segments {
+            claimed = claimed.max(segment.durable_pos);
+        }
+        if let Some(newest) = newest {
+            search(&newest.file, offset_of(newest.start_pos, end), seed, &mut |_, chunk| {
+                claimed = claimed.max(chunk.durable_pos);
+                if chunk.generation == newest.generation && chunk.pos >= end {
+                    let torn_to = chunk.pos.saturating_add(chunk.total_len());
+                    traces.torn_bytes = traces.torn_bytes.max(torn_to - end);
+                }
+            })?;
+        }
+        let mut headless = None;
+        for file in &self.unreadable {
+            search(file, 0, seed, &mut |_, chunk| {
+                claimed = claimed.max(chunk.durable_pos);
+                traces.generation_max = traces.generation_max.max(chunk.generation);
+                if newest_generation.is_none_or(|newest| chunk.generation > newest) {
+                    headless = Some(&file.path);
+                }
+            })?;
+        }
+        if let Some(path) = headless {
+            let what = format!(
+                "its header is unreadable, but it holds the newest part of the log{}",
+                self.later_than(walk, seed)
+            );
+            return Err(Error::corruption(path, 0, what));
+        }
+        if claimed > end {
+            let what = format!(
+                "no valid chunk at log position {end}, but the log was durable up to position \
+                 {claimed}{}",
+                self.later_than(walk, seed)
+            );
+            return Err(self.corruption_at(end, what));
+        }
+        if let Some(last_seq) = walk.last_seq.filter(|last_seq| *last_seq < from.last_seq) {
+            let what = format!(
+                "the log ends with sequence number {last_seq}, but {} was durable",
+                from.last_seq
+            );
+            return Err(self.corruption_at(end, what));
+        }
+        Ok(traces)
+    }
+
+    /// Damage at a position of the log, told in terms of a file where one covers it.
+    fn corruption_at(&self, pos: u64, what: String) -> Error {
+        let ranges = self.ranges(pos);
+        match ranges.first() {
+            Some(range) if range.start_pos <= pos => {
+                Error::corruption(&range.segment.file.path, offset_of(range.start_pos, pos), what)
+            }
+            Some(range) => {
+                let path = &range.segment.file.path;
+                Error::corruption(path, 0, format!("{what}; the segment before it is missing"))
+            }
+            None => Error::corruption(Path::new("wal-*.log"), 0, what),
+        }
+    }
+
+    /// What would be lost by going on, for the message: chunks beyond the end of the walk.
+    fn later_than(&self, walk: &Walk, seed: ChunkSeed) -> String {
+        let (mut chunks, mut last_seq) = (0u64, 0);
+        let segments = self.segments.iter().map(|segment| &segment.file);
+        for file in segments.chain(&self.unreadable) {
+            // Only for the message: a file that cannot be read adds nothing to it.
+            let _ = search(file, 0, seed, &mut |_, chunk| {
+                if chunk.pos > walk.pos && chunk.first_seq <= chunk.last_seq {
+                    chunks += 1;
+                    last_seq = chunk.last_seq.max(last_seq);
+                }
+            });
+        }
+        let known = walk.last_seq.unwrap_or(0);
+        if last_seq <= known {
+            return String::new();
+        }
+        format!(
+            "; {chunks} later chunk(s) with commits up to sequence number {last_seq} exist, \
+             {known} was the last one read"
+        )
+    }
+}
+
+fn search(
+    file: &SegmentFile,
+    offset: u64,
+    seed: ChunkSeed,
+    found: &mut dyn FnMut(u64, ChunkHeader),
+) -> Result<()> {
+    SegmentReader::new(&file.path, &file.file, file.len).search(offset, seed, found)
+}
+
+/// What was seen on the way to the verdict.
+#[derive(Debug)]
+struct Traces {
+    newest: Option<u64>,
+    generation_max: u64,
+    torn_bytes: u64,
+}
+
+/// The progress of the replay.
+#[derive(Debug, Default)]
+struct Walk {
+    pos: u64,
+    /// Of the last chunk read.
+    last_seq: Option<Seq>,
+    clock_ms: u64,
+    chunks: u64,
+    commits: u64,
+    bytes: u64,
+    /// The segments that hold something that was read, oldest first.
+    read: Vec<ReadPart>,
+}
+
+#[derive(Debug)]
+struct ReadPart {
+    generation: u64,
+    end_pos: u64,
+    last_seq: Seq,
+}
+
+impl Walk {
+    /// Replays one segment's part of the log. Whether the part was complete, so that the next one
+    /// can follow.
+    fn range(
+        &mut self,
+        range: &Range<'_>,
+        seed: ChunkSeed,
+        replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let file = &range.segment.file;
+        let mut reader = SegmentReader::new(&file.path, &file.file, file.len);
+        while range.end_pos != Some(self.pos) {
+            let expect = Expect {
+                generation: range.generation,
+                start_pos: range.start_pos,
+                pos: self.pos,
+                end_pos: range.end_pos,
+            };
+            let Some((header, payload)) = reader.chunk(expect, seed)? else { return Ok(false) };
+            self.chunk(&header, payload, replay).and_then(|sound| {
+                let offset = offset_of(range.start_pos, header.pos);
+                let what = "the chunk is intact but its sequence numbers are not in order";
+                if sound { Ok(()) } else { Err(Error::corruption(&file.path, offset, what)) }
+            })?;
+            self.pos += header.total_len();
+            match self.read.last_mut().filter(|part| part.generation == range.generation) {
+                Some(part) => {
+                    part.end_pos = self.pos;
+                    part.last_seq = header.last_seq;
+                }
+                None => self.read.push(ReadPart {
+                    generation: range.generation,
+                    end_pos: self.pos,
+                    last_seq: header.last_seq,
+                }),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Replays one chunk. Whether it makes sense: its sequence numbers go on where the last chunk
+    /// ended, and its commits account for all of them.
+    fn chunk(
+        &mut self,
+        header: &ChunkHeader,
+        payload: &[u8],
+        replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let follows = |last: Seq| last.checked_add(1) == Some(header.first_seq);
+        if !self.last_seq.is_none_or(follows) {
+            return Ok(false);
+        }
+        let mut reader = Reader::new(payload);
+        let mut next_seq = header.first_seq;
+        while !reader.is_empty() {
+            let Some(commit) = read_commit(&mut reader) else { return Ok(false) };
+            let after = commit.first_seq.checked_add(u64::from(commit.seq_count));
+            let Some(after) = after.filter(|_| commit.first_seq == next_seq) else {
+                return Ok(false);
+            };
+            replay(ReplayedCommit {
+                first_seq: commit.first_seq,
+                seq_count: commit.seq_count,
+                ops: commit.ops,
+            })?;
+            next_seq = after;
+            self.commits += 1;
+        }
+        if header.last_seq.checked_add(1) != Some(next_seq) {
+            return Ok(false);
+        }
+        self.last_seq = Some(header.last_seq);
+        self.clock_ms = self.clock_ms.max(header.clock_ms);
+        self.chunks += 1;
+        self.bytes += header.total_len();
+        Ok(true)
+    }
+}

@@ -1,0 +1,412 @@
+//! Recovery: torn tails, damage, recycled segments, and random crashes over and over. They go
+//! through `commit::Log` without threads, which is how the log is always used.
+
+use super::LogFrom;
+use super::format::{CHUNK_HEADER_LEN, SEGMENT_HEADER_LEN};
+use super::test_vfs::TestVfs;
+use crate::commit::{Log, LogOptions, Recovered};
+use crate::entry::Seq;
+use crate::env::{Random, SeededRandom};
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+const DB_ID: [u8; 16] = *b"the test's db id";
+const DIR: &str = "/db";
+const EMPTY: LogFrom = LogFrom { log_start: 0, last_seq: 0, expect_log: false };
+const WHOLE: LogFrom = LogFrom { expect_log: true, ..EMPTY };
+
+type Commits = Vec<(Seq, Vec<u8>)>;
+
+fn open_sized(
+    vfs: &Arc<TestVfs>,
+    from: LogFrom,
+    segment_bytes: u64,
+) -> Result<(Log, Recovered, Commits)> {
+    let options = LogOptions { segment_bytes, interval: Duration::from_secs(1) };
+    let mut commits = Vec::new();
+    let (log, recovered) =
+        Log::open(&vfs.env(false), Path::new(DIR), DB_ID, options, from, &mut |commit| {
+            commits.push((commit.first_seq, commit.ops.to_vec()));
+            Ok(())
+        })?;
+    Ok((log, recovered, commits))
+}
+
+fn open(vfs: &Arc<TestVfs>, from: LogFrom) -> Result<(Log, Recovered, Commits)> {
+    open_sized(vfs, from, 4096)
+}
+
+fn commit(log: &Log, ops: &[u8]) -> Seq {
+    let ticket = log.append(ops, 1).unwrap();
+    let seq = ticket.last_seq;
+    log.applied(ticket);
+    seq
+}
+
+fn commit_durably(log: &Log, ops: &[u8]) -> Seq {
+    let seq = commit(log, ops);
+    log.wait_durable(seq).unwrap();
+    seq
+}
+
+fn segment(slot: u32) -> PathBuf {
+    Path::new(DIR).join(super::segments::file_name(slot))
+}
+
+/// The file of the newest live segment.
+fn newest(log: &Log) -> PathBuf {
+    log.live_segments().segments.last().unwrap().path.clone()
+}
+
+#[test]
+fn what_was_committed_is_replayed_in_order() {
+    let vfs = TestVfs::new();
+    let (log, recovered, _) = open(&vfs, EMPTY).unwrap();
+    assert_eq!((recovered.last_seq, recovered.end_pos), (0, 0));
+    commit(&log, b"a");
+    let ticket = log.append(b"three numbers", 3).unwrap();
+    assert_eq!((ticket.first_seq, ticket.last_seq), (2, 4));
+    log.applied(ticket);
+    commit_durably(&log, b"");
+    drop(log);
+    let (log, recovered, commits) = open(&vfs, WHOLE).unwrap();
+    assert_eq!(commits, [(1, b"a".to_vec()), (2, b"three numbers".to_vec()), (5, b"".to_vec())]);
+    assert_eq!((recovered.last_seq, recovered.commits, recovered.clock_ms), (5, 3, 1_000));
+    assert_eq!((log.visible(), log.durable()), (5, 5));
+    assert_eq!(commit(&log, b"next"), 6);
+}
+
+#[test]
+fn a_tail_torn_at_any_byte_ends_the_log_before_it() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    commit_durably(&log, b"first");
+    let tail = log.live_segments().segments[0].copy_len as usize;
+    for ops in [&b"second"[..], b"the third one", b"4"] {
+        let seq = commit(&log, ops);
+        log.wait_written(seq).unwrap();
+    }
+    let path = newest(&log);
+    let whole = vfs.bytes(&path);
+    let chunk = |ops: usize| (CHUNK_HEADER_LEN + 16 + ops).next_multiple_of(8);
+    // Padding belongs to no chunk: one is complete with its last payload byte.
+    let second = tail + CHUNK_HEADER_LEN + 16 + 6;
+    let third = tail + chunk(6) + CHUNK_HEADER_LEN + 16 + 13;
+    let fourth = tail + chunk(6) + chunk(13) + CHUNK_HEADER_LEN + 16 + 1;
+    for cut in tail..=fourth {
+        let expected = 1 + [second, third, fourth].iter().filter(|end| cut >= **end).count();
+        // Cut off, and cut to zeros: a file that lost its end, and one that was preallocated.
+        for zeroed in [false, true] {
+            let vfs = vfs.crashed(&SeededRandom::new(0));
+            vfs.edit(&path, |bytes| {
+                *bytes = whole[..cut].to_vec();
+                if zeroed {
+                    bytes.resize(whole.len(), 0);
+                }
+            });
+            let (log, recovered, commits) = open(&vfs, WHOLE).unwrap();
+            assert_eq!(commits.len(), expected, "cut at {cut}");
+            assert_eq!(commit_durably(&log, b"after"), recovered.last_seq + 1);
+            let (_, _, commits) = open(&vfs, WHOLE).unwrap();
+            assert_eq!(commits.len(), expected + 1, "cut at {cut}, opened again");
+        }
+    }
+}
+
+#[test]
+fn a_bit_flip_in_a_synced_chunk_is_refused_and_located() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    let mut starts = Vec::new();
+    for i in 0..4u8 {
+        starts.push(log.live_segments().segments[0].copy_len);
+        commit_durably(&log, &[i; 20]);
+    }
+    let path = newest(&log);
+    let whole = vfs.bytes(&path);
+    // Each chunk says that the one before it was durable; nothing does so for the last.
+    for (bad, start) in starts.iter().enumerate().take(3) {
+        for byte in [0, 5, 20, 71, 75, 100] {
+            vfs.edit(&path, |bytes| {
+                *bytes = whole.clone();
+                bytes[*start as usize + byte] ^= 4;
+            });
+            match open(&vfs, WHOLE) {
+                Err(Error::Corruption { path: at, offset, what, .. }) => {
+                    assert_eq!((at, offset), (path.clone(), *start), "chunk {bad}");
+                    assert!(what.contains("later chunk"), "{what}");
+                }
+                other => panic!("chunk {bad}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clean_close_vouches_for_the_last_chunk_too() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    let start = log.live_segments().segments[0].copy_len as usize;
+    commit_durably(&log, b"last words");
+    let path = newest(&log);
+    log.close().unwrap();
+    log.close().unwrap();
+    assert!(matches!(log.append(b"more", 1), Err(Error::Closed)));
+    let (_, recovered, _) = open(&vfs.crashed(&SeededRandom::new(1)), WHOLE).unwrap();
+    assert_eq!((recovered.last_seq, recovered.commits), (1, 1));
+    vfs.edit(&path, |bytes| bytes[start + 80] ^= 1);
+    assert!(matches!(open(&vfs, WHOLE), Err(Error::Corruption { .. })));
+}
+
+#[test]
+fn a_log_that_ends_before_what_the_manifest_knows_is_refused() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    commit_durably(&log, b"one");
+    let before_last = log.live_segments().segments[0].copy_len as usize;
+    commit_durably(&log, b"two");
+    vfs.edit(&newest(&log), |bytes| bytes[before_last..].fill(0));
+    let known = LogFrom { last_seq: 2, ..WHOLE };
+    assert!(matches!(open(&vfs, known), Err(Error::Corruption { .. })));
+}
+
+#[test]
+fn commits_go_over_several_segments_and_a_lost_one_is_noticed() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open_sized(&vfs, EMPTY, 512).unwrap();
+    for i in 0..20u8 {
+        commit_durably(&log, &[i; 100]);
+    }
+    let segments = log.live_segments().segments;
+    assert!(segments.len() >= 7, "{segments:?}");
+    assert!(segments.windows(2).all(|w| w[0].end_pos == w[1].start_pos));
+    drop(log);
+    let image = vfs.crashed(&SeededRandom::new(0));
+    assert_eq!(open_sized(&image, WHOLE, 512).unwrap().2.len(), 20);
+
+    for lost in [0, 3] {
+        let image = vfs.crashed(&SeededRandom::new(0));
+        image.edit(&segments[lost].path, |bytes| bytes[..SEGMENT_HEADER_LEN].fill(0));
+        let error = open_sized(&image, WHOLE, 512).unwrap_err();
+        assert!(matches!(error, Error::Corruption { .. }), "{error}");
+    }
+    // The newest one holds nothing that another file vouches for, except by its generation.
+    let image = vfs.crashed(&SeededRandom::new(0));
+    let last = segments.last().unwrap();
+    image.edit(&last.path, |bytes| bytes[30] ^= 1);
+    match open_sized(&image, WHOLE, 512) {
+        Err(Error::Corruption { path, offset: 0, .. }) => assert_eq!(path, last.path),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_commit_larger_than_a_segment_gets_one_of_its_own_that_is_not_kept() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open_sized(&vfs, EMPTY, 1024).unwrap();
+    commit_durably(&log, b"small");
+    commit_durably(&log, &[7; 10_000]);
+    let seq = commit_durably(&log, b"small again");
+    assert_eq!(log.segment_count(), 3);
+    let image = vfs.crashed(&SeededRandom::new(0));
+    let (_, _, commits) = open_sized(&image, WHOLE, 1024).unwrap();
+    assert_eq!(commits.iter().map(|c| c.1.len()).collect::<Vec<_>>(), [5, 10_000, 11]);
+    log.rotate().unwrap();
+    log.release(log.log_start(seq)).unwrap();
+    assert_eq!(log.segment_count(), 1);
+    assert!(vfs.paths().iter().all(|path| vfs.bytes(path).len() == 1024));
+}
+
+#[test]
+fn a_recycled_segments_old_chunks_are_never_replayed() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open_sized(&vfs, EMPTY, 1024).unwrap();
+    for _ in 0..8 {
+        commit_durably(&log, b"old");
+    }
+    log.rotate().unwrap();
+    let log_start = log.log_start(8);
+    log.release(log_start).unwrap();
+    // Goes into the file of the first segment, whose old chunks follow the new one.
+    log.rotate().unwrap();
+    commit_durably(&log, b"new");
+    assert_eq!(newest(&log), segment(0));
+    drop(log);
+    let from = LogFrom { log_start, last_seq: 8, expect_log: true };
+    let (_, recovered, commits) = open_sized(&vfs, from, 1024).unwrap();
+    assert_eq!(commits, [(9, b"new".to_vec())]);
+    assert_eq!(recovered.torn_bytes, 0);
+}
+
+#[test]
+fn a_segment_sealed_after_the_manifest_was_written_is_kept() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    let seq = commit_durably(&log, b"flushed");
+    commit_durably(&log, b"not flushed");
+    let log_start = log.log_start(seq);
+    log.rotate().unwrap();
+    log.release(log_start).unwrap();
+    let from = LogFrom { log_start, last_seq: seq, expect_log: true };
+    assert_eq!(open(&vfs, from).unwrap().2.len(), 2);
+}
+
+#[test]
+fn segments_held_for_a_copy_are_not_reused() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    let seq = commit_durably(&log, b"copied");
+    log.rotate().unwrap();
+    let held = log.live_segments();
+    log.release(log.log_start(seq)).unwrap();
+    assert_eq!(log.segment_count(), 2);
+    assert_eq!((held.segments[0].sealed, held.segments[1].sealed), (true, false));
+    drop(held);
+    log.release(log.log_start(seq)).unwrap();
+    assert_eq!(log.segment_count(), 1);
+}
+
+#[test]
+fn two_crashes_in_a_row_leave_void_segments_that_do_no_harm() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    commit_durably(&log, b"kept");
+    drop(log);
+    let mut vfs = vfs;
+    for round in 0..6 {
+        let (log, recovered, commits) = open(&vfs, WHOLE).unwrap();
+        assert_eq!((commits.len(), recovered.last_seq), (1, 1), "round {round}");
+        // Handed over but never synced: one image has none of it, or only what follows it.
+        commit(&log, b"lost");
+        log.wait_written(2).unwrap();
+        commit(&log, b"lost as well");
+        log.wait_written(3).unwrap();
+        let path = newest(&log);
+        vfs = vfs.crashed(&SeededRandom::new(3));
+        vfs.edit(&path, |bytes| bytes[SEGMENT_HEADER_LEN..][..40].fill(0));
+    }
+    assert!(vfs.paths().len() <= 5, "{:?}", vfs.paths());
+}
+
+#[test]
+fn a_missing_log_is_noticed_when_one_is_expected() {
+    let vfs = TestVfs::new();
+    assert!(matches!(open(&vfs, WHOLE), Err(Error::Corruption { .. })));
+    assert!(open(&vfs, EMPTY).is_ok());
+}
+
+#[test]
+fn a_foreign_file_and_a_newer_version_are_refused() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    let path = newest(&log);
+    drop(log);
+    let options = LogOptions { segment_bytes: 4096, interval: Duration::ZERO };
+    let other =
+        Log::open(&vfs.env(false), Path::new(DIR), [9; 16], options, WHOLE, &mut |_| Ok(()));
+    assert!(matches!(other, Err(Error::ForeignFile { .. })));
+    vfs.edit(&path, |bytes| bytes[8] = 2);
+    assert!(matches!(open(&vfs, WHOLE), Err(Error::Version { found: 2, supported: 1, .. })));
+}
+
+#[test]
+fn scrubbing_leaves_no_byte_of_a_released_segment() {
+    let vfs = TestVfs::new();
+    let secret = b"a secret that must go";
+    let holds_secret = |path: &PathBuf| vfs.bytes(path).windows(secret.len()).any(|w| w == secret);
+    let (log, _, _) = open_sized(&vfs, EMPTY, 1024).unwrap();
+    let mut seq = 0;
+    for _ in 0..30 {
+        seq = commit_durably(&log, secret);
+    }
+    log.release(log.log_start(seq)).unwrap();
+    log.scrub().unwrap();
+    log.release(log.log_start(seq)).unwrap();
+    log.scrub().unwrap();
+    assert!(!vfs.paths().iter().any(holds_secret));
+    commit_durably(&log, b"life goes on");
+}
+
+/// The engine in small: commits, syncs, rotations and releases, with the power going off at any
+/// operation, again and again. What was acknowledged is there, what is there is a prefix.
+#[test]
+fn after_any_crash_the_log_is_a_prefix_that_holds_all_that_was_acknowledged() {
+    for seed in 0..400 {
+        let random = SeededRandom::new(seed);
+        let below = |n: u64| random.next_u64() % n;
+        let mut vfs = TestVfs::new();
+        let mut from = EMPTY;
+        let mut model: Commits = Vec::new();
+        let mut acknowledged = 0;
+        for _ in 0..8 {
+            // Sometimes the power goes off while recovering.
+            vfs.power_off_after(below(60) as i64);
+            match open_sized(&vfs, from, 1024) {
+                Ok((log, recovered, commits)) => {
+                    check_replay(seed, &model, &commits, from, recovered, acknowledged);
+                    model.truncate(recovered.last_seq as usize);
+                    // What was replayed is on disk by now and may have been seen by readers.
+                    acknowledged = recovered.last_seq;
+                    from.expect_log = true;
+                    run_until_power_off(&log, &below, &mut model, &mut acknowledged, &mut from);
+                }
+                Err(error) => assert!(matches!(error, Error::Io { .. }), "seed {seed}: {error}"),
+            }
+            vfs = vfs.crashed(&random);
+        }
+        let (_, recovered, commits) =
+            open_sized(&vfs, from, 1024).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        check_replay(seed, &model, &commits, from, recovered, acknowledged);
+    }
+}
+
+fn run_until_power_off(
+    log: &Log,
+    below: &dyn Fn(u64) -> u64,
+    model: &mut Commits,
+    acknowledged: &mut Seq,
+    from: &mut LogFrom,
+) {
+    for _ in 0..60 {
+        match below(12) {
+            0 if log.rotate().is_err() => return,
+            1 => {
+                let upto = log.durable();
+                let log_start = log.log_start(upto);
+                *from = LogFrom { log_start, last_seq: upto, expect_log: true };
+                let _ = log.release(log_start);
+            }
+            2..5 => {
+                let Ok(seq) = log.sync() else { return };
+                *acknowledged = seq;
+            }
+            5 if log.wait_written(log.appended()).is_err() => return,
+            6 if log.scrub().is_err() => return,
+            _ => {
+                let len = if below(10) == 0 { 2000 } else { below(200) };
+                let ops = vec![below(256) as u8; len as usize];
+                let Ok(ticket) = log.append(&ops, 1) else { return };
+                model.push((ticket.first_seq, ops));
+                log.applied(ticket);
+            }
+        }
+    }
+}
+
+fn check_replay(
+    seed: u64,
+    model: &Commits,
+    commits: &Commits,
+    from: LogFrom,
+    recovered: Recovered,
+    acknowledged: Seq,
+) {
+    let last = recovered.last_seq as usize;
+    assert!(recovered.last_seq >= acknowledged, "seed {seed}: {recovered:?} {acknowledged}");
+    assert!(last <= model.len(), "seed {seed}");
+    let first = commits.first().map_or(last + 1, |commit| commit.0 as usize);
+    assert!(first as u64 <= from.last_seq + 1, "seed {seed}: a hole after {from:?}");
+    assert_eq!(commits[..], model[first - 1..last], "seed {seed}");
+}

@@ -1,0 +1,128 @@
+//! Appends chunks to the newest segment, syncs it, and moves on to the next.
+//!
+//! One at a time: `commit` keeps the only writer behind a lock. After any error the state of the
+//! file is unknown and the writer must not be used again; `commit` poisons the log.
+
+use super::format::{self, ChunkSeed, ChunkStamp};
+use super::segments::{Activated, Prepared, Segments};
+use crate::entry::Seq;
+use crate::error::{Error, Result};
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) struct LogWriter {
+    segments: Arc<Segments>,
+    seed: ChunkSeed,
+    current: Activated,
+    /// The position of the current segment's first chunk byte.
+    start_pos: u64,
+    /// Where the next chunk goes.
+    pos: u64,
+    /// Everything before this is synced.
+    durable_pos: u64,
+    /// The last sequence number written.
+    last_seq: Seq,
+}
+
+impl LogWriter {
+    /// Goes on at `pos` in a new segment. Everything before `pos` must be synced.
+    pub(crate) fn start(
+        segments: &Arc<Segments>,
+        prepared: Prepared,
+        pos: u64,
+        last_seq: Seq,
+    ) -> Result<LogWriter> {
+        let current = segments.activate(prepared, pos, last_seq)?;
+        Ok(LogWriter {
+            segments: Arc::clone(segments),
+            seed: ChunkSeed::new(segments.db_id()),
+            current,
+            start_pos: pos,
+            pos,
+            durable_pos: pos,
+            last_seq,
+        })
+    }
+
+    pub(crate) fn last_seq(&self) -> Seq {
+        self.last_seq
+    }
+
+    /// Whether something was written since the last sync.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.durable_pos < self.pos
+    }
+
+    /// How many bytes the current segment still takes.
+    pub(crate) fn room(&self) -> u64 {
+        self.current.capacity.saturating_sub(self.pos - self.start_pos)
+    }
+
+    /// Writes one chunk: `buf` was begun with `begin_chunk` and holds commits up to `last_seq`.
+    /// The appender reserved its room, so it fits.
+    pub(crate) fn write_chunk(
+        &mut self,
+        buf: &mut Vec<u8>,
+        last_seq: Seq,
+        clock_ms: u64,
+    ) -> Result<()> {
+        let stamp = ChunkStamp {
+            generation: self.current.generation,
+            pos: self.pos,
+            durable_pos: self.durable_pos,
+            clock_ms,
+            first_seq: self.last_seq + 1,
+            last_seq,
+        };
+        let fits = format::finish_chunk(buf, stamp, self.seed).is_some()
+            && buf.len() as u64 <= self.room();
+        if !fits {
+            return Err(Error::invalid("a chunk does not fit into the segment reserved for it"));
+        }
+        let offset = super::reader::offset_of(self.start_pos, self.pos);
+        self.current
+            .file
+            .write_at(buf, offset)
+            .map_err(|e| Error::io("write", &self.current.path, e))?;
+        self.pos += buf.len() as u64;
+        self.last_seq = last_seq;
+        Ok(())
+    }
+
+    /// Makes everything written durable.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.current.file.sync_data().map_err(|e| Error::io("sync", &self.current.path, e))?;
+        self.durable_pos = self.pos;
+        Ok(())
+    }
+
+    /// Tells the list of segments how far this one got.
+    pub(crate) fn report_progress(&self) {
+        self.segments.progress(self.pos, self.durable_pos, self.last_seq);
+    }
+
+    /// Syncs the current segment and goes on in `prepared`.
+    pub(crate) fn rotate(&mut self, prepared: Prepared) -> Result<()> {
+        if self.is_dirty() {
+            self.sync()?;
+        }
+        self.report_progress();
+        self.current = self.segments.activate(prepared, self.pos, self.last_seq)?;
+        self.start_pos = self.pos;
+        Ok(())
+    }
+
+    /// Leaves a mark behind the last commit which says that it was synced, so that later damage to
+    /// it cannot pass for a torn write. For a clean shutdown; skipped when there is no room.
+    pub(crate) fn mark_end(&mut self, clock_ms: u64) -> Result<()> {
+        if self.pos == self.start_pos || self.room() < format::CHUNK_HEADER_LEN as u64 {
+            return Ok(());
+        }
+        let mut mark = Vec::new();
+        format::begin_chunk(&mut mark);
+        self.write_chunk(&mut mark, self.last_seq, clock_ms)?;
+        self.sync()?;
+        self.report_progress();
+        Ok(())
+    }
+}
