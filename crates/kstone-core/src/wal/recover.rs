@@ -88,12 +88,14 @@ pub(crate) fn recover(
     }
     let traces = found.judge_end(&walk, from, seed)?;
 
-    // What was replayed may sit in the page cache only; from here on it counts as durable.
     let (live, void): (Vec<_>, Vec<_>) = found
         .segments
         .into_iter()
         .partition(|segment| walk.read.iter().any(|read| read.generation == segment.generation));
-    for segment in &live {
+    // After a crash of the process alone, what was read may sit in the page cache only. From here
+    // on it counts as durable: the commits, and the newest header, before any older one may go.
+    let newest = void.iter().filter(|segment| Some(segment.generation) == traces.newest);
+    for segment in live.iter().chain(newest) {
         let path = &segment.file.path;
         segment.file.file.sync_data().map_err(|e| Error::io("sync", path, e))?;
     }

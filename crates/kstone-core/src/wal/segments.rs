@@ -188,11 +188,12 @@ impl Segments {
     fn fill(&self, path: &Path, file: &Arc<dyn VfsFile>, len: u64) -> Result<()> {
         file.allocate(len).map_err(|e| Error::io("allocate", path, e))?;
         file.sync_data().map_err(|e| Error::io("sync", path, e))?;
-        // Tells a recovery that this file was allocated and synced, and can be used.
+        self.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))?;
+        // Last, because it tells a recovery that all of the above is done and the file can be
+        // used. It need not be durable itself.
         let unused =
             SegmentHeader { db_id: self.db_id, generation: UNUSED, start_pos: 0, durable_pos: 0 };
-        file.write_at(&unused.encode(), 0).map_err(|e| Error::io("write", path, e))?;
-        self.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
+        file.write_at(&unused.encode(), 0).map_err(|e| Error::io("write", path, e))
     }
 
     /// Takes a prepared file into use as the newest segment. Everything before `start_pos` must be
