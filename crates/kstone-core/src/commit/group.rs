@@ -212,7 +212,13 @@ impl Log {
                 return Ok(());
             }
             writer.marked = true;
-            writer.log.mark_end(self.env.clock.now_ms())
+            // On a full disk the mark is done without: it guards against damage, not against loss.
+            if !writer.log.mark_end(self.env.clock.now_ms())?
+                && let Ok(prepared) = self.segments.prepare(0)
+            {
+                writer.log.rotate(prepared)?;
+            }
+            Ok(())
         });
         drop(writer);
         match &outcome {

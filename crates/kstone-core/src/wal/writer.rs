@@ -113,16 +113,20 @@ impl LogWriter {
     }
 
     /// Leaves a mark behind the last commit which says that it was synced, so that later damage to
-    /// it cannot pass for a torn write. For a clean shutdown; skipped when there is no room.
-    pub(crate) fn mark_end(&mut self, clock_ms: u64) -> Result<()> {
-        if self.pos == self.start_pos || self.room() < format::CHUNK_HEADER_LEN as u64 {
-            return Ok(());
+    /// it cannot pass for a torn write. For a clean shutdown, when everything is synced. `false` if
+    /// there is no room for it; the header of a next segment would say the same.
+    pub(crate) fn mark_end(&mut self, clock_ms: u64) -> Result<bool> {
+        if self.pos == self.start_pos {
+            return Ok(true); // this segment's header says it
+        }
+        if self.room() < format::CHUNK_HEADER_LEN as u64 {
+            return Ok(false);
         }
         let mut mark = Vec::new();
         format::begin_chunk(&mut mark);
         self.write_chunk(&mut mark, self.last_seq, clock_ms)?;
         self.sync()?;
         self.report_progress();
-        Ok(())
+        Ok(true)
     }
 }
