@@ -1,0 +1,227 @@
+//! The records every engine is given: their keys, their values, and the orders they are drawn in.
+//!
+//! Everything is a function of a seed and a record number, so any answer of any engine can be
+//! checked without keeping a copy of the data. Used by the workloads and the checks.
+
+/// Bytes of a value.
+pub const VALUE_LEN: usize = 100;
+
+/// A value as it is stored.
+pub type Value = [u8; VALUE_LEN];
+
+/// Records in one partition. Ranges of 20 start anywhere that leaves 20 to read.
+pub const POSTS_PER_USER: u32 = 100;
+
+const PART_LEN: usize = 13;
+const JOINED_LEN: usize = PART_LEN * 2 + 1;
+
+/// A key in both shapes: a partition key and a sort key for an engine that has them, and the two
+/// joined by a zero byte for an engine whose keys are plain bytes. No engine pays for building it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BenchKey([u8; JOINED_LEN]);
+
+impl BenchKey {
+    /// The key of a stored record.
+    pub fn of(id: u32) -> Self {
+        // Stored sort keys are even, so that an absent key lies between two stored ones and only
+        // a filter, never a file's key bounds, can tell that it is absent.
+        Self::build(id / POSTS_PER_USER, (id % POSTS_PER_USER) * 2)
+    }
+
+    /// A key right after that of a stored record, which no record has.
+    pub fn absent(id: u32) -> Self {
+        Self::build(id / POSTS_PER_USER, (id % POSTS_PER_USER) * 2 + 1)
+    }
+
+    fn build(user: u32, post: u32) -> Self {
+        let mut bytes = *b"user#00000000\0post#00000000";
+        digits(&mut bytes[5..PART_LEN], user);
+        digits(&mut bytes[PART_LEN + 6..], post);
+        BenchKey(bytes)
+    }
+
+    /// `user#{:08}`.
+    #[cfg_attr(not(feature = "keystone"), expect(dead_code, reason = "peers have plain keys"))]
+    pub fn pk(&self) -> &[u8] {
+        &self.0[..PART_LEN]
+    }
+
+    /// `post#{:08}`.
+    #[cfg_attr(not(feature = "keystone"), expect(dead_code, reason = "peers have plain keys"))]
+    pub fn sk(&self) -> &[u8] {
+        &self.0[PART_LEN + 1..]
+    }
+
+    /// Partition key, a zero byte, sort key: sorts as the pair does.
+    pub fn joined(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn digits(slot: &mut [u8], mut number: u32) {
+    for digit in slot.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
+/// One record, as the workloads hand it to an engine.
+#[derive(Clone, Copy)]
+pub struct Record {
+    /// Its key.
+    pub key: BenchKey,
+    /// Its value.
+    pub value: Value,
+}
+
+impl Record {
+    /// The record `id`, written for the `version`th time.
+    pub fn new(id: u32, version: u32) -> Self {
+        Record { key: BenchKey::of(id), value: value_of(id, version) }
+    }
+}
+
+/// The value of record `id` at `version`: both numbers, noise up to half the length, and text
+/// that repeats, so that about half of it compresses.
+pub fn value_of(id: u32, version: u32) -> Value {
+    let mut value = [b'='; VALUE_LEN];
+    value[..4].copy_from_slice(&id.to_le_bytes());
+    value[4..8].copy_from_slice(&version.to_le_bytes());
+    let mut rng = Rng::new(u64::from(id) << 32 | u64::from(version));
+    for chunk in value[8..VALUE_LEN / 2].chunks_mut(8) {
+        chunk.copy_from_slice(&rng.next().to_le_bytes()[..chunk.len()]);
+    }
+    value
+}
+
+/// Whether `value` is one that record `id` has had. Cheap enough for the timed loops: it reads
+/// the length and the number; the untimed checks compare every byte.
+pub fn looks_like(value: &[u8], id: u32) -> bool {
+    value.len() == VALUE_LEN && value[..4] == id.to_le_bytes()
+}
+
+/// A number that a set of records has whatever order they are visited in.
+pub fn fingerprint(key: &[u8], value: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in key.iter().chain(value) {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    hash
+}
+
+/// Every record number below `records`, in an order that depends on the seed.
+pub fn shuffled(records: u32, seed: u64) -> Vec<u32> {
+    let mut ids: Vec<u32> = (0..records).collect();
+    let mut rng = Rng::new(seed);
+    for last in (1..ids.len()).rev() {
+        ids.swap(last, rng.below(last as u32 + 1) as usize);
+    }
+    ids
+}
+
+/// A small generator (splitmix64): as fast as a benchmark's own cost has to be.
+pub struct Rng(u64);
+
+impl Rng {
+    /// A generator that always gives the same numbers for a seed.
+    pub fn new(seed: u64) -> Self {
+        Rng(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// A number below `bound`, close enough to uniform for a bound of 32 bits.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
+    }
+
+    /// A number in `0.0..1.0`.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Draws record numbers so that the k-th most popular comes up in proportion to k^-0.99, with
+/// the popular ones spread over the whole key space.
+pub struct Zipf {
+    cumulative: Vec<f64>,
+    by_rank: Vec<u32>,
+}
+
+impl Zipf {
+    /// Popularity over `records` records. The table costs 12 bytes a record and is built before
+    /// the clock starts.
+    pub fn new(records: u32, seed: u64) -> Self {
+        let mut total = 0.0;
+        let cumulative = (1..=records)
+            .map(|rank| {
+                total += f64::from(rank).powf(-0.99);
+                total
+            })
+            .collect();
+        Zipf { cumulative, by_rank: shuffled(records, seed) }
+    }
+
+    /// The next record number.
+    pub fn draw(&self, rng: &mut Rng) -> u32 {
+        let total = self.cumulative.last().copied().unwrap_or(0.0);
+        let target = rng.unit() * total;
+        let rank = self.cumulative.partition_point(|&sum| sum <= target);
+        self.by_rank[rank.min(self.by_rank.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_joined_key_is_the_text_of_its_parts_around_a_zero_byte() {
+        let key = BenchKey::of(1234);
+        assert_eq!(key.pk(), b"user#00000012");
+        assert_eq!(key.sk(), b"post#00000068");
+        assert_eq!(key.joined(), b"user#00000012\0post#00000068");
+    }
+
+    #[test]
+    fn an_absent_key_lies_between_two_stored_ones() {
+        assert!(BenchKey::of(7) < BenchKey::absent(7));
+        assert!(BenchKey::absent(7) < BenchKey::of(8));
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_number() {
+        let mut ids = shuffled(1000, 3);
+        assert_ne!(ids, (0..1000).collect::<Vec<_>>());
+        ids.sort_unstable();
+        assert_eq!(ids, (0..1000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_most_popular_record_is_drawn_as_often_as_zipf_says() {
+        let zipf = Zipf::new(10_000, 1);
+        let mut rng = Rng::new(2);
+        let first = zipf.by_rank[0];
+        let draws = 100_000;
+        let hits = (0..draws).filter(|_| zipf.draw(&mut rng) == first).count() as f64;
+        let expected = f64::from(draws) / zipf.cumulative[9_999];
+        assert!((hits / expected - 1.0).abs() < 0.05, "{hits} draws, {expected} expected");
+    }
+
+    #[test]
+    fn values_of_two_versions_differ_and_both_look_like_their_record() {
+        let (old, new) = (value_of(9, 1), value_of(9, 2));
+        assert_ne!(old, new);
+        assert!(looks_like(&old, 9) && looks_like(&new, 9) && !looks_like(&old, 10));
+    }
+}

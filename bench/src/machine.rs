@@ -1,0 +1,125 @@
+//! What the benchmark asks the machine: the date, what it runs on, memory, disk space, and how
+//! long a sync takes with no engine in between.
+
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// What a reader of the results needs to know about where they come from.
+#[derive(Serialize)]
+pub struct Machine {
+    cpu: String,
+    cores: usize,
+    kernel: String,
+    /// The median of an append of 4 KiB and an `fdatasync`, in microseconds: the floor under a
+    /// durable commit of one writer.
+    pub sync_us: f64,
+}
+
+impl Machine {
+    /// Looks around; `dir` is on the disk to be measured.
+    pub fn describe(dir: &Path) -> io::Result<Self> {
+        let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name"));
+        Ok(Machine {
+            cpu: cpu.map_or("unknown", |name| name.trim_start_matches(['\t', ' ', ':'])).to_owned(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
+                .map_or_else(|_| "unknown".to_owned(), |release| release.trim().to_owned()),
+            sync_us: sync_us(dir)?,
+        })
+    }
+}
+
+impl std::fmt::Display for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Machine { cpu, cores, kernel, sync_us } = self;
+        write!(f, "{cpu}, {cores} cores, Linux {kernel}; append and fdatasync: {sync_us:.0} µs")
+    }
+}
+
+fn sync_us(dir: &Path) -> io::Result<f64> {
+    let path = dir.join("sync-probe");
+    let mut file = File::create(&path)?;
+    let mut times_us = Vec::new();
+    for _ in 0..101 {
+        let start = Instant::now();
+        file.write_all(&[0x5a; 4096])?;
+        file.sync_data()?;
+        times_us.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    fs::remove_file(&path)?;
+    times_us.sort_by(f64::total_cmp);
+    Ok(times_us[times_us.len() / 2])
+}
+
+/// The most memory this process has had in RAM, in bytes; zero where the kernel does not say.
+pub fn peak_memory_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak_kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    peak_kib.unwrap_or(0) * 1024
+}
+
+/// What a folder takes on the disk, in bytes: allocated blocks, so that a file's reserved but
+/// unwritten length does not count.
+pub fn disk_bytes(dir: &Path) -> io::Result<u64> {
+    let mut total = 0;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        total += match metadata.is_dir() {
+            true => disk_bytes(&entry.path())?,
+            false => metadata.blocks() * 512,
+        };
+    }
+    Ok(total)
+}
+
+/// Now, in UTC, as `2026-01-31T2359Z`: sorts by time and may be part of a file's name.
+pub fn timestamp() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs());
+    let (year, month, day) = civil_date(seconds / 86_400);
+    let minute = seconds % 86_400 / 60;
+    format!("{year:04}-{month:02}-{day:02}T{:02}{:02}Z", minute / 60, minute % 60)
+}
+
+fn civil_date(mut days: u64) -> (u64, u64, u64) {
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil_date;
+
+    #[test]
+    fn days_since_1970_become_dates_around_leap_days_and_new_years() {
+        assert_eq!(civil_date(0), (1970, 1, 1));
+        assert_eq!(civil_date(11_016), (2000, 2, 29));
+        assert_eq!(civil_date(11_017), (2000, 3, 1));
+        assert_eq!(civil_date(20_453), (2025, 12, 31));
+        assert_eq!(civil_date(20_454), (2026, 1, 1));
+    }
+}
