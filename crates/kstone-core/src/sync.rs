@@ -4,11 +4,13 @@
 //! A panic while a lock is held does not poison it here. The commit path poisons the whole engine
 //! instead (see `commit`), which is what a half-applied write calls for.
 
+pub(crate) use std::sync::Arc;
+
 #[cfg(not(kstone_shuttle))]
-pub(crate) use std::sync::{Arc, atomic};
+pub(crate) use std::sync::atomic;
 
 #[cfg(kstone_shuttle)]
-pub(crate) use shuttle::sync::{Arc, atomic};
+pub(crate) use shuttle::sync::atomic;
 
 #[cfg(not(kstone_shuttle))]
 use std::sync as imp;

@@ -44,6 +44,12 @@ pub(crate) fn encode_into(buf: &mut Vec<u8>, table: TableId, pk: &[u8], sk: Opti
     }
 }
 
+/// How many bytes [`encode_into`] appends.
+pub(crate) fn encoded_len(pk: &[u8], sk: Option<&[u8]>) -> usize {
+    let zeros = pk.iter().filter(|&&b| b == 0).count();
+    TABLE_LEN + pk.len() + zeros + 2 + sk.map_or(0, <[u8]>::len)
+}
+
 /// The stored form of a record's key.
 pub(crate) fn encode(table: TableId, key: &Key) -> Vec<u8> {
     let mut buf = Vec::with_capacity(TABLE_LEN + key.len() + 4);
@@ -107,6 +113,17 @@ pub(crate) fn partition_len(key: &[u8]) -> Option<usize> {
             return Some(zero + 1);
         }
     }
+}
+
+/// Whether a stored key belongs to the partition whose first [`partition_len`] bytes these are.
+/// (A partition key that goes on with a zero byte shares them, but escapes it next.)
+pub(crate) fn is_in_partition(key: &[u8], partition: &[u8]) -> bool {
+    key.starts_with(partition) && key.get(partition.len()) != Some(&ESCAPED_ZERO)
+}
+
+/// Whether the stored key has a sort key, given where one would start.
+pub(crate) fn has_sk(key: &[u8], sk_at: usize) -> bool {
+    sk_at.checked_sub(1).and_then(|at| key.get(at)) == Some(&WITH_SK)
 }
 
 /// What a stored key names.
@@ -198,6 +215,7 @@ mod tests {
             let stored = encode(TableId(table), &key);
             prop_assert_eq!(decode(&stored), Some((TableId(table), Decoded::Record(key.clone()))));
             prop_assert_eq!(pk_of(&stored), Some(key.pk.to_vec()));
+            prop_assert_eq!(encoded_len(&key.pk, key.sk.as_deref()), stored.len());
         }
 
         #[test]

@@ -98,6 +98,9 @@ pub(super) fn replay(path: &Path, bytes: &[u8], number: u64) -> Result<Replayed>
             if index == 0 {
                 return Err(Error::corruption(path, offset as u64, "the snapshot is not intact"));
             }
+            if bytes.get(offset..).is_some_and(|rest| rest.iter().all(|&byte| byte == 0)) {
+                break; // reserved and not written yet
+            }
             if let Some((later, later_index)) = later_record(bytes, offset, seed, index) {
                 return Err(Error::corruption(
                     path,

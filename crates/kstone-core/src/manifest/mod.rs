@@ -23,7 +23,6 @@
 
 mod current;
 mod frame;
-mod meta;
 mod record;
 mod state;
 #[cfg(test)]
@@ -35,7 +34,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use current::leftovers;
-pub(crate) use meta::{FileId, FileMeta};
 pub(crate) use record::{RecordError, decode_record};
 pub(crate) use state::{Edit, LEVELS, STRIPE_COUNTERS, State, StripeState, TableEdit, TableState};
 
@@ -49,6 +47,8 @@ const REWRITE_BYTES_MIN: u64 = 1024 * 1024;
 /// Rewritten when it is this many times its snapshot: reading it back costs at most that much
 /// more than it must, and a rewrite is paid for by three times its bytes of edits.
 const REWRITE_FACTOR: u64 = 4;
+/// The file grows by this much at a time. The zeros behind the last record mean "nothing yet".
+const RESERVE_BYTES: u64 = 64 * 1024;
 
 /// The live manifest, open for appending.
 #[derive(Debug)]
@@ -69,6 +69,8 @@ struct Live {
     next_index: u32,
     /// Where the next record goes.
     end: u64,
+    /// Up to here the disk's blocks are ours: a record that ends before cannot meet a full disk.
+    reserved: u64,
     snapshot_end: u64,
 }
 
@@ -142,6 +144,7 @@ impl Manifest {
             seed: replayed.seed,
             next_index: replayed.next_index,
             end: replayed.end as u64,
+            reserved: bytes.len() as u64,
             snapshot_end: replayed.snapshot_end as u64,
         };
         let manifest = Manifest {
@@ -156,8 +159,9 @@ impl Manifest {
 
     /// Makes `edit` durable: one record, one write, one sync.
     ///
-    /// A failure of either is for good: what reached the disk is unknown, so every later append
-    /// fails and the caller poisons the engine.
+    /// Room is reserved first: a disk that is full then has changed nothing, and the append may be
+    /// tried again. A failure of write or sync is for good: what reached the disk is unknown, so
+    /// every later append fails and the caller poisons the engine.
     pub(crate) fn append(&mut self, edit: &Edit) -> Result<()> {
         match &self.health {
             Health::Sound => {}
@@ -175,6 +179,16 @@ impl Manifest {
         let payload = record::encode_record(edit);
         frame::push_record(&mut bytes, live.seed, live.next_index, &payload)?;
 
+        let end = live.end + bytes.len() as u64;
+        if end > live.reserved {
+            let reserved = end.next_multiple_of(RESERVE_BYTES);
+            if let Err(error) = live.file.allocate(reserved) {
+                let is_full = error.kind() == io::ErrorKind::StorageFull;
+                let error = Error::io("grow", &live.path, error);
+                return Err(if is_full { error } else { self.fail(error) });
+            }
+            live.reserved = reserved;
+        }
         let written = live
             .file
             .write_at(&bytes, live.end)
@@ -184,7 +198,7 @@ impl Manifest {
             });
         match written {
             Ok(()) => {
-                live.end += bytes.len() as u64;
+                live.end = end;
                 live.next_index = next_index;
                 Ok(())
             }
@@ -234,7 +248,12 @@ impl Manifest {
         Ok(())
     }
 
-    /// Length of the live file.
+    /// Whether a failure has made it impossible to know what is on the disk.
+    pub(crate) fn is_failed(&self) -> bool {
+        matches!(self.health, Health::Failed(_))
+    }
+
+    /// Length of the live file, without what is reserved.
     pub(crate) fn bytes(&self) -> u64 {
         self.live.end
     }
@@ -283,7 +302,7 @@ fn write_manifest(vfs: &dyn Vfs, dir: &Path, number: u64, state: &State) -> Resu
     file.sync_data().map_err(|error| Error::io("sync", &path, error))?;
     vfs.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))?;
     let end = bytes.len() as u64;
-    Ok(Live { path, file, seed, next_index: 1, end, snapshot_end: end })
+    Ok(Live { path, file, seed, next_index: 1, end, reserved: end, snapshot_end: end })
 }
 
 /// Length of the manifest that [`Manifest::create`] writes.

@@ -28,9 +28,9 @@
 //! body is used to its last byte. An unknown tag is an error: a manifest of which a part is
 //! ignored describes another database.
 
-use super::meta::FileMeta;
 use super::state::{Edit, STRIPE_COUNTERS, TableEdit};
 use crate::codec::{Reader, put_varint};
+use crate::sst::SstMeta;
 
 const ADD: u64 = 1;
 const REMOVE: u64 = 2;
@@ -214,7 +214,7 @@ fn take_text(body: &mut Reader<'_>) -> Option<String> {
     std::str::from_utf8(bytes).ok().map(str::to_owned)
 }
 
-fn put_file(body: &mut Vec<u8>, level: u8, file: &FileMeta) {
+fn put_file(body: &mut Vec<u8>, level: u8, file: &SstMeta) {
     body.extend([level, file.stripe]);
     for number in [
         file.file_id,
@@ -246,9 +246,9 @@ fn put_file(body: &mut Vec<u8>, level: u8, file: &FileMeta) {
     }
 }
 
-fn take_file(body: &mut Reader<'_>) -> Option<FileMeta> {
+fn take_file(body: &mut Reader<'_>) -> Option<SstMeta> {
     // The fields of a struct expression are evaluated as written: this is the order of the bytes.
-    Some(FileMeta {
+    Some(SstMeta {
         stripe: body.u8()?,
         file_id: body.varint()?,
         file_bytes: body.varint()?,

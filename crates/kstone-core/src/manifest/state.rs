@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::meta::{FileId, FileMeta};
 use crate::entry::Seq;
 use crate::key::STRIPES;
+use crate::sst::{FileId, SstMeta};
 use crate::sync::Arc;
 use crate::table::TableId;
 
@@ -62,7 +62,7 @@ pub(crate) struct StripeState {
     pub(crate) flushed_seq: Seq,
     /// Always [`LEVELS`] of them. L0 is ordered newest first and its files may overlap; the files
     /// of every other level are ordered by key and share no key.
-    pub(crate) levels: Vec<Vec<Arc<FileMeta>>>,
+    pub(crate) levels: Vec<Vec<Arc<SstMeta>>>,
     pub(crate) counters: [u64; STRIPE_COUNTERS],
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct StripeState {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Edit {
     /// Level and file. Applied after `remove`, so that a file can change its level.
-    pub(crate) add: Vec<(u8, FileMeta)>,
+    pub(crate) add: Vec<(u8, SstMeta)>,
     /// Stripe, level, file.
     pub(crate) remove: Vec<(u8, u8, FileId)>,
     pub(crate) flushed: Vec<(u8, Seq)>,
@@ -136,7 +136,7 @@ impl State {
     }
 
     /// Every live file with its level, by stripe, then level, then the level's order.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (u8, &Arc<FileMeta>)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (u8, &Arc<SstMeta>)> {
         let levels = self.stripes.iter().flat_map(|stripe| (0u8..).zip(&stripe.levels));
         levels.flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
     }
@@ -152,7 +152,7 @@ impl State {
         }
         let stripes = || (0u8..=u8::MAX).zip(&self.stripes);
         Edit {
-            add: self.files().map(|(level, file)| (level, FileMeta::clone(file))).collect(),
+            add: self.files().map(|(level, file)| (level, SstMeta::clone(file))).collect(),
             remove: Vec::new(),
             flushed: stripes()
                 .filter(|(_, stripe)| stripe.flushed_seq != 0)
@@ -304,16 +304,16 @@ impl State {
     }
 }
 
-fn level_mut(stripe: &mut StripeState, level: u8) -> Result<&mut Vec<Arc<FileMeta>>, String> {
+fn level_mut(stripe: &mut StripeState, level: u8) -> Result<&mut Vec<Arc<SstMeta>>, String> {
     stripe.levels.get_mut(usize::from(level)).ok_or(format!("there is no level {level}"))
 }
 
 /// The sequence number by which the files of L0 are ordered.
-fn newest_seq(file: &FileMeta) -> Seq {
+fn newest_seq(file: &SstMeta) -> Seq {
     file.global_seq.unwrap_or(file.max_seq)
 }
 
-fn check_file(file: &FileMeta) -> Result<(), String> {
+fn check_file(file: &SstMeta) -> Result<(), String> {
     if file.smallest > file.largest {
         return Err(format!("file {} ends in front of its start", file.file_id));
     }

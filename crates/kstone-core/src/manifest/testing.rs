@@ -225,8 +225,11 @@ impl VfsFile for TestFile {
         Ok(())
     }
 
-    fn allocate(&self, _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        let mut data = self.data.lock();
+        let len = data.now.len().max(len as usize);
+        data.now.resize(len, 0);
+        Ok(())
     }
 
     fn set_len(&self, _: u64) -> io::Result<()> {

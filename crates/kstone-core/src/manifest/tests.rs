@@ -8,6 +8,7 @@ mod edits;
 use super::current::manifest_name;
 use super::testing::TestVfs;
 use super::*;
+use crate::sst::{FileId, SstMeta};
 
 const DB_ID: [u8; 16] = *b"sixteen id bytes";
 
@@ -19,8 +20,8 @@ fn live_path(number: u64) -> PathBuf {
     dir().join(manifest_name(number))
 }
 
-fn file(stripe: u8, file_id: FileId, smallest: &str, largest: &str, max_seq: u64) -> FileMeta {
-    FileMeta {
+fn file(stripe: u8, file_id: FileId, smallest: &str, largest: &str, max_seq: u64) -> SstMeta {
+    SstMeta {
         stripe,
         file_id,
         file_bytes: 4096,
@@ -41,7 +42,7 @@ fn file(stripe: u8, file_id: FileId, smallest: &str, largest: &str, max_seq: u64
     }
 }
 
-fn added(level: u8, meta: FileMeta) -> Edit {
+fn added(level: u8, meta: SstMeta) -> Edit {
     Edit { add: vec![(level, meta)], ..Edit::default() }
 }
 
@@ -108,7 +109,7 @@ fn what_was_appended_is_there_after_reopening() {
 
 #[test]
 fn the_bytes_of_a_file_and_a_record_are_those_of_format_version_1() {
-    let meta = FileMeta { global_seq: Some(300), ..file(3, 8, "a", "mm", 40) };
+    let meta = SstMeta { global_seq: Some(300), ..file(3, 8, "a", "mm", 40) };
     let edit = Edit { flushed: vec![(3, 40)], log_start: Some(512), ..added(1, meta) };
     let expected: &[u8] = &[
         1, 33, 1, 3, 8, 0x80, 0x20, 1, 40, 10, 7, 2, 1, 1, 3, 0xc8, 1, 0xb8, 0x17, // numbers

@@ -58,6 +58,19 @@ pub(crate) struct MemHit {
 }
 
 impl Memtable {
+    /// What the entries hold: [`Memtable::bytes`] without the empty table's own.
+    pub(crate) fn entry_bytes(&self) -> usize {
+        self.bytes().saturating_sub(size_of::<Self>())
+    }
+}
+
+impl Default for Memtable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Memtable {
     pub(crate) fn new() -> Self {
         Memtable {
             tree: RwLock::new(None),

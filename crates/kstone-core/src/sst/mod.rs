@@ -138,6 +138,13 @@ pub(crate) struct SstMeta {
     pub(crate) global_seq: Option<Seq>,
 }
 
+impl SstMeta {
+    /// The newest sequence number that readers find in the file.
+    pub(crate) fn newest_seq(&self) -> Seq {
+        self.global_seq.unwrap_or(self.max_seq)
+    }
+}
+
 /// The file's name inside the database folder.
 pub(crate) fn file_name(stripe: u8, id: FileId) -> String {
     format!("{stripe:03}-{id}.sst")

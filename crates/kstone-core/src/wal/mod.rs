@@ -38,7 +38,7 @@ pub(crate) mod test_vfs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use recover::{LogFrom, Recovered, ReplayedCommit, recover};
+pub(crate) use recover::{LogFrom, Recovered, ReplayedCommit, inspect, recover};
 pub(crate) use segments::{LiveSegments, Prepared, SegmentInfo, Segments};
 pub(crate) use writer::LogWriter;
 

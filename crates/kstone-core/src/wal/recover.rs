@@ -62,6 +62,42 @@ pub(crate) struct Recovered {
     pub(crate) torn_bytes: u64,
 }
 
+/// Reads the log as [`recover`] does, and changes nothing.
+pub(crate) fn inspect(
+    vfs: &Arc<dyn Vfs>,
+    dir: &Path,
+    db_id: DbId,
+    from: LogFrom,
+    replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
+) -> Result<()> {
+    let found = Found::read(vfs, dir, db_id)?;
+    read(&found, dir, from, ChunkSeed::new(&db_id), replay).map(drop)
+}
+
+/// Walks the log from `from` to its end, and makes sure that this is its end.
+fn read(
+    found: &Found,
+    dir: &Path,
+    from: LogFrom,
+    seed: ChunkSeed,
+    replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
+) -> Result<(Walk, Traces)> {
+    if !from.log_start.is_multiple_of(8) {
+        return Err(Error::corruption(dir, 0, format!("log position {} is odd", from.log_start)));
+    }
+    if from.expect_log && found.segments.is_empty() {
+        return Err(Error::corruption(dir, 0, "the log is missing: no wal-*.log has a header"));
+    }
+    let mut walk = Walk { pos: from.log_start, ..Walk::default() };
+    for range in found.ranges(from.log_start) {
+        if range.start_pos > walk.pos || !walk.range(&range, seed, replay)? {
+            break;
+        }
+    }
+    let traces = found.judge_end(&walk, from, seed)?;
+    Ok((walk, traces))
+}
+
 /// Replays the log and leaves it ready to be appended to, in a new segment that starts where the
 /// old log ended. Everything replayed is durable on return.
 pub(crate) fn recover(
@@ -73,20 +109,7 @@ pub(crate) fn recover(
     replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
 ) -> Result<(LogWriter, Arc<Segments>, Recovered)> {
     let found = Found::read(vfs, dir, db_id)?;
-    if !from.log_start.is_multiple_of(8) {
-        return Err(Error::corruption(dir, 0, format!("log position {} is odd", from.log_start)));
-    }
-    if from.expect_log && found.segments.is_empty() {
-        return Err(Error::corruption(dir, 0, "the log is missing: no wal-*.log has a header"));
-    }
-    let seed = ChunkSeed::new(&db_id);
-    let mut walk = Walk { pos: from.log_start, ..Walk::default() };
-    for range in found.ranges(from.log_start) {
-        if range.start_pos > walk.pos || !walk.range(&range, seed, replay)? {
-            break;
-        }
-    }
-    let traces = found.judge_end(&walk, from, seed)?;
+    let (walk, traces) = read(&found, dir, from, ChunkSeed::new(&db_id), replay)?;
 
     let (live, void): (Vec<_>, Vec<_>) = found
         .segments

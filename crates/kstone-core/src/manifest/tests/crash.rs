@@ -4,9 +4,9 @@ use super::*;
 
 #[test]
 fn a_torn_manifest_takes_no_edit_before_it_is_rewritten() {
-    let (disk, states, _) = sample();
+    let (disk, states, ends) = sample();
     let bytes = disk.read(&live_path(1));
-    disk.put(&live_path(1), &bytes[..bytes.len() - 1]);
+    disk.put(&live_path(1), &bytes[..ends[3] - 1]);
     let vfs: Arc<dyn Vfs> = disk;
     let (mut manifest, state, opened) = open(&vfs);
     assert!(opened.torn);

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn any_meta() -> impl Strategy<Value = FileMeta> {
+fn any_meta() -> impl Strategy<Value = SstMeta> {
     let keys = (vec(any::<u8>(), 0..20), vec(any::<u8>(), 0..20));
     (any::<[u64; 14]>(), keys, any::<u8>(), any::<Option<u64>>()).prop_map(
-        |(n, (smallest, largest), stripe, global_seq)| FileMeta {
+        |(n, (smallest, largest), stripe, global_seq)| SstMeta {
             stripe,
             file_id: n[0],
             file_bytes: n[1],
@@ -64,7 +64,7 @@ fn any_edit() -> impl Strategy<Value = Edit> {
 /// An edit that a small database may or may not accept: few stripes, levels, ids and keys.
 fn small_edit() -> impl Strategy<Value = Edit> {
     let meta = (0..3u8, 0..12u64, 0..20u8, 0..3u8, 0..30u64, proptest::option::of(0..30u64))
-        .prop_map(|(stripe, file_id, start, len, max_seq, global_seq)| FileMeta {
+        .prop_map(|(stripe, file_id, start, len, max_seq, global_seq)| SstMeta {
             smallest: vec![start],
             largest: vec![start + len],
             global_seq,
@@ -112,7 +112,7 @@ fn check_rules(state: &State) {
     assert!(ids.last().is_none_or(|&id| id < state.next_file_id));
     for (n, stripe) in state.stripes.iter().enumerate() {
         assert_eq!(stripe.levels.len(), LEVELS);
-        let newest = |file: &Arc<FileMeta>| file.global_seq.unwrap_or(file.max_seq);
+        let newest = |file: &Arc<SstMeta>| file.global_seq.unwrap_or(file.max_seq);
         assert!(stripe.levels[0].is_sorted_by(|a, b| newest(a) >= newest(b)));
         for level in &stripe.levels[1..] {
             assert!(level.is_sorted_by(|a, b| a.largest < b.smallest));
@@ -213,7 +213,7 @@ fn level_0_is_ordered_newest_first_and_an_ingested_file_counts_by_its_own_number
     for meta in [
         file(0, 1, "a", "z", 10),
         file(0, 2, "a", "z", 30),
-        FileMeta { global_seq: Some(20), ..file(0, 3, "a", "z", 99) },
+        SstMeta { global_seq: Some(20), ..file(0, 3, "a", "z", 99) },
         file(0, 4, "a", "z", 20),
     ] {
         state.apply(&added(0, meta)).unwrap();

@@ -1,0 +1,349 @@
+//! What the background threads do next, and how they are told.
+//!
+//! One step is one flush or one compaction. Threads take steps until none is due, then sleep until
+//! a writer kicks them. Without threads (`Env::threads` = `None`), writers take the steps
+//! themselves, so that a run depends on nothing but its calls.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::engine::Inner;
+use crate::env::JoinHandle;
+use crate::error::{Error, Result};
+use crate::key::STRIPES;
+use crate::stripes::StripeSet;
+use crate::sync::{Arc, Condvar, Mutex};
+use crate::tree::picker;
+
+/// The state of the background work.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    state: Mutex<State>,
+    wake: Condvar,
+    closed: AtomicBool,
+    /// Stripes with too many L0 files: writers to them wait.
+    stopped: SharedSet,
+    /// Stripes to flush whatever their size (`stripe_records_max`).
+    flush_requested: SharedSet,
+    /// Held by the one flush that may run at a time, which keeps a stripe's flushes in order.
+    pub(crate) flushing: Mutex<()>,
+    compactions_running: AtomicUsize,
+    steps_running: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    kicks: u64,
+    failures: u64,
+    last_failure: Option<Error>,
+    threads: Vec<JoinHandle>,
+}
+
+/// A set of stripes that threads share.
+#[derive(Debug, Default)]
+struct SharedSet {
+    words: [AtomicU64; 4],
+    /// Whether it may hold anything: what nearly every look needs.
+    any: AtomicBool,
+}
+
+impl SharedSet {
+    fn load(&self) -> Option<StripeSet> {
+        if !self.any.load(Ordering::Acquire) {
+            return None;
+        }
+        let words: [u64; 4] = std::array::from_fn(|i| self.words[i].load(Ordering::Acquire));
+        let all = (0..=255u8).filter(|s| words[usize::from(s >> 6)] & (1 << (s & 63)) != 0);
+        Some(all.collect()).filter(|set: &StripeSet| !set.is_empty())
+    }
+
+    fn set(&self, stripe: u8, on: bool) {
+        let (word, bit) = (&self.words[usize::from(stripe >> 6)], 1 << (stripe & 63));
+        if on {
+            word.fetch_or(bit, Ordering::AcqRel);
+            self.any.store(true, Ordering::Release);
+        } else if self.any.load(Ordering::Acquire) {
+            word.fetch_and(!bit, Ordering::AcqRel);
+        }
+    }
+}
+
+impl Background {
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Wakes the threads.
+    pub(crate) fn kick(&self) {
+        self.state.lock().kicks += 1;
+        self.wake.notify_all();
+    }
+
+    pub(crate) fn failures(&self) -> u64 {
+        self.state.lock().failures
+    }
+
+    /// The last failure, if there was one after `failures` of them.
+    pub(crate) fn failed_since(&self, failures: u64) -> Option<Error> {
+        let state = self.state.lock();
+        if state.failures > failures { state.last_failure.clone() } else { None }
+    }
+
+    /// Waits for a step to end, or a moment.
+    pub(crate) fn wait_for_step(&self) {
+        let state = self.state.lock();
+        drop(self.wake.wait_timeout(state, Duration::from_millis(5)));
+    }
+
+    pub(crate) fn last_failure(&self) -> Option<Error> {
+        self.state.lock().last_failure.clone()
+    }
+
+    pub(crate) fn stopped_stripes(&self) -> Option<StripeSet> {
+        self.stopped.load()
+    }
+
+    pub(crate) fn set_stopped(&self, stripe: u8, stopped: bool) {
+        self.stopped.set(stripe, stopped);
+    }
+
+    pub(crate) fn request_flush(&self, stripe: u8) {
+        self.flush_requested.set(stripe, true);
+    }
+
+    pub(crate) fn flush_done(&self, stripe: u8) {
+        self.flush_requested.set(stripe, false);
+    }
+
+    fn note_failure(&self, error: Error) {
+        let mut state = self.state.lock();
+        state.failures += 1;
+        state.last_failure = Some(error);
+    }
+
+    fn note_success(&self) {
+        self.state.lock().last_failure = None;
+    }
+}
+
+impl Inner {
+    pub(crate) fn start_threads(self: &Arc<Self>) -> Result<()> {
+        let Some(threads) = &self.env.threads else { return Ok(()) };
+        let mut handles = Vec::new();
+        let failed = |error| Error::io("start a background thread for", &self.dir, error);
+        let log = Arc::clone(self);
+        handles.push(threads.spawn("kstone-log", Box::new(move || log.log.run())).map_err(failed)?);
+        for n in 0..self.options.background_threads {
+            let inner = Arc::clone(self);
+            let name = format!("kstone-work-{n}");
+            let work = Box::new(move || inner.work());
+            handles.push(threads.spawn(&name, work).map_err(failed)?);
+        }
+        self.background.state.lock().threads = handles;
+        Ok(())
+    }
+
+    /// Flushes, syncs and ends the threads. What fails here is no loss: the log has it, or the
+    /// caller was told.
+    pub(crate) fn close(&self) {
+        if self.background.closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if self.log.poisoned().is_none() {
+            let _ = self.flush_all();
+        }
+        self.log.shutdown();
+        self.admission.wake();
+        self.background.kick();
+        let threads = std::mem::take(&mut self.background.state.lock().threads);
+        for thread in threads {
+            thread.join();
+        }
+        let _ = self.log.close();
+    }
+
+    /// The loop of a background thread.
+    fn work(&self) {
+        let background = &self.background;
+        while !background.is_closed() {
+            let kicks = background.state.lock().kicks;
+            match self.background_step() {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(Error::Closed) => break,
+                Err(error) => {
+                    background.note_failure(error);
+                    self.admission.wake();
+                }
+            }
+            let state = background.state.lock();
+            if state.kicks == kicks && !background.is_closed() {
+                // Every second, also without a kick: a full disk may have room again.
+                drop(background.wake.wait_timeout(state, Duration::from_secs(1)));
+            }
+        }
+    }
+
+    /// Called by a writer after its commit: tells the threads, or does their work.
+    pub(crate) fn after_commit(&self, stripes: &StripeSet) -> Result<()> {
+        if let Some(max) = self.options.stripe_records_max {
+            for stripe in stripes.iter() {
+                if self.stripe(stripe).version().active.len() as u64 >= max {
+                    self.background.request_flush(stripe);
+                }
+            }
+        }
+        if !self.flush_is_due() {
+            return Ok(());
+        }
+        if self.env.threads.is_some() {
+            self.background.kick();
+            return Ok(());
+        }
+        // The commit has succeeded; what fails now is noted, and met again by the next writer
+        // that needs the room.
+        let _ = self.run_inline();
+        Ok(())
+    }
+
+    /// Without threads: does all that is due.
+    pub(crate) fn run_inline(&self) -> Result<()> {
+        if self.env.threads.is_some() {
+            self.background.kick();
+            return Ok(());
+        }
+        while self.background_step()? {}
+        Ok(())
+    }
+
+    pub(crate) fn wait_idle(&self) -> Result<()> {
+        if self.env.threads.is_none() {
+            return self.run_inline();
+        }
+        loop {
+            self.check_writable()?;
+            let busy = self.background.steps_running.load(Ordering::Acquire) > 0;
+            if !busy && !self.flush_is_due() && self.most_due_stripe().is_none() {
+                return Ok(());
+            }
+            if let Some(error) = self.background.last_failure() {
+                return Err(error);
+            }
+            self.background.wait_for_step();
+        }
+    }
+
+    /// Does one piece of work, if any is due; answers whether it did.
+    pub(crate) fn background_step(&self) -> Result<bool> {
+        self.background.steps_running.fetch_add(1, Ordering::AcqRel);
+        let result = self.take_step();
+        self.background.steps_running.fetch_sub(1, Ordering::AcqRel);
+        if let Ok(true) = result {
+            self.background.note_success();
+            self.background.wake.notify_all();
+        }
+        result
+    }
+
+    fn take_step(&self) -> Result<bool> {
+        if self.flush_is_due() {
+            let victims = self.flush_victims();
+            if !victims.is_empty() {
+                if let Some(flushing) = self.background.flushing.try_lock() {
+                    self.flush_stripes(&victims, &flushing)?;
+                    return Ok(true);
+                }
+            }
+        }
+        self.compact_step()
+    }
+
+    /// Compacts the stripe that needs it most.
+    fn compact_step(&self) -> Result<bool> {
+        // One thread stays free for the flush that writers may be waiting for.
+        let running = &self.background.compactions_running;
+        let most = self.options.background_threads.saturating_sub(1).max(1);
+        if running.fetch_add(1, Ordering::AcqRel) >= most {
+            running.fetch_sub(1, Ordering::AcqRel);
+            return Ok(false);
+        }
+        let result = match self.most_due_stripe() {
+            Some(stripe) => self.compact_due(stripe),
+            None => Ok(false),
+        };
+        running.fetch_sub(1, Ordering::AcqRel);
+        result
+    }
+
+    fn most_due_stripe(&self) -> Option<u8> {
+        let tuning = &self.options.tuning;
+        (0..STRIPES)
+            .filter(|&s| !self.stripe(s as u8).compacting.load(Ordering::Acquire))
+            .map(|s| (picker::score(&self.stripe(s as u8).version().levels, tuning), s as u8))
+            .filter(|&(score, _)| score >= 1.0)
+            .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
+            .map(|(_, stripe)| stripe)
+    }
+
+    fn flush_is_due(&self) -> bool {
+        self.admission.used_bytes() >= self.limits.flush_at_bytes
+            || self.background.flush_requested.any.load(Ordering::Acquire)
+            || self.log.live_bytes() > self.limits.log_bytes_max
+    }
+
+    /// Which stripes to flush: those asked for or left over from a failed flush; when memory is
+    /// short, the largest; when the log is long, those that pin it.
+    fn flush_victims(&self) -> StripeSet {
+        let mut victims = self.background.flush_requested.load().unwrap_or_default();
+        if victims.is_empty() {
+            self.background.flush_requested.any.store(false, Ordering::Release);
+            // A request may have come between the load and the store.
+            victims = self.background.flush_requested.reload();
+        }
+        let mut sizes = Vec::with_capacity(STRIPES);
+        for stripe in 0..=255u8 {
+            let version = self.stripe(stripe).version();
+            if !version.frozen.is_empty() {
+                victims.insert(stripe);
+            }
+            if let Some(min_seq) = version.unflushed_min_seq() {
+                sizes.push((version.memory_bytes(), min_seq, stripe));
+            }
+        }
+        let used: usize = sizes.iter().map(|&(bytes, ..)| bytes).sum();
+        if self.admission.used_bytes() >= self.limits.flush_at_bytes {
+            sizes.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.cmp(&b.2)));
+            let mut taken = 0;
+            for &(bytes, _, stripe) in &sizes {
+                // A quarter at a time: enough files to share one sync, and memory comes back
+                // before writers have filled the rest.
+                if taken >= used / 4 {
+                    break;
+                }
+                victims.insert(stripe);
+                taken += bytes;
+            }
+        }
+        if self.log.live_bytes() > self.limits.log_bytes_max {
+            let oldest = sizes.iter().map(|&(_, seq, _)| seq).min().unwrap_or(0);
+            let newest = self.log.visible().max(oldest);
+            let horizon = oldest + (newest - oldest) / 2;
+            victims.extend_with(
+                &sizes.iter().filter(|(_, seq, _)| *seq <= horizon).map(|&(.., s)| s).collect(),
+            );
+        }
+        victims
+    }
+}
+
+impl SharedSet {
+    /// Looks again, and remembers if there is something after all.
+    fn reload(&self) -> StripeSet {
+        self.any.store(true, Ordering::Release);
+        let set = self.load();
+        if set.is_none() {
+            self.any.store(false, Ordering::Release);
+        }
+        set.unwrap_or_default()
+    }
+}

@@ -1,0 +1,225 @@
+//! Merges files of one stripe into fewer, and leaves out what no reader can see.
+
+use std::sync::atomic::Ordering;
+
+use crate::bugs::{self, Bug};
+use crate::engine::Inner;
+use crate::engine::flush::Written;
+use crate::engine::install::{Added, Change};
+use crate::entry::{EntryRef, Kind, Seq};
+use crate::error::{Error, Result};
+use crate::key::internal;
+use crate::sst::SstWriter;
+use crate::sync::Arc;
+use crate::tree::cursor::{Cursor, RunCursor};
+use crate::tree::file::TreeFile;
+use crate::tree::levels::Levels;
+use crate::tree::merge::Merge;
+use crate::tree::picker::{self, Task};
+use crate::tree::retain::{Retain, Verdict};
+
+/// Shows that the caller is the one that compacts the stripe.
+#[derive(Debug)]
+struct Claim<'a> {
+    inner: &'a Inner,
+    stripe: u8,
+}
+
+impl<'a> Claim<'a> {
+    fn take(inner: &'a Inner, stripe: u8) -> Option<Self> {
+        let taken = inner.stripe(stripe).compacting.swap(true, Ordering::AcqRel);
+        (!taken).then_some(Claim { inner, stripe })
+    }
+
+    /// Waits for a compaction that is under way.
+    fn wait(inner: &'a Inner, stripe: u8) -> Result<Self> {
+        loop {
+            if let Some(claim) = Claim::take(inner, stripe) {
+                return Ok(claim);
+            }
+            inner.background.wait_for_step();
+        }
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.inner.stripe(self.stripe).compacting.store(false, Ordering::Release);
+    }
+}
+
+impl Inner {
+    /// Carries out the compaction that the stripe needs most; answers whether there was one.
+    pub(crate) fn compact_due(&self, stripe: u8) -> Result<bool> {
+        let Some(_claim) = Claim::take(self, stripe) else { return Ok(false) };
+        let levels = Arc::clone(&self.stripe(stripe).version().levels);
+        let Some(task) = picker::pick(&levels, &self.options.tuning) else { return Ok(false) };
+        self.compact(stripe, &levels, &task)?;
+        Ok(true)
+    }
+
+    /// Merges every stripe into its last level.
+    pub(crate) fn compact_all(&self) -> Result<()> {
+        for stripe in 0..=255 {
+            self.compact_whole(stripe, false)?;
+        }
+        Ok(())
+    }
+
+    /// Merges a whole stripe into its last level. Unless `force`d, leaves alone a stripe that is
+    /// one run without anything to drop.
+    pub(crate) fn compact_whole(&self, stripe: u8, force: bool) -> Result<()> {
+        let _claim = Claim::wait(self, stripe)?;
+        let levels = Arc::clone(&self.stripe(stripe).version().levels);
+        let Some(task) = picker::everything(&levels) else { return Ok(()) };
+        let one_run = task.inputs.iter().all(|(level, _)| *level == task.output_level);
+        let garbage = task.inputs.iter().any(|(_, f)| f.meta().deletes + f.meta().marks > 0);
+        let dropped = self.tables().known.values().any(|table| table.dropped_seq.is_some());
+        if one_run && !garbage && !dropped && !force {
+            return Ok(());
+        }
+        self.compact(stripe, &levels, &task)
+    }
+
+    fn compact(&self, stripe: u8, levels: &Levels, task: &Task) -> Result<()> {
+        if task.is_move {
+            self.counters.compaction_moves.fetch_add(1, Ordering::Relaxed);
+            let moved = task.inputs.iter().map(|(_, file)| Added::Moved(Arc::clone(file)));
+            let add = moved.map(|added| (task.output_level, added)).collect();
+            return self.install(vec![Change {
+                stripe,
+                add,
+                remove: task.inputs.clone(),
+                flushed: None,
+            }]);
+        }
+        let mut written = Written::default();
+        match self.merge(stripe, levels, task, &mut written) {
+            Ok(add) => {
+                self.install(vec![Change {
+                    stripe,
+                    add,
+                    remove: task.inputs.clone(),
+                    flushed: None,
+                }])?;
+                self.counters.compactions.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => {
+                written.remove_all(self);
+                Err(error)
+            }
+        }
+    }
+
+    fn merge(
+        &self,
+        stripe: u8,
+        levels: &Levels,
+        task: &Task,
+        written: &mut Written,
+    ) -> Result<Vec<(u8, Added)>> {
+        let tuning = &self.options.tuning;
+        let is_bottom = (usize::from(task.output_level) + 1..levels.depth())
+            .all(|l| levels.level(l).is_empty());
+        let file_bytes_max = picker::file_bytes_max(task.output_level, tuning);
+        let boundaries = self.snapshots.boundaries(&self.log);
+        let tables = self.tables();
+        let mut retain = Retain::new(boundaries, &tables);
+        let below = Below { levels, task };
+        let mut merge = Merge::new(sources(task));
+        merge.seek(&[], Seq::MAX)?;
+        let mut outputs = Vec::new();
+        let mut writer: Option<SstWriter> = None;
+        let mut last_key: Vec<u8> = Vec::new();
+        let mut seen = 0u64;
+        while let Some(entry) = merge.entry() {
+            seen += 1;
+            if seen % 4096 == 0 && self.background.is_closed() {
+                return Err(Error::Closed);
+            }
+            if retain.judge(&entry, |entry| below.is_nothing(entry)) == Verdict::Keep {
+                // All versions of a key stay in one file, so that a level's files share no key.
+                let is_full =
+                    writer.as_ref().is_some_and(|w| w.estimated_bytes() >= file_bytes_max);
+                if is_full && last_key != entry.key {
+                    if let Some(full) = writer.take() {
+                        outputs.push(written.finish(full)?);
+                    }
+                }
+                let writer = match &mut writer {
+                    Some(writer) => writer,
+                    none => none.insert(self.new_sst(stripe, is_bottom, written)?),
+                };
+                writer.add(entry)?;
+                last_key.clear();
+                last_key.extend_from_slice(entry.key);
+            }
+            merge.next()?;
+        }
+        if let Some(last) = writer {
+            outputs.push(written.finish(last)?);
+        }
+        written.sync(self)?;
+        let read: u64 = task.inputs.iter().map(|(_, f)| f.meta().file_bytes).sum();
+        let wrote: u64 = outputs.iter().map(|meta| meta.file_bytes).sum();
+        self.counters.compaction_read_bytes.fetch_add(read, Ordering::Relaxed);
+        self.counters.compaction_write_bytes.fetch_add(wrote, Ordering::Relaxed);
+        self.stripe(stripe).stats.bytes_compacted.fetch_add(wrote, Ordering::Relaxed);
+        Ok(outputs.into_iter().map(|meta| (task.output_level, Added::New(meta))).collect())
+    }
+}
+
+/// The inputs as merge sources, newest first: each L0 file on its own, each level as a run.
+fn sources(task: &Task) -> Vec<Cursor> {
+    let mut sources = Vec::new();
+    for (_, file) in task.inputs.iter().filter(|(level, _)| *level == 0) {
+        sources.push(Cursor::file(file, false));
+    }
+    let deepest = task.inputs.iter().map(|(level, _)| *level).max().unwrap_or(0);
+    for level in 1..=deepest {
+        let files: Vec<_> =
+            task.inputs.iter().filter(|(l, _)| *l == level).map(|(_, f)| Arc::clone(f)).collect();
+        if !files.is_empty() {
+            sources.push(Cursor::Run(RunCursor::new(files, false)));
+        }
+    }
+    sources
+}
+
+/// What lies outside a compaction.
+struct Below<'a> {
+    levels: &'a Levels,
+    task: &'a Task,
+}
+
+impl Below<'_> {
+    /// Whether nothing that the entry hides can be outside the merge. For a tombstone that is the
+    /// output level and those below. A partition drop hides keys that may also lie beside the merge,
+    /// in other files of its own levels.
+    fn is_nothing(&self, entry: &EntryRef<'_>) -> bool {
+        if bugs::on(Bug::TombstoneLost) {
+            return true;
+        }
+        if entry.kind != Kind::DropPartition {
+            return (usize::from(self.task.output_level)..self.levels.depth())
+                .flat_map(|level| self.levels.level(level))
+                .all(|file| {
+                    let meta = file.meta();
+                    let outside =
+                        entry.key < meta.smallest.as_slice() || meta.largest.as_slice() < entry.key;
+                    outside || self.is_input(file)
+                });
+        }
+        let Some(end) = internal::partition_len(entry.key) else { return false };
+        let Some(prefix) = entry.key.get(..end) else { return false };
+        let high = internal::after_prefix(prefix);
+        self.levels
+            .files()
+            .all(|file| self.is_input(file) || !file.overlaps(entry.key, high.as_deref()))
+    }
+
+    fn is_input(&self, file: &Arc<TreeFile>) -> bool {
+        self.task.inputs.iter().any(|(_, input)| Arc::ptr_eq(input, file))
+    }
+}

@@ -1,0 +1,160 @@
+//! From memtables to L0 files.
+//!
+//! One flush writes one file for each of its stripes, syncs them together, and makes one manifest
+//! edit of them. **No hole**: the log is synced through the flushed records first, so a record can
+//! never be on disk while an older one is lost.
+
+use std::sync::atomic::Ordering;
+
+use crate::bugs::{self, Bug};
+use crate::engine::Inner;
+use crate::engine::install::{Added, Change};
+use crate::entry::Seq;
+use crate::env::VfsFile;
+use crate::error::{Error, Result};
+use crate::memtable::Memtable;
+use crate::sst::{FileIdent, SstMeta, SstWriter};
+use crate::stripes::StripeSet;
+use crate::sync::{Arc, MutexGuard};
+use crate::tree::cursor::Cursor;
+use crate::tree::merge::Merge;
+use crate::tree::retain::{Retain, Verdict};
+
+impl Inner {
+    /// Flushes everything.
+    pub(crate) fn flush_all(&self) -> Result<()> {
+        let flushing = self.background.flushing.lock();
+        self.flush_stripes(&StripeSet::ALL, &flushing)
+    }
+
+    /// Flushes these stripes. The guard shows that no other flush runs.
+    pub(crate) fn flush_stripes(
+        &self,
+        victims: &StripeSet,
+        _flushing: &MutexGuard<'_, ()>,
+    ) -> Result<()> {
+        let mut jobs = Vec::new();
+        for stripe in victims.iter() {
+            let tree = self.stripe(stripe);
+            tree.freeze();
+            let frozen = tree.version().frozen.clone();
+            if !frozen.is_empty() {
+                jobs.push((stripe, frozen));
+            }
+            self.background.flush_done(stripe);
+        }
+        if jobs.is_empty() {
+            return self.release_log();
+        }
+        let last_seq = jobs.iter().flat_map(|(_, tables)| tables).filter_map(|t| t.max_seq()).max();
+        if !bugs::on(Bug::FlushAheadOfLog) {
+            self.log.wait_durable(last_seq.unwrap_or(0))?;
+        }
+        let mut written = Written::default();
+        let result = self.write_l0(&jobs, &mut written);
+        match result {
+            Ok(changes) => self.install(changes),
+            Err(error) => {
+                written.remove_all(self);
+                Err(error)
+            }
+        }
+    }
+
+    fn write_l0(
+        &self,
+        jobs: &[(u8, Vec<Arc<Memtable>>)],
+        written: &mut Written,
+    ) -> Result<Vec<Change>> {
+        // Taken after freezing: every reader below is registered, every later one reads at or
+        // above the watermark.
+        let boundaries = self.snapshots.boundaries(&self.log);
+        let tables = self.tables();
+        let mut changes = Vec::with_capacity(jobs.len());
+        for (stripe, memtables) in jobs {
+            let sources = memtables.iter().map(|table| Cursor::Mem(table.cursor())).collect();
+            let mut merge = Merge::new(sources);
+            merge.seek(&[], Seq::MAX)?;
+            let mut retain = Retain::new(boundaries.clone(), &tables);
+            let mut writer = None;
+            while let Some(entry) = merge.entry() {
+                if retain.judge(&entry, |_| false) == Verdict::Keep {
+                    let writer = match &mut writer {
+                        Some(writer) => writer,
+                        none => none.insert(self.new_sst(*stripe, false, written)?),
+                    };
+                    writer.add(entry)?;
+                }
+                merge.next()?;
+            }
+            let mut add = Vec::new();
+            if let Some(writer) = writer {
+                let meta = written.finish(writer)?;
+                self.counters.flush_bytes.fetch_add(meta.file_bytes, Ordering::Relaxed);
+                let stats = &self.stripe(*stripe).stats;
+                stats.bytes_flushed.fetch_add(meta.file_bytes, Ordering::Relaxed);
+                add.push((0, Added::New(meta)));
+            }
+            let through = memtables.iter().filter_map(|table| table.max_seq()).max().unwrap_or(0);
+            let flushed = Some((through, memtables.clone()));
+            changes.push(Change { stripe: *stripe, add, remove: Vec::new(), flushed });
+        }
+        if !bugs::on(Bug::ManifestBeforeSst) {
+            written.sync(self)?;
+        }
+        self.counters.flushes.fetch_add(1, Ordering::Relaxed);
+        Ok(changes)
+    }
+
+    /// Starts a new SST file, which `written` will remove if the work fails.
+    pub(crate) fn new_sst(
+        &self,
+        stripe: u8,
+        is_bottom: bool,
+        written: &mut Written,
+    ) -> Result<SstWriter> {
+        let file_id = self.next_file_id.fetch_add(1, Ordering::Relaxed);
+        let ident = FileIdent { db_id: self.db_id, stripe, file_id };
+        written.begun.push((stripe, file_id));
+        SstWriter::create(&*self.env.vfs, &self.dir, ident, self.sst_options(is_bottom))
+    }
+}
+
+/// The files that a flush, compaction or ingest has made and the manifest does not name yet.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    begun: Vec<(u8, u64)>,
+    files: Vec<Arc<dyn VfsFile>>,
+}
+
+impl Written {
+    pub(crate) fn finish(&mut self, writer: SstWriter) -> Result<SstMeta> {
+        let (meta, file) = writer.finish()?;
+        self.files.push(file);
+        Ok(meta)
+    }
+
+    /// Makes data and names durable, with one sync for all files where the system has a way.
+    pub(crate) fn sync(&self, inner: &Inner) -> Result<()> {
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let vfs = &inner.env.vfs;
+        if !bugs::on(Bug::SstSyncSkipped) {
+            vfs.sync_files(&self.files)
+                .map_err(|e| Error::io("sync SST files in", &inner.dir, e))?;
+        }
+        if !bugs::on(Bug::SstDirSyncSkipped) {
+            vfs.sync_dir(&inner.dir).map_err(|e| Error::io("sync", &inner.dir, e))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what was made; what cannot be removed is an orphan that the next open removes.
+    pub(crate) fn remove_all(&self, inner: &Inner) {
+        for &(stripe, file_id) in &self.begun {
+            let path = inner.dir.join(crate::sst::file_name(stripe, file_id));
+            let _ = inner.env.vfs.remove(&path);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Opening: the lock, the manifest, the files it names, then the log.
+
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use crate::batch::{Op, Ops};
+use crate::bugs::{self, Bug};
+use crate::commit::{Log, LogFrom, LogOptions};
+use crate::engine::admission::Admission;
+use crate::engine::background::Background;
+use crate::engine::clock::EngineClock;
+use crate::engine::snapshots::Snapshots;
+use crate::engine::{Counters, Inner, ManifestKeeper};
+use crate::entry::{EntryRef, Kind, Seq};
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::expiry;
+use crate::key::STRIPES;
+use crate::manifest::{self, Manifest, State, TableEdit, TableState};
+use crate::options::Options;
+use crate::sst::{self, BlockCache, FileHandles, SstReader};
+use crate::sync::{Arc, Mutex, RwLock};
+use crate::table::TableId;
+use crate::tables::Tables;
+use crate::tree::file::TreeFile;
+use crate::tree::levels::Levels;
+use crate::tree::stripe::Stripe;
+
+pub(crate) const LOCK_FILE: &str = "LOCK";
+
+pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
+    let limits = options.limits()?;
+    if options.create_if_missing {
+        env.vfs.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
+    }
+    let lock = lock_folder(&env, dir)?;
+    let (mut manifest, state, is_new) = open_manifest(&env, dir, &options)?;
+    let cache = Arc::new(BlockCache::new(limits.cache_bytes as u64));
+    let handles =
+        Arc::new(FileHandles::new(Arc::clone(&env.vfs), dir.to_owned(), options.open_files_max));
+
+    remove_orphans(&env, dir, &state, &manifest)?;
+    let stripes = build_stripes(&env, dir, &state, &handles, &cache);
+    let mut tables = Tables { next: state.next_table, known: state.tables.clone() };
+    let mut replay = Replay {
+        stripes: &stripes,
+        tables: &mut tables,
+        state: &state,
+        grown: 0,
+        pending: Vec::new(),
+    };
+    let log_options =
+        LogOptions { segment_bytes: limits.log_segment_bytes, interval: options.sync_interval };
+    let last_seq = if bugs::on(Bug::SequenceRestarts) { 0 } else { state.last_seq };
+    let from = LogFrom { log_start: state.log_start, last_seq, expect_log: !is_new };
+    let (log, recovered) = Log::open(&env, dir, state.db_id, log_options, from, &mut |commit| {
+        replay
+            .commit(commit.first_seq, commit.ops)
+            .map_err(|at| Error::corruption(dir, at as u64, "a commit in the log does not decode"))
+    })?;
+    let (grown, pending_tables) = (replay.grown, replay.pending);
+    let admission = Admission::default();
+    admission.grow(grown);
+    let clock = EngineClock::new(Arc::clone(&env.clock), state.clock_ms.max(recovered.clock_ms));
+    if manifest.needs_rewrite() {
+        manifest.rewrite(&state)?;
+    }
+    let inner = Inner {
+        db_id: state.db_id,
+        next_file_id: AtomicU64::new(state.next_file_id),
+        env,
+        dir: dir.to_owned(),
+        options,
+        limits,
+        clock,
+        log,
+        stripes,
+        tables: RwLock::new(Arc::new(tables)),
+        table_ids: Mutex::new(()),
+        snapshots: Snapshots::default(),
+        admission,
+        background: Background::default(),
+        manifest: Mutex::new(ManifestKeeper { manifest, state, pending_tables }),
+        cache,
+        handles,
+        counters: Counters::default(),
+        _lock: lock,
+    };
+    for stripe in 0..=255u8 {
+        let l0_files = inner.stripe(stripe).version().levels.level(0).len();
+        inner.background.set_stopped(stripe, l0_files >= inner.options.tuning.l0_stop_files);
+    }
+    Ok(inner)
+}
+
+/// Takes the folder's lock.
+pub(crate) fn lock_folder(env: &Env, dir: &Path) -> Result<Box<dyn crate::env::VfsLock>> {
+    let path = dir.join(LOCK_FILE);
+    env.vfs.lock(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Error::Locked { path: dir.to_owned() },
+        std::io::ErrorKind::NotFound => Error::NotFound { path: dir.to_owned() },
+        _ => Error::io("lock", &path, error),
+    })
+}
+
+fn open_manifest(env: &Env, dir: &Path, options: &Options) -> Result<(Manifest, State, bool)> {
+    match Manifest::open(&env.vfs, dir)? {
+        Some((mut manifest, state, opened)) => {
+            if opened.torn {
+                // Never append behind a torn record: go on in a fresh file.
+                manifest.rewrite(&state)?;
+            }
+            Ok((manifest, state, false))
+        }
+        None if options.create_if_missing => {
+            let mut db_id = [0; 16];
+            for half in db_id.chunks_exact_mut(8) {
+                half.copy_from_slice(&env.random.next_u64().to_le_bytes());
+            }
+            let (manifest, state) = Manifest::create(&env.vfs, dir, db_id)?;
+            Ok((manifest, state, true))
+        }
+        None => Err(Error::NotFound { path: dir.to_owned() }),
+    }
+}
+
+/// Removes what an interrupted flush, compaction or rewrite left behind, and makes sure that every
+/// file the manifest names is there.
+fn remove_orphans(env: &Env, dir: &Path, state: &State, manifest: &Manifest) -> Result<()> {
+    let names = env.vfs.list(dir).map_err(|e| Error::io("list", dir, e))?;
+    let mut missing: std::collections::HashSet<(u8, u64)> = state
+        .stripes
+        .iter()
+        .flat_map(|stripe| stripe.levels.iter().flatten())
+        .map(|meta| (meta.stripe, meta.file_id))
+        .collect();
+    for name in &names {
+        if let Some(file) = sst::parse_file_name(name) {
+            if !missing.remove(&file) {
+                let path = dir.join(name);
+                env.vfs.remove(&path).map_err(|e| Error::io("remove", &path, e))?;
+            }
+        }
+    }
+    if let Some(&(stripe, file_id)) = missing.iter().min() {
+        let path = dir.join(sst::file_name(stripe, file_id));
+        return Err(Error::corruption(&path, 0, "the manifest names this file and it is missing"));
+    }
+    for name in manifest::leftovers(&*env.vfs, dir, manifest.number())? {
+        let path = dir.join(name);
+        env.vfs.remove(&path).map_err(|e| Error::io("remove", &path, e))?;
+    }
+    Ok(())
+}
+
+fn build_stripes(
+    env: &Env,
+    dir: &Path,
+    state: &State,
+    handles: &Arc<FileHandles>,
+    cache: &Arc<BlockCache>,
+) -> Vec<Stripe> {
+    let build = |index: usize| {
+        let mut add = Vec::new();
+        for (level, files) in
+            state.stripes.get(index).into_iter().flat_map(|s| s.levels.iter().enumerate())
+        {
+            for meta in files {
+                let path = dir.join(sst::file_name(meta.stripe, meta.file_id));
+                let reader = SstReader::open(
+                    Arc::clone(meta),
+                    Arc::clone(handles),
+                    Arc::clone(cache),
+                    state.db_id,
+                );
+                let file = TreeFile::new(reader, Arc::clone(&env.vfs), Arc::clone(handles), path);
+                add.push((level as u8, Arc::new(file)));
+            }
+        }
+        Stripe::new(Levels::default().edited(&add, &[]))
+    };
+    (0..STRIPES).map(build).collect()
+}
+
+/// Applies the log's commits to the memtables.
+struct Replay<'a> {
+    stripes: &'a [Stripe],
+    tables: &'a mut Tables,
+    state: &'a State,
+    grown: usize,
+    pending: Vec<(Seq, TableEdit)>,
+}
+
+impl Replay<'_> {
+    fn commit(&mut self, first_seq: Seq, ops: &[u8]) -> Result<(), usize> {
+        let mut decoder = Ops::new(ops, first_seq);
+        while let Some((seq, op)) = decoder.next()? {
+            match op {
+                Op::Entry { stripe, entry } => self.entry(stripe, entry),
+                Op::CreateTable(TableId(id)) => {
+                    let state = TableState { created_seq: seq, dropped_seq: None };
+                    // A table that was created, dropped and forgotten has an id below `next`.
+                    if id >= self.tables.next {
+                        self.tables.known.entry(id).or_insert(state);
+                        self.tables.next = self.tables.next.max(id.saturating_add(1));
+                        self.pending.push((seq, TableEdit::Created { id, seq }));
+                    }
+                }
+                Op::DropTable(TableId(id)) => {
+                    if let Some(table) = self.tables.known.get_mut(&id) {
+                        if table.dropped_seq.is_none() {
+                            table.dropped_seq = Some(seq);
+                            self.pending.push((seq, TableEdit::Dropped { id, seq }));
+                        }
+                    }
+                }
+                Op::Nop => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, stripe: u8, entry: EntryRef<'_>) {
+        let index = usize::from(stripe);
+        let flushed_seq = self.state.stripes.get(index).map_or(0, |s| s.flushed_seq);
+        if entry.seq <= flushed_seq {
+            return;
+        }
+        let Some(tree) = self.stripes.get(index) else { return };
+        self.grown += tree.insert(entry);
+        if entry.kind == Kind::Put && entry.expires_at_ms != 0 {
+            let key = expiry::index_key(entry.expires_at_ms, entry.key);
+            self.grown +=
+                tree.insert(EntryRef { key: &key, value: b"", expires_at_ms: 0, ..entry });
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Commits: from a batch to its place in the log and the memtables, readable in one function.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use crate::batch::{Op, Ops, WriteBatch};
+use crate::engine::locks::StripeGuards;
+use crate::engine::{Engine, Inner};
+use crate::entry::{EntryRef, Kind, Seq};
+use crate::error::{Error, Result};
+use crate::expiry;
+use crate::manifest::{TableEdit, TableState};
+use crate::table::TableId;
+use crate::tables::Tables;
+
+/// When a commit is safe, and from what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// On disk before the commit's wait returns: survives power loss. Writers that wait at the
+    /// same time share one sync.
+    #[default]
+    Sync,
+    /// Handed to the operating system within milliseconds, on disk within
+    /// [`Options::sync_interval`](crate::Options::sync_interval).
+    Interval,
+    /// Handed to the operating system within milliseconds, on disk when the system or a later
+    /// sync pleases.
+    Os,
+}
+
+/// A commit that readers see already. What it still owes is durability: [`wait`](Commit::wait) for
+/// it on a thread, or `.await` it.
+#[must_use = "a commit is durable only after wait() or .await"]
+#[derive(Debug)]
+pub struct Commit {
+    inner: Arc<Inner>,
+    first_seq: Seq,
+    last_seq: Seq,
+    durability: Durability,
+}
+
+impl Engine {
+    /// Applies the batch: all of it becomes visible to readers at once, before this returns.
+    /// Durability is the business of the returned [`Commit`].
+    pub fn write(&self, batch: &WriteBatch, durability: Durability) -> Result<Commit> {
+        let inner = self.inner();
+        inner.check_batch(batch)?;
+        inner.admit(batch.encoded_len(), &batch.stripes())?;
+        let guards = StripeGuards::lock(inner, &batch.stripes());
+        inner.commit(batch, durability, guards)
+    }
+}
+
+impl Commit {
+    /// The sequence number of the batch's last record: a version that grows with every commit.
+    pub fn seq(&self) -> Seq {
+        self.last_seq
+    }
+
+    /// The sequence number of the batch's first record.
+    pub fn first_seq(&self) -> Seq {
+        self.first_seq
+    }
+
+    /// Waits for what the commit's [`Durability`] promises.
+    pub fn wait(self) -> Result<()> {
+        match self.durability {
+            Durability::Sync => self.inner.log.wait_durable(self.last_seq),
+            Durability::Interval | Durability::Os => Ok(()),
+        }
+    }
+
+    /// Waits until the operating system has the commit: it survives the end of this process,
+    /// whatever its [`Durability`].
+    pub fn wait_written(&self) -> Result<()> {
+        self.inner.log.wait_written(self.last_seq)
+    }
+}
+
+impl IntoFuture for Commit {
+    type Output = Result<()>;
+    type IntoFuture = Durable;
+
+    fn into_future(self) -> Durable {
+        let seq = if self.durability == Durability::Sync { self.last_seq } else { 0 };
+        Durable { inner: self.inner, seq }
+    }
+}
+
+/// Ready when everything up to a sequence number is durable.
+#[must_use = "futures do nothing unless polled"]
+#[derive(Debug)]
+pub struct Durable {
+    inner: Arc<Inner>,
+    seq: Seq,
+}
+
+impl Engine {
+    /// [`wait_durable`](Engine::wait_durable) as a future.
+    pub fn durable(&self, seq: Seq) -> Durable {
+        Durable { inner: Arc::clone(self.inner()), seq }
+    }
+}
+
+impl Future for Durable {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.seq == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        self.inner.log.poll_durable(self.seq, cx)
+    }
+}
+
+impl Inner {
+    pub(crate) fn check_batch(&self, batch: &WriteBatch) -> Result<()> {
+        if batch.tables().iter().any(|&table| table != TableId::DEFAULT) {
+            let tables = self.tables();
+            for &table in batch.tables() {
+                tables.check(table)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The write path. The caller has been admitted and holds the locks of every stripe that the
+    /// batch touches.
+    pub(crate) fn commit(
+        self: &Arc<Self>,
+        batch: &WriteBatch,
+        durability: Durability,
+        guards: StripeGuards<'_>,
+    ) -> Result<Commit> {
+        self.check_writable()?;
+        if batch.is_empty() {
+            let seq = self.log.visible();
+            return Ok(Commit {
+                inner: Arc::clone(self),
+                first_seq: seq,
+                last_seq: seq,
+                durability,
+            });
+        }
+        if crate::bugs::on(crate::bugs::Bug::BatchSplitInLog) {
+            self.log_record_by_record(batch)?;
+        }
+        // From here on the batch has a place in the one order of all commits.
+        let ticket = self.log.append(batch.ops(), batch.count())?;
+        let (first_seq, last_seq) = (ticket.first_seq, ticket.last_seq);
+        self.apply(batch.ops(), first_seq)?;
+        // Readers see it once everything before it is applied too.
+        self.log.applied(ticket);
+        drop(guards);
+        self.log.wait_visible(last_seq)?;
+        if durability == Durability::Interval {
+            self.log.request_interval(last_seq);
+        }
+        self.counters.user_bytes.fetch_add(batch.ops().len() as u64, Ordering::Relaxed);
+        self.after_commit(&batch.stripes())?;
+        Ok(Commit { inner: Arc::clone(self), first_seq, last_seq, durability })
+    }
+
+    /// What `Bug::BatchSplitInLog` does: the records reach the disk one by one.
+    fn log_record_by_record(&self, batch: &WriteBatch) -> Result<()> {
+        let mut decoder = Ops::new(batch.ops(), 0);
+        let mut start = 0;
+        while let Ok(Some(_)) = decoder.next() {
+            let op = batch.ops().get(start..decoder.position()).unwrap_or_default();
+            start = decoder.position();
+            let ticket = self.log.append(op, 1)?;
+            let first_seq = ticket.first_seq;
+            self.apply(op, first_seq)?;
+            self.log.applied(ticket);
+            self.log.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Inserts a commit's records into the memtables.
+    pub(crate) fn apply(&self, ops: &[u8], first_seq: Seq) -> Result<()> {
+        let mut grown = 0;
+        let mut decoder = Ops::new(ops, first_seq);
+        let malformed = |at| Error::invalid(format!("malformed operation at byte {at} of a batch"));
+        while let Some((seq, op)) = decoder.next().map_err(malformed)? {
+            match op {
+                Op::Entry { stripe, entry } => grown += self.apply_entry(stripe, entry),
+                Op::CreateTable(table) => self.apply_table(table, seq, false),
+                Op::DropTable(table) => self.apply_table(table, seq, true),
+                Op::Nop => {}
+            }
+        }
+        self.admission.grow(grown);
+        Ok(())
+    }
+
+    pub(crate) fn apply_entry(&self, stripe: u8, entry: EntryRef<'_>) -> usize {
+        let tree = self.stripe(stripe);
+        let mut grown = tree.insert(entry);
+        tree.stats.writes.fetch_add(1, Ordering::Relaxed);
+        let bytes = (entry.key.len() + entry.value.len()) as u64;
+        tree.stats.bytes_written.fetch_add(bytes, Ordering::Relaxed);
+        if entry.kind == Kind::Put && entry.expires_at_ms != 0 {
+            let key = expiry::index_key(entry.expires_at_ms, entry.key);
+            grown += tree.insert(EntryRef { key: &key, value: b"", expires_at_ms: 0, ..entry });
+        }
+        grown
+    }
+
+    /// Creates or drops a table in memory and notes it for the next manifest edit.
+    pub(crate) fn apply_table(&self, table: TableId, seq: Seq, dropped: bool) {
+        let mut keeper = self.manifest.lock();
+        let mut tables = self.tables.write();
+        let mut changed = Tables::clone(&tables);
+        if dropped {
+            if let Some(state) = changed.known.get_mut(&table.0) {
+                state.dropped_seq.get_or_insert(seq);
+            }
+            keeper.pending_tables.push((seq, TableEdit::Dropped { id: table.0, seq }));
+        } else {
+            let state = TableState { created_seq: seq, dropped_seq: None };
+            changed.known.entry(table.0).or_insert(state);
+            changed.next = changed.next.max(table.0.saturating_add(1));
+            keeper.pending_tables.push((seq, TableEdit::Created { id: table.0, seq }));
+        }
+        *tables = Arc::new(changed);
+    }
+
+    pub(crate) fn create_table(self: &Arc<Self>) -> Result<TableId> {
+        let _ids = self.table_ids.lock();
+        let table = TableId(self.tables().next.max(1));
+        if table >= TableId::EXPIRY {
+            return Err(Error::invalid("all table ids have been used"));
+        }
+        let mut batch = WriteBatch::new();
+        batch.push_create_table(table);
+        self.admit(batch.encoded_len(), &batch.stripes())?;
+        let guards = StripeGuards::lock(self, &batch.stripes());
+        self.commit(&batch, Durability::Sync, guards)?.wait()?;
+        Ok(table)
+    }
+}

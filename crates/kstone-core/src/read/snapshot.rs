@@ -1,0 +1,91 @@
+//! A view of the database as of one moment.
+
+use bytes::Bytes;
+
+use crate::engine::Inner;
+use crate::engine::snapshots::Registered;
+use crate::entry::Seq;
+use crate::error::{Error, Result};
+use crate::key::{Key, internal};
+use crate::read::{PartitionKeys, PartitionQuery, Record, ScanCursor, ScanIter, record_from_hit};
+use crate::sync::Arc;
+use crate::table::TableId;
+
+/// The database as of a sequence number and a time. Cheap to take and to clone; while it lives,
+/// flush and compaction keep what it sees, so do not keep one for long.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    inner: Arc<Inner>,
+    registered: Registered,
+    now_ms: u64,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.inner.snapshots.remove(&self.registered);
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn take(inner: &Arc<Inner>) -> Snapshot {
+        let registered = inner.snapshots.register(&inner.log);
+        let now_ms = inner.clock.now_ms();
+        Snapshot { shared: Arc::new(Shared { inner: Arc::clone(inner), registered, now_ms }) }
+    }
+
+    /// The sequence number that it sees. A reply that shows its data on a door with `Sync`
+    /// durability waits for this number: [`Engine::wait_durable`](crate::Engine::wait_durable).
+    pub fn seq(&self) -> Seq {
+        self.shared.registered.seq
+    }
+
+    /// Its one `now`: a record that is there once is there for as long as the snapshot lives.
+    pub fn now_ms(&self) -> u64 {
+        self.shared.now_ms
+    }
+
+    /// A record.
+    pub fn get(&self, table: TableId, key: &Key) -> Result<Option<Record>> {
+        self.check(table)?;
+        let version = self.inner().stripe(key.stripe()).version();
+        let stored = internal::encode(table, key);
+        Ok(version.get(&stored, self.seq(), self.now_ms())?.map(record_from_hit))
+    }
+
+    /// The records of one partition, in order of sort key.
+    pub fn partition(&self, table: TableId, pk: impl Into<Bytes>) -> PartitionQuery {
+        PartitionQuery::new(self.clone(), table, pk.into())
+    }
+
+    /// All records of a table, stripe by stripe, from `cursor` on.
+    pub fn scan(&self, table: TableId, cursor: ScanCursor) -> ScanIter {
+        ScanIter::new(self.clone(), table, cursor)
+    }
+
+    /// The table's partition keys that start with `prefix`, in byte order.
+    pub fn partition_keys(&self, table: TableId, prefix: &[u8]) -> Result<PartitionKeys> {
+        PartitionKeys::new(self.clone(), table, prefix)
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.shared.inner
+    }
+
+    /// Fails if the snapshot was ended, or does not see the table.
+    pub(crate) fn check(&self, table: TableId) -> Result<()> {
+        self.check_live()?;
+        if table != TableId::DEFAULT && !self.inner().tables().visible_at(table, self.seq()) {
+            return Err(Error::NoSuchTable { id: table.0 });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_live(&self) -> Result<()> {
+        if self.shared.registered.is_ended() { Err(Error::SnapshotEnded) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,185 @@
+//! A stripe: its lock, and the version of its tree that readers see.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use crate::entry::{EntryRef, Kind, Seq};
+use crate::error::Result;
+use crate::key::internal;
+use crate::memtable::Memtable;
+use crate::sst::key_hash;
+use crate::sync::{Mutex, MutexGuard, RwLock};
+use crate::tree::cursor::Cursor;
+use crate::tree::levels::Levels;
+
+/// One of the 256 trees.
+#[derive(Debug)]
+pub(crate) struct Stripe {
+    /// The unit of atomic read-modify-write. Several are taken in ascending order of stripe, by
+    /// `engine::locks`, and by nothing else.
+    lock: Mutex<()>,
+    version: RwLock<Arc<Version>>,
+    /// Set while a compaction works on the stripe: there is at most one.
+    pub(crate) compacting: AtomicBool,
+    pub(crate) stats: StripeCounters,
+}
+
+/// What happened to a stripe since it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct StripeCounters {
+    pub(crate) gets: AtomicU64,
+    pub(crate) writes: AtomicU64,
+    pub(crate) bytes_written: AtomicU64,
+    pub(crate) bytes_flushed: AtomicU64,
+    pub(crate) bytes_compacted: AtomicU64,
+}
+
+/// The parts of a stripe's tree at one moment: newest first, the active memtable, those being
+/// flushed, the files. Only the active memtable still changes, by additions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Version {
+    pub(crate) active: Arc<Memtable>,
+    pub(crate) frozen: Vec<Arc<Memtable>>,
+    pub(crate) levels: Arc<Levels>,
+}
+
+/// The newest version of a key that a reader sees, tombstones included.
+#[derive(Debug, Clone)]
+pub(crate) struct Hit {
+    pub(crate) seq: Seq,
+    pub(crate) kind: Kind,
+    pub(crate) expires_at_ms: u64,
+    pub(crate) value: bytes::Bytes,
+}
+
+impl Stripe {
+    pub(crate) fn new(levels: Levels) -> Self {
+        let version = Version { levels: Arc::new(levels), ..Version::default() };
+        Stripe {
+            lock: Mutex::new(()),
+            version: RwLock::new(Arc::new(version)),
+            compacting: AtomicBool::new(false),
+            stats: StripeCounters::default(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock()
+    }
+
+    pub(crate) fn version(&self) -> Arc<Version> {
+        Arc::clone(&self.version.read())
+    }
+
+    /// Adds to the active memtable and answers by how many bytes it grew.
+    pub(crate) fn insert(&self, entry: EntryRef<'_>) -> usize {
+        // The read guard is held while inserting, so that a freeze cannot slip in between finding
+        // the active memtable and adding to it.
+        let version = self.version.read();
+        let before = version.active.bytes();
+        version.active.insert(entry);
+        version.active.bytes().saturating_sub(before)
+    }
+
+    /// Turns the active memtable into a frozen one, unless it is empty.
+    pub(crate) fn freeze(&self) {
+        let mut version = self.version.write();
+        if version.active.is_empty() {
+            return;
+        }
+        let mut frozen = Vec::with_capacity(version.frozen.len() + 1);
+        frozen.push(Arc::clone(&version.active));
+        frozen.extend(version.frozen.iter().cloned());
+        let levels = Arc::clone(&version.levels);
+        *version = Arc::new(Version { active: Arc::default(), frozen, levels });
+    }
+
+    /// Replaces the files, and lets go of the frozen memtables that are now in them.
+    pub(crate) fn install(&self, levels: Levels, flushed: &[Arc<Memtable>]) {
+        let mut version = self.version.write();
+        let frozen = version
+            .frozen
+            .iter()
+            .filter(|table| !flushed.iter().any(|done| Arc::ptr_eq(done, table)))
+            .cloned()
+            .collect();
+        let active = Arc::clone(&version.active);
+        *version = Arc::new(Version { active, frozen, levels: Arc::new(levels) });
+    }
+}
+
+impl Version {
+    fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active).chain(&self.frozen)
+    }
+
+    /// The newest version of `key` at or below `seq`, whatever it says.
+    pub(crate) fn lookup(&self, key: &[u8], seq: Seq) -> Result<Option<Hit>> {
+        for table in self.memtables() {
+            if table.is_empty() {
+                continue;
+            }
+            if let Some(hit) = table.get(key, seq) {
+                let (seq, kind, expires_at_ms) = (hit.seq, hit.kind, hit.expires_at_ms);
+                return Ok(Some(Hit { seq, kind, expires_at_ms, value: hit.value }));
+            }
+        }
+        if self.levels.depth() == 0 {
+            return Ok(None);
+        }
+        Ok(self.levels.get(key, key_hash(key), seq)?.map(|hit| {
+            let (seq, kind, expires_at_ms) = (hit.seq, hit.kind, hit.expires_at_ms);
+            Hit { seq, kind, expires_at_ms, value: hit.value }
+        }))
+    }
+
+    /// The record that a reader at (`seq`, `now_ms`) finds under `key`.
+    pub(crate) fn get(&self, key: &[u8], seq: Seq, now_ms: u64) -> Result<Option<Hit>> {
+        let Some(hit) = self.lookup(key, seq)? else { return Ok(None) };
+        if hit.kind != Kind::Put || is_expired(hit.expires_at_ms, now_ms) {
+            return Ok(None);
+        }
+        if self.max_mark_seq() > hit.seq {
+            let mut mark = Vec::with_capacity(key.len());
+            if internal::mark_of_into(key, &mut mark).is_some()
+                && self.lookup(&mark, seq)?.is_some_and(|mark| mark.seq > hit.seq)
+            {
+                return Ok(None);
+            }
+        }
+        Ok(Some(hit))
+    }
+
+    /// The newest partition drop anywhere in the stripe; 0 when there is none.
+    pub(crate) fn max_mark_seq(&self) -> Seq {
+        let tables = self.memtables().map(|table| table.max_mark_seq()).max().unwrap_or(0);
+        tables.max(self.levels.max_mark_seq())
+    }
+
+    /// The oldest sequence number that is only in memory.
+    pub(crate) fn unflushed_min_seq(&self) -> Option<Seq> {
+        self.memtables().filter_map(|table| table.min_seq()).min()
+    }
+
+    /// Cursors over everything that may hold a key of `[low, high)`, newest source first.
+    pub(crate) fn cursors(&self, low: &[u8], high: Option<&[u8]>) -> Vec<Cursor> {
+        let mut sources = Vec::new();
+        for table in self.memtables().filter(|table| !table.is_empty()) {
+            sources.push(Cursor::Mem(table.cursor()));
+        }
+        // An active memtable that is empty now may be written to while the caller iterates, but
+        // only above the caller's sequence number.
+        self.levels.cursors(low, high, &mut sources);
+        sources
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memtables().map(|table| table.entry_bytes()).sum()
+    }
+}
+
+/// Whether a record with this expiry counts as absent.
+#[inline]
+pub(crate) fn is_expired(expires_at_ms: u64, now_ms: u64) -> bool {
+    expires_at_ms != 0 && expires_at_ms <= now_ms
+}

@@ -1,0 +1,193 @@
+//! Put, get, delete, iterate, reopen: the promises of the first page of the documentation.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kstone_core::env::{Env, ManualClock, SeededRandom};
+use kstone_core::{
+    Durability, Engine, Error, IngestRecord, Key, Options, PurgeSnapshots, PurgeTarget, Result,
+    ScanCursor, TableId, Tuning, WriteBatch, verify,
+};
+use kstone_sim::{CrashPolicy, SimDisk};
+
+const T: TableId = TableId::DEFAULT;
+
+fn sim_env(disk: &SimDisk, clock: &Arc<ManualClock>) -> Env {
+    Env {
+        vfs: Arc::new(disk.clone()),
+        clock: clock.clone(),
+        random: Arc::new(SeededRandom::new(1)),
+        threads: None,
+    }
+}
+
+fn small() -> Options {
+    Options {
+        memory_budget_bytes: 256 << 10,
+        stripe_records_max: Some(8),
+        tuning: Tuning {
+            block_bytes: 128,
+            l0_compact_files: 2,
+            l1_bytes: 2048,
+            file_bytes: 1024,
+            log_segment_bytes: Some(4096),
+            ..Tuning::default()
+        },
+        ..Options::default()
+    }
+}
+
+fn put(engine: &Engine, key: &Key, value: &[u8]) {
+    let mut batch = WriteBatch::new();
+    batch.put(T, key, value).unwrap();
+    engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+}
+
+fn all(engine: &Engine) -> Vec<(Key, Vec<u8>)> {
+    engine
+        .snapshot()
+        .scan(T, ScanCursor::start())
+        .map(|r| r.map(|r| (r.key, r.record.value.to_vec())))
+        .collect::<Result<_>>()
+        .unwrap()
+}
+
+#[test]
+fn what_is_put_is_read_back_before_and_after_flush_compaction_and_crash() {
+    let (disk, clock) = (SimDisk::new(1), Arc::new(ManualClock::at(1000)));
+    let engine = Engine::open_with(sim_env(&disk, &clock), "db", small()).unwrap();
+    let mut expected = Vec::new();
+    for n in 0..500u32 {
+        let key = Key::with_sk(format!("user#{}", n % 7), format!("post#{n:05}"));
+        put(&engine, &key, format!("value {n}").as_bytes());
+        expected.push((key, format!("value {n}").into_bytes()));
+    }
+    let check = |engine: &Engine| {
+        for (key, value) in &expected {
+            let found = engine.get(T, key).unwrap().map(|r| r.value.to_vec());
+            assert_eq!(found.as_ref(), Some(value), "{key:?}");
+        }
+        let mut scanned = all(engine);
+        scanned.sort();
+        let mut wanted = expected.clone();
+        wanted.sort();
+        assert_eq!(scanned, wanted);
+        for pk in 0..7 {
+            let pk = format!("user#{pk}");
+            let mut wanted: Vec<_> =
+                expected.iter().filter(|(k, _)| k.pk == pk).map(|(k, _)| k.clone()).collect();
+            wanted.sort();
+            let forward: Vec<_> =
+                engine.partition(T, pk.clone()).iter().unwrap().map(|r| r.unwrap().key).collect();
+            assert_eq!(forward, wanted);
+            let mut backward: Vec<_> =
+                engine.partition(T, pk).reverse().iter().unwrap().map(|r| r.unwrap().key).collect();
+            backward.reverse();
+            assert_eq!(backward, wanted);
+        }
+    };
+    check(&engine);
+    let crashed = disk.crash(CrashPolicy::LoseAll);
+    let reopened = Engine::open_with(sim_env(&crashed, &clock), "db", small()).unwrap();
+    check(&reopened);
+    reopened.flush().unwrap();
+    check(&reopened);
+    reopened.compact().unwrap();
+    check(&reopened);
+    assert!(reopened.stats().total.files > 0);
+    drop(reopened);
+    let report = verify(&sim_env(&crashed, &clock), "db").unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(report.entries, 500);
+}
+
+#[test]
+fn the_real_machine_works_the_same() {
+    let dir = std::env::temp_dir().join(format!("kstone-basics-{}", std::process::id()));
+    let options = Options { memory_budget_bytes: 1 << 20, ..Options::default() };
+    let engine = Engine::open(&dir, options.clone()).unwrap();
+    assert!(matches!(Engine::open(&dir, options.clone()), Err(Error::Locked { .. })));
+    let mut batch = WriteBatch::new();
+    for n in 0..20_000u32 {
+        batch.put(T, &Key::new(format!("user#{n}")), &[n as u8; 100]).unwrap();
+        if batch.len() == 100 {
+            engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+            batch.clear();
+        }
+    }
+    engine.sync().unwrap();
+    assert_eq!(all(&engine).len(), 20_000);
+    drop(engine);
+    let engine = Engine::open(&dir, options).unwrap();
+    assert_eq!(all(&engine).len(), 20_000);
+    engine.wait_idle().unwrap();
+    drop(engine);
+    assert!(verify(&Env::system(), Path::new(&dir)).unwrap().is_sound());
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn purge_leaves_no_byte_in_any_file() {
+    let (disk, clock) = (SimDisk::new(2), Arc::new(ManualClock::at(1000)));
+    let mut options = small();
+    options.compression = kstone_core::Compression::None;
+    options.bottom_compression = kstone_core::Compression::None;
+    let engine = Engine::open_with(sim_env(&disk, &clock), "db", options).unwrap();
+    for n in 0..200u32 {
+        put(&engine, &Key::with_sk(format!("user#{}", n % 5), format!("n{n}")), b"ordinary");
+        let mut batch = WriteBatch::new();
+        let key = Key::with_sk("subject-SECRETPK", format!("s{n}"));
+        batch.put_expiring(T, &key, b"SECRETVALUE", 5000 + u64::from(n)).unwrap();
+        engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+    }
+    engine.checkpoint("copy").unwrap();
+    let holds = |needle: &[u8]| {
+        disk.paths()
+            .into_iter()
+            .any(|path| disk.read_file(&path).unwrap().windows(needle.len()).any(|w| w == needle))
+    };
+    assert!(holds(b"SECRETPK") && holds(b"SECRETVALUE"));
+    let target = PurgeTarget::Partition { table: T, pk: "subject-SECRETPK".into() };
+    let purged = engine.purge(&[target], PurgeSnapshots::End).unwrap();
+    assert_eq!(purged.checkpoints.len(), 1);
+    for path in disk.paths() {
+        let bytes = disk.read_file(&path).unwrap();
+        for needle in [&b"SECRETPK"[..], b"SECRETVALUE"] {
+            assert!(!bytes.windows(needle.len()).any(|w| w == needle), "{path:?} {needle:?}");
+        }
+    }
+    assert_eq!(all(&engine).len(), 200);
+}
+
+#[test]
+fn an_ingest_is_visible_at_once_and_survives() {
+    let (disk, clock) = (SimDisk::new(3), Arc::new(ManualClock::at(1000)));
+    let engine = Engine::open_with(sim_env(&disk, &clock), "db", small()).unwrap();
+    put(&engine, &Key::new("k0005"), b"old");
+    let record = |n: u32| {
+        Ok(IngestRecord {
+            table: T,
+            key: Key::new(format!("k{n:04}")),
+            value: "new".into(),
+            expires_at_ms: (n % 2 == 0).then_some(2000),
+        })
+    };
+    let ingested = engine.ingest((0..300).map(record)).unwrap();
+    assert_eq!(ingested.records, 300);
+    put(&engine, &Key::new("k0006"), b"newer");
+    let crashed = disk.crash(CrashPolicy::LoseAll);
+    let engine = Engine::open_with(sim_env(&crashed, &clock), "db", small()).unwrap();
+    assert_eq!(all(&engine).len(), 300);
+    assert_eq!(engine.get(T, &Key::new("k0005")).unwrap().unwrap().value, "new");
+    assert_eq!(engine.get(T, &Key::new("k0006")).unwrap().unwrap().value, "newer");
+    clock.set(3000);
+    assert_eq!(all(&engine).len(), 151);
+    let (expired, _) = engine.expired(0, 1000).unwrap();
+    assert_eq!(expired.len(), 149);
+    engine.compact().unwrap();
+    assert_eq!(engine.expired(0, 1000).unwrap().0.len(), 149);
+    assert!(matches!(
+        engine.ingest([record(5), record(4)]),
+        Err(Error::Invalid { what }) if what.contains("record 1")
+    ));
+}
