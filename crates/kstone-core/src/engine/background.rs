@@ -27,6 +27,8 @@ pub(crate) struct Background {
     flush_requested: SharedSet,
     /// Held by the one flush that may run at a time, which keeps a stripe's flushes in order.
     pub(crate) flushing: Mutex<()>,
+    /// A table was dropped since the threads were last told.
+    pub(crate) table_dropped: AtomicBool,
     compactions_running: AtomicUsize,
     steps_running: AtomicUsize,
 }
@@ -151,6 +153,7 @@ impl Inner {
         }
         if self.log.poisoned().is_none() {
             let _ = self.flush_all();
+            let _ = self.note_clock();
         }
         self.log.shutdown();
         self.admission.wake();
@@ -193,7 +196,8 @@ impl Inner {
                 }
             }
         }
-        if !self.flush_is_due() {
+        let dropped = self.background.table_dropped.swap(false, Ordering::AcqRel);
+        if !self.flush_is_due() && !dropped {
             return Ok(());
         }
         if self.env.threads.is_some() {
@@ -255,7 +259,10 @@ impl Inner {
                 }
             }
         }
-        self.compact_step()
+        if self.compact_step()? {
+            return Ok(true);
+        }
+        Ok(self.reclaim_step()? || self.settle_step()?)
     }
 
     /// Compacts the stripe that needs it most.

@@ -20,13 +20,13 @@ use crate::tree::retain::{Retain, Verdict};
 
 /// Shows that the caller is the one that compacts the stripe.
 #[derive(Debug)]
-struct Claim<'a> {
+pub(crate) struct Claim<'a> {
     inner: &'a Inner,
     stripe: u8,
 }
 
 impl<'a> Claim<'a> {
-    fn take(inner: &'a Inner, stripe: u8) -> Option<Self> {
+    pub(crate) fn take(inner: &'a Inner, stripe: u8) -> Option<Self> {
         let taken = inner.stripe(stripe).compacting.swap(true, Ordering::AcqRel);
         (!taken).then_some(Claim { inner, stripe })
     }
@@ -81,7 +81,7 @@ impl Inner {
         self.compact(stripe, &levels, &task)
     }
 
-    fn compact(&self, stripe: u8, levels: &Levels, task: &Task) -> Result<()> {
+    pub(crate) fn compact(&self, stripe: u8, levels: &Levels, task: &Task) -> Result<()> {
         if task.is_move {
             self.counters.compaction_moves.fetch_add(1, Ordering::Relaxed);
             let moved = task.inputs.iter().map(|(_, file)| Added::Moved(Arc::clone(file)));
@@ -93,7 +93,7 @@ impl Inner {
                 flushed: None,
             }]);
         }
-        let mut written = Written::default();
+        let mut written = Written::new(self);
         match self.merge(stripe, levels, task, &mut written) {
             Ok(add) => {
                 self.install(vec![Change {
@@ -106,7 +106,7 @@ impl Inner {
                 Ok(())
             }
             Err(error) => {
-                written.remove_all(self);
+                written.remove_all();
                 Err(error)
             }
         }
@@ -117,7 +117,7 @@ impl Inner {
         stripe: u8,
         levels: &Levels,
         task: &Task,
-        written: &mut Written,
+        written: &mut Written<'_>,
     ) -> Result<Vec<(u8, Added)>> {
         let tuning = &self.options.tuning;
         let is_bottom = (usize::from(task.output_level) + 1..levels.depth())
@@ -160,7 +160,7 @@ impl Inner {
         if let Some(last) = writer {
             outputs.push(written.finish(last)?);
         }
-        written.sync(self)?;
+        written.sync()?;
         let read: u64 = task.inputs.iter().map(|(_, f)| f.meta().file_bytes).sum();
         let wrote: u64 = outputs.iter().map(|meta| meta.file_bytes).sum();
         self.counters.compaction_read_bytes.fetch_add(read, Ordering::Relaxed);

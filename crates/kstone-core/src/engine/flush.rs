@@ -50,12 +50,12 @@ impl Inner {
         if !bugs::on(Bug::FlushAheadOfLog) {
             self.log.wait_durable(last_seq.unwrap_or(0))?;
         }
-        let mut written = Written::default();
+        let mut written = Written::new(self);
         let result = self.write_l0(&jobs, &mut written);
         match result {
             Ok(changes) => self.install(changes),
             Err(error) => {
-                written.remove_all(self);
+                written.remove_all();
                 Err(error)
             }
         }
@@ -64,7 +64,7 @@ impl Inner {
     fn write_l0(
         &self,
         jobs: &[(u8, Vec<Arc<Memtable>>)],
-        written: &mut Written,
+        written: &mut Written<'_>,
     ) -> Result<Vec<Change>> {
         // Taken after freezing: every reader below is registered, every later one reads at or
         // above the watermark.
@@ -100,7 +100,7 @@ impl Inner {
             changes.push(Change { stripe: *stripe, add, remove: Vec::new(), flushed });
         }
         if !bugs::on(Bug::ManifestBeforeSst) {
-            written.sync(self)?;
+            written.sync()?;
         }
         self.counters.flushes.fetch_add(1, Ordering::Relaxed);
         Ok(changes)
@@ -111,23 +111,29 @@ impl Inner {
         &self,
         stripe: u8,
         is_bottom: bool,
-        written: &mut Written,
+        written: &mut Written<'_>,
     ) -> Result<SstWriter> {
         let file_id = self.next_file_id.fetch_add(1, Ordering::Relaxed);
         let ident = FileIdent { db_id: self.db_id, stripe, file_id };
+        self.unnamed_files.lock().insert(file_id);
         written.begun.push((stripe, file_id));
         SstWriter::create(&*self.env.vfs, &self.dir, ident, self.sst_options(is_bottom))
     }
 }
 
 /// The files that a flush, compaction or ingest has made and the manifest does not name yet.
-#[derive(Debug, Default)]
-pub(crate) struct Written {
+#[derive(Debug)]
+pub(crate) struct Written<'a> {
+    inner: &'a Inner,
     begun: Vec<(u8, u64)>,
     files: Vec<Arc<dyn VfsFile>>,
 }
 
-impl Written {
+impl<'a> Written<'a> {
+    pub(crate) fn new(inner: &'a Inner) -> Self {
+        Written { inner, begun: Vec::new(), files: Vec::new() }
+    }
+
     pub(crate) fn finish(&mut self, writer: SstWriter) -> Result<SstMeta> {
         let (meta, file) = writer.finish()?;
         self.files.push(file);
@@ -135,26 +141,34 @@ impl Written {
     }
 
     /// Makes data and names durable, with one sync for all files where the system has a way.
-    pub(crate) fn sync(&self, inner: &Inner) -> Result<()> {
+    pub(crate) fn sync(&self) -> Result<()> {
         if self.files.is_empty() {
             return Ok(());
         }
-        let vfs = &inner.env.vfs;
+        let (vfs, dir) = (&self.inner.env.vfs, &self.inner.dir);
         if !bugs::on(Bug::SstSyncSkipped) {
-            vfs.sync_files(&self.files)
-                .map_err(|e| Error::io("sync SST files in", &inner.dir, e))?;
+            vfs.sync_files(&self.files).map_err(|e| Error::io("sync SST files in", dir, e))?;
         }
         if !bugs::on(Bug::SstDirSyncSkipped) {
-            vfs.sync_dir(&inner.dir).map_err(|e| Error::io("sync", &inner.dir, e))?;
+            vfs.sync_dir(dir).map_err(|e| Error::io("sync", dir, e))?;
         }
         Ok(())
     }
 
     /// Removes what was made; what cannot be removed is an orphan that the next open removes.
-    pub(crate) fn remove_all(&self, inner: &Inner) {
+    pub(crate) fn remove_all(&self) {
         for &(stripe, file_id) in &self.begun {
-            let path = inner.dir.join(crate::sst::file_name(stripe, file_id));
-            let _ = inner.env.vfs.remove(&path);
+            let path = self.inner.dir.join(crate::sst::file_name(stripe, file_id));
+            let _ = self.inner.env.vfs.remove(&path);
+        }
+    }
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        let mut unnamed = self.inner.unnamed_files.lock();
+        for (_, file_id) in &self.begun {
+            unnamed.remove(file_id);
         }
     }
 }

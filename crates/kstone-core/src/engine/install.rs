@@ -71,9 +71,25 @@ impl Inner {
         self.log.release(log_start)
     }
 
+    /// Makes the time durable: what was expired when the database closed stays expired.
+    pub(crate) fn note_clock(&self) -> Result<()> {
+        let mut keeper = self.manifest.lock();
+        let clock_ms = self.clock.now_ms();
+        if clock_ms == keeper.state.clock_ms {
+            return Ok(());
+        }
+        let mut edit = Edit { clock_ms: Some(clock_ms), ..Edit::default() };
+        self.append_edit(&mut keeper, &mut edit)
+    }
+
     /// Appends an edit, and with it the table changes that only the log holds so far.
     pub(crate) fn append_edit(&self, keeper: &mut ManifestKeeper, edit: &mut Edit) -> Result<()> {
         self.log.poisoned().map_or(Ok(()), Err)?;
+        // No hole here either: the manifest must not know of a table before every commit in front
+        // of its creation is durable.
+        if let Some(seq) = keeper.pending_tables.iter().map(|&(seq, _)| seq).max() {
+            self.log.wait_durable(seq)?;
+        }
         edit.tables = keeper.pending_tables.iter().map(|(_, table)| *table).collect();
         match keeper.manifest.append(edit) {
             Ok(()) => {}
@@ -171,6 +187,10 @@ impl Inner {
         let l0_files = levels.level(0).len();
         let flushed = change.flushed.as_ref().map_or(&[][..], |(_, tables)| tables);
         stripe.install(levels, flushed);
+        if !flushed.is_empty() {
+            let now_ms = self.clock.monotonic().as_millis() as u64;
+            stripe.touched_ms.store(now_ms, Ordering::Relaxed);
+        }
         self.background.set_stopped(change.stripe, l0_files >= self.options.tuning.l0_stop_files);
         for (_, file) in &change.remove {
             let moved = |added: &Added| matches!(added, Added::Moved(f) if Arc::ptr_eq(f, file));

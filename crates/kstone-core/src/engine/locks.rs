@@ -6,7 +6,7 @@ use crate::engine::{Engine, Inner};
 use crate::entry::Seq;
 use crate::error::{Error, Result};
 use crate::key::Key;
-use crate::read::{Record, record_from_hit};
+use crate::read::{Record, Snapshot, record_from_hit};
 use crate::stripes::StripeSet;
 use crate::sync::{Arc, MutexGuard};
 use crate::table::TableId;
@@ -99,6 +99,15 @@ impl Locked<'_> {
         let stored = crate::key::internal::encode(table, key);
         let version = self.inner.stripe(stripe).version();
         Ok(version.get(&stored, Seq::MAX, self.now_ms)?.map(record_from_hit))
+    }
+
+    /// A snapshot that sees every commit to the locked stripes, for reading more than one key at a
+    /// time. Of the other stripes it sees what is visible.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        // A commit to a locked stripe may be applied and still wait, for others before it, to
+        // become visible. They hold no lock of ours, so the wait is short.
+        self.inner.log.wait_visible(self.inner.log.appended())?;
+        Ok(Snapshot::take(self.inner))
     }
 
     /// The one `now` of everything that is read here.

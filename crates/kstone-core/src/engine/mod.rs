@@ -13,9 +13,11 @@ pub(crate) mod flush;
 pub(crate) mod install;
 pub(crate) mod locks;
 mod open;
+pub(crate) mod reclaim;
 pub(crate) mod snapshots;
 pub(crate) mod write;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -87,6 +89,8 @@ pub(crate) struct Inner {
     /// installed, so that installs happen in manifest order.
     pub(crate) manifest: Mutex<ManifestKeeper>,
     pub(crate) next_file_id: AtomicU64,
+    /// Files that are being written or wait for their manifest edit.
+    pub(crate) unnamed_files: Mutex<HashSet<u64>>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) handles: Arc<FileHandles>,
     pub(crate) counters: Counters,

@@ -220,6 +220,7 @@ impl Inner {
                 state.dropped_seq.get_or_insert(seq);
             }
             keeper.pending_tables.push((seq, TableEdit::Dropped { id: table.0, seq }));
+            self.background.table_dropped.store(true, Ordering::Release);
         } else {
             let state = TableState { created_seq: seq, dropped_seq: None };
             changed.known.entry(table.0).or_insert(state);

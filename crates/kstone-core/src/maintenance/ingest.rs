@@ -78,7 +78,7 @@ impl Engine {
             Err(error) => {
                 // After a failed manifest write, the manifest may name the files after all.
                 if inner.log.poisoned().is_none() {
-                    builder.written.remove_all(inner);
+                    builder.written.remove_all();
                 }
                 Err(error)
             }
@@ -147,7 +147,7 @@ fn deepest_free_level(levels: &Levels, meta: &SstMeta, all: &[SstMeta]) -> u8 {
 /// Distributes records over one open file a stripe.
 struct Builder<'a> {
     inner: &'a Inner,
-    written: Written,
+    written: Written<'a>,
     writers: Vec<Option<SstWriter>>,
     metas: Vec<SstMeta>,
     last_key: Vec<u8>,
@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
     fn new(inner: &'a Inner) -> Self {
         Builder {
             inner,
-            written: Written::default(),
+            written: Written::new(inner),
             writers: std::iter::repeat_with(|| None).take(STRIPES).collect(),
             metas: Vec::new(),
             last_key: Vec::new(),
@@ -247,7 +247,7 @@ impl<'a> Builder<'a> {
                 self.metas.push(self.written.finish(writer)?);
             }
         }
-        self.written.sync(self.inner)?;
+        self.written.sync()?;
         self.ingested.files = self.metas.len() as u64;
         self.ingested.bytes = self.metas.iter().map(|meta| meta.file_bytes).sum();
         Ok((std::mem::take(&mut self.metas), self.ingested))

@@ -15,6 +15,7 @@ use crate::engine::{Engine, Inner};
 use crate::error::{Error, Result};
 use crate::key::{Key, internal, stripe_of};
 use crate::manifest::Edit;
+use crate::sst;
 use crate::stripes::StripeSet;
 use crate::sync::Arc;
 use crate::table::TableId;
@@ -107,8 +108,9 @@ impl Inner {
         // Everything, because old segments go only when no stripe needs them.
         self.flush_all()?;
         for stripe in stripes.iter() {
-            self.purge_stripe(stripe)?;
+            self.compact_whole(stripe, true)?;
         }
+        self.remove_old_files(&stripes)?;
         self.purge_manifest()?;
         self.release_log()?;
         self.log.scrub()?;
@@ -136,14 +138,27 @@ impl Inner {
         Ok(batch)
     }
 
-    /// Rewrites the whole stripe, and unlinks the old files even if a reader still holds them.
-    fn purge_stripe(&self, stripe: u8) -> Result<()> {
-        let before: Vec<_> = self.stripe(stripe).version().levels.files().cloned().collect();
-        self.compact_whole(stripe, true)?;
-        let after = Arc::clone(&self.stripe(stripe).version().levels);
-        for file in before {
-            if !after.files().any(|live| Arc::ptr_eq(live, &file)) {
-                file.remove_now().map_err(|e| Error::io("remove", file.path(), e))?;
+    /// Removes every file of these stripes that is no longer part of the tree, even if a reader
+    /// still holds it: readers of what was purged have been ended or waited for.
+    fn remove_old_files(&self, stripes: &StripeSet) -> Result<()> {
+        let names = self.env.vfs.list(&self.dir).map_err(|e| Error::io("list", &self.dir, e))?;
+        for name in names {
+            let Some((stripe, file_id)) = sst::parse_file_name(&name) else { continue };
+            if !stripes.contains(stripe) || self.unnamed_files.lock().contains(&file_id) {
+                continue;
+            }
+            // Under the manifest's lock a file is either in the tree or not.
+            let _keeper = self.manifest.lock();
+            let version = self.stripe(stripe).version();
+            if version.levels.files().all(|file| file.meta().file_id != file_id) {
+                let path = self.dir.join(&name);
+                self.handles.evict(file_id);
+                match self.env.vfs.remove(&path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(Error::io("remove", &path, error));
+                    }
+                    _ => {}
+                }
             }
         }
         self.env.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))

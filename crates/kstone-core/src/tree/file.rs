@@ -35,10 +35,6 @@ impl TreeFile {
         self.reader.meta()
     }
 
-    pub(crate) fn path(&self) -> &PathBuf {
-        &self.path
-    }
-
     /// Whether some key of `[low, high)` may be inside; `high` = `None` has no end.
     pub(crate) fn overlaps(&self, low: &[u8], high: Option<&[u8]>) -> bool {
         let meta = self.meta();
@@ -49,22 +45,14 @@ impl TreeFile {
     pub(crate) fn mark_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
-
-    /// Removes the name now, readers or not (purge).
-    pub(crate) fn remove_now(&self) -> std::io::Result<()> {
-        self.handles.evict(self.meta().file_id);
-        match self.vfs.remove(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
-    }
 }
 
 impl Drop for TreeFile {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
+            self.handles.evict(self.meta().file_id);
             // A file that cannot be removed is an orphan, and the next open removes it.
-            let _ = self.remove_now();
+            let _ = self.vfs.remove(&self.path);
         }
     }
 }

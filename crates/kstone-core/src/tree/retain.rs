@@ -33,7 +33,7 @@ impl Boundaries {
     }
 
     /// The lowest number at which somebody reads.
-    fn oldest(&self) -> Seq {
+    pub(crate) fn oldest(&self) -> Seq {
         self.seqs.first().copied().unwrap_or(0)
     }
 }

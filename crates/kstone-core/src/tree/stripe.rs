@@ -21,6 +21,8 @@ pub(crate) struct Stripe {
     version: RwLock<Arc<Version>>,
     /// Set while a compaction works on the stripe: there is at most one.
     pub(crate) compacting: AtomicBool,
+    /// When it was last flushed or looked at for garbage, in milliseconds of the stopwatch.
+    pub(crate) touched_ms: AtomicU64,
     pub(crate) stats: StripeCounters,
 }
 
@@ -59,6 +61,7 @@ impl Stripe {
             lock: Mutex::new(()),
             version: RwLock::new(Arc::new(version)),
             compacting: AtomicBool::new(false),
+            touched_ms: AtomicU64::new(0),
             stats: StripeCounters::default(),
         }
     }
