@@ -111,11 +111,10 @@ impl ExpiryIndex {
             self.last.clear();
             self.last.extend_from_slice(entry.key);
             self.merge.next()?;
-            if live {
-                if let Some((at_ms, stored)) = parse_index_key(&self.last) {
+            if live
+                && let Some((at_ms, stored)) = parse_index_key(&self.last) {
                     return Ok(Some((at_ms, stored.to_vec())));
                 }
-            }
         }
         Ok(None)
     }

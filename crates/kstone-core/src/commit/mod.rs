@@ -42,7 +42,7 @@ mod shuttle_tests;
 #[cfg(all(test, not(kstone_shuttle)))]
 mod tests;
 
-pub(crate) use crate::wal::{LiveSegments, LogFrom, Recovered, ReplayedCommit, SegmentInfo};
+pub(crate) use crate::wal::{LiveSegments, LogFrom, Recovered, ReplayedCommit};
 pub(crate) use stats::LogStats;
 
 use crate::entry::Seq;

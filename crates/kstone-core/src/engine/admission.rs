@@ -104,6 +104,6 @@ impl Inner {
         fits && self
             .background
             .stopped_stripes()
-            .map_or(true, |stopped| stripes.without(&stopped) == *stripes)
+            .is_none_or(|stopped| stripes.without(&stopped) == *stripes)
     }
 }

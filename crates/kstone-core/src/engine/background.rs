@@ -20,6 +20,9 @@ use crate::tree::picker;
 pub(crate) struct Background {
     state: Mutex<State>,
     wake: Condvar,
+    /// Somebody has asked the threads to look, and none has begun to: what keeps every commit of
+    /// a busy writer from ringing again.
+    kicked: AtomicBool,
     closed: AtomicBool,
     /// Stripes with too many L0 files: writers to them wait.
     stopped: SharedSet,
@@ -35,7 +38,6 @@ pub(crate) struct Background {
 
 #[derive(Debug, Default)]
 struct State {
-    kicks: u64,
     failures: u64,
     last_failure: Option<Error>,
     threads: Vec<JoinHandle>,
@@ -77,8 +79,11 @@ impl Background {
 
     /// Wakes the threads.
     pub(crate) fn kick(&self) {
-        self.state.lock().kicks += 1;
-        self.wake.notify_all();
+        if !self.kicked.swap(true, Ordering::AcqRel) {
+            // Under the lock, so that it does not fall between a thread's last look and its sleep.
+            let _state = self.state.lock();
+            self.wake.notify_all();
+        }
     }
 
     pub(crate) fn failures(&self) -> u64 {
@@ -169,7 +174,7 @@ impl Inner {
     fn work(&self) {
         let background = &self.background;
         while !background.is_closed() {
-            let kicks = background.state.lock().kicks;
+            background.kicked.store(false, Ordering::Release);
             match self.background_step() {
                 Ok(true) => continue,
                 Ok(false) => {}
@@ -180,7 +185,7 @@ impl Inner {
                 }
             }
             let state = background.state.lock();
-            if state.kicks == kicks && !background.is_closed() {
+            if !background.kicked.load(Ordering::Acquire) && !background.is_closed() {
                 // Every second, also without a kick: a full disk may have room again.
                 drop(background.wake.wait_timeout(state, Duration::from_secs(1)));
             }
@@ -191,7 +196,7 @@ impl Inner {
     pub(crate) fn after_commit(&self, stripes: &StripeSet) -> Result<()> {
         if let Some(max) = self.options.stripe_records_max {
             for stripe in stripes.iter() {
-                if self.stripe(stripe).version().active.len() as u64 >= max {
+                if self.stripe(stripe).version().active.len() >= max {
                     self.background.request_flush(stripe);
                 }
             }
@@ -252,12 +257,11 @@ impl Inner {
     fn take_step(&self) -> Result<bool> {
         if self.flush_is_due() {
             let victims = self.flush_victims();
-            if !victims.is_empty() {
-                if let Some(flushing) = self.background.flushing.try_lock() {
+            if !victims.is_empty()
+                && let Some(flushing) = self.background.flushing.try_lock() {
                     self.flush_stripes(&victims, &flushing)?;
                     return Ok(true);
                 }
-            }
         }
         if self.compact_step()? {
             return Ok(true);

@@ -32,7 +32,7 @@ impl<'a> Claim<'a> {
     }
 
     /// Waits for a compaction that is under way.
-    fn wait(inner: &'a Inner, stripe: u8) -> Result<Self> {
+    pub(crate) fn wait(inner: &'a Inner, stripe: u8) -> Result<Self> {
         loop {
             if let Some(claim) = Claim::take(inner, stripe) {
                 return Ok(claim);
@@ -135,18 +135,17 @@ impl Inner {
         let mut seen = 0u64;
         while let Some(entry) = merge.entry() {
             seen += 1;
-            if seen % 4096 == 0 && self.background.is_closed() {
+            if seen.is_multiple_of(4096) && self.background.is_closed() {
                 return Err(Error::Closed);
             }
             if retain.judge(&entry, |entry| below.is_nothing(entry)) == Verdict::Keep {
                 // All versions of a key stay in one file, so that a level's files share no key.
                 let is_full =
                     writer.as_ref().is_some_and(|w| w.estimated_bytes() >= file_bytes_max);
-                if is_full && last_key != entry.key {
-                    if let Some(full) = writer.take() {
+                if is_full && last_key != entry.key
+                    && let Some(full) = writer.take() {
                         outputs.push(written.finish(full)?);
                     }
-                }
                 let writer = match &mut writer {
                     Some(writer) => writer,
                     none => none.insert(self.new_sst(stripe, is_bottom, written)?),

@@ -136,12 +136,11 @@ fn remove_orphans(env: &Env, dir: &Path, state: &State, manifest: &Manifest) -> 
         .map(|meta| (meta.stripe, meta.file_id))
         .collect();
     for name in &names {
-        if let Some(file) = sst::parse_file_name(name) {
-            if !missing.remove(&file) {
+        if let Some(file) = sst::parse_file_name(name)
+            && !missing.remove(&file) {
                 let path = dir.join(name);
                 env.vfs.remove(&path).map_err(|e| Error::io("remove", &path, e))?;
             }
-        }
     }
     if let Some(&(stripe, file_id)) = missing.iter().min() {
         let path = dir.join(sst::file_name(stripe, file_id));
@@ -208,12 +207,11 @@ impl Replay<'_> {
                     }
                 }
                 Op::DropTable(TableId(id)) => {
-                    if let Some(table) = self.tables.known.get_mut(&id) {
-                        if table.dropped_seq.is_none() {
+                    if let Some(table) = self.tables.known.get_mut(&id)
+                        && table.dropped_seq.is_none() {
                             table.dropped_seq = Some(seq);
                             self.pending.push((seq, TableEdit::Dropped { id, seq }));
                         }
-                    }
                 }
                 Op::Nop => {}
             }

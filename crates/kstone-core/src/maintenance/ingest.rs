@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::batch::{VALUE_LEN_MAX, WriteBatch};
+use crate::engine::compact::Claim;
 use crate::engine::flush::Written;
 use crate::engine::install::{Added, Change};
 use crate::engine::locks::StripeGuards;
@@ -93,6 +94,10 @@ impl Inner {
         // What is in memory is older than the ingest, and memory is searched first: so it must be
         // in files before. Once without the locks, so that little is left for the second time.
         self.flush_all()?;
+        // A compaction may join ranges that leave a gap today, so none may be under way while the
+        // files look for a gap to go to.
+        let _claims: Vec<_> =
+            stripes.iter().map(|stripe| Claim::wait(self, stripe)).collect::<Result<_>>()?;
         let guards = StripeGuards::lock(self, &stripes);
         self.flush_all()?;
         let mut nop = WriteBatch::new();
@@ -210,11 +215,10 @@ impl<'a> Builder<'a> {
     fn write(&mut self, stripe: u8, expires_at_ms: u64, value: &[u8]) -> Result<()> {
         let limit = picker::file_bytes_max(1, &self.inner.options.tuning);
         let Some(slot) = self.writers.get_mut(usize::from(stripe)) else { return Ok(()) };
-        if slot.as_ref().is_some_and(|writer| writer.estimated_bytes() >= limit) {
-            if let Some(full) = slot.take() {
+        if slot.as_ref().is_some_and(|writer| writer.estimated_bytes() >= limit)
+            && let Some(full) = slot.take() {
                 self.metas.push(self.written.finish(full)?);
             }
-        }
         let writer = match slot {
             Some(writer) => writer,
             none => none.insert(self.inner.new_sst(stripe, true, &mut self.written)?),

@@ -34,8 +34,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use current::leftovers;
-pub(crate) use record::{RecordError, decode_record};
-pub(crate) use state::{Edit, LEVELS, STRIPE_COUNTERS, State, StripeState, TableEdit, TableState};
+pub(crate) use state::{Edit, State, TableEdit, TableState};
 
 use self::current::{FIRST_NUMBER, current_path, manifest_name};
 use crate::env::{OpenMode, Vfs, VfsFile};

@@ -43,16 +43,11 @@ mod tests;
 mod verify;
 mod writer;
 
-pub(crate) use block::check_block;
 pub(crate) use cache::BlockCache;
 pub(crate) use cursor::SstCursor;
-pub(crate) use filter::{check_filter, key_hash};
-pub(crate) use footer::{Properties, check_properties, parse_footer};
-pub(crate) use frame::check_frame;
+pub(crate) use filter::key_hash;
 pub(crate) use handles::FileHandles;
-pub(crate) use index::check_index;
-pub(crate) use reader::{SstHit, SstReader, open_standalone};
-pub(crate) use stats::ReadCounts;
+pub(crate) use reader::{SstHit, SstReader};
 pub(crate) use writer::SstWriter;
 
 use crate::entry::Seq;
