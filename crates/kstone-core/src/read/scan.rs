@@ -73,8 +73,11 @@ impl ScanCursor {
             1 | 2 => {
                 let len = reader.u32()? as usize;
                 let pk = Bytes::copy_from_slice(reader.bytes(len)?);
-                let sk = Bytes::copy_from_slice(reader.bytes(reader.remaining())?);
-                let key = Key { pk, sk: (kind == 2).then_some(sk) };
+                let sk = match kind {
+                    2 => Some(Bytes::copy_from_slice(reader.bytes(reader.remaining())?)),
+                    _ => None,
+                };
+                let key = Key { pk, sk };
                 (key.stripe() == stripe).then_some(Some(key))?
             }
             _ => return None,
@@ -164,5 +167,23 @@ impl Iterator for ScanIter {
             self.done = true;
         }
         step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back_and_bytes_behind_it_are_refused() {
+        let start = ScanCursor::start();
+        for cursor in [start.clone(), start.after(Key::new("pk"))] {
+            let mut bytes = cursor.to_bytes().to_vec();
+            assert_eq!(ScanCursor::from_bytes(&bytes).unwrap(), cursor);
+            bytes.push(0);
+            assert!(ScanCursor::from_bytes(&bytes).is_err());
+        }
+        let with_sk = start.after(Key::with_sk("pk", ""));
+        assert_eq!(ScanCursor::from_bytes(&with_sk.to_bytes()).unwrap(), with_sk);
     }
 }
