@@ -43,6 +43,9 @@ mod entry;
 pub mod env;
 mod error;
 mod expiry;
+#[doc(hidden)]
+#[cfg(any(feature = "fuzzing", test))]
+pub mod fuzzing;
 mod key;
 mod maintenance;
 mod manifest;
