@@ -1,0 +1,448 @@
+//! Files of format version 1, kept as they were written: today's engine must read them, and must
+//! still write them byte for byte.
+//!
+//! `tests/golden/v1/plain` is uncompressed and compared in full. `tests/golden/v1/packed` holds the
+//! same records under LZ4 (its L0) and Zstandard (its last level); another version of those
+//! libraries may choose other bytes, so it is only read.
+//!
+//! `KSTONE_BLESS=1 cargo test -p kstone-core --test golden` writes the files anew. That is right
+//! while version 1 has not been released; afterwards a change of the bytes is a new version, with
+//! files of its own beside these.
+#![allow(clippy::disallowed_methods, reason = "the golden files are real files")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kstone_core::env::{Env, ManualClock, MemoryVfs, OpenMode, SeededRandom};
+use kstone_core::{
+    Compression, Durability, Engine, IngestRecord, Key, Options, ScanCursor, TableId, Tuning,
+    WriteBatch, verify,
+};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+const DIR: &str = "db";
+const NOW_MS: u64 = 1_700_000_000_000;
+const T: TableId = TableId::DEFAULT;
+/// The ids that the engine gives to the tables of the script, in order.
+const POSTS: TableId = TableId(1);
+const DROPPED: TableId = TableId(2);
+const LATE: TableId = TableId(3);
+
+/// What is done to the database, in order.
+enum Step {
+    CreateTable(TableId),
+    DropTable(TableId),
+    /// One commit.
+    Batch(Vec<Write>),
+    Ingest(Vec<(TableId, Key, Vec<u8>, Option<u64>)>),
+    Flush,
+    Compact,
+    /// Closed and opened again.
+    Reopen,
+}
+
+enum Write {
+    Put(TableId, Key, Vec<u8>),
+    PutExpiring(TableId, Key, Vec<u8>, u64),
+    Delete(TableId, Key),
+    DropPartition(TableId, &'static str),
+}
+
+fn script() -> Vec<Step> {
+    use Step::*;
+    use Write::*;
+    let user = |n: u32| Key::with_sk("user#1", format!("post#{n:03}"));
+    let text = |n: u32| format!("post number {n}, the same words in every post").into_bytes();
+    let soon = NOW_MS + 60_000;
+    let posts = (0..40).map(|n| Put(POSTS, user(n), text(n))).collect();
+    vec![
+        CreateTable(POSTS),
+        Batch(posts),
+        Batch(vec![
+            Put(T, Key::new("user#1"), b"Ada".to_vec()),
+            Put(T, Key::with_sk("user#1", ""), b"an empty sort key is not none".to_vec()),
+            Put(T, Key::new(&b"zero\0inside"[..]), Vec::new()),
+            Put(T, Key::new(""), b"the empty partition key".to_vec()),
+            PutExpiring(T, Key::new("session"), b"token".to_vec(), soon),
+            Put(T, Key::with_sk("gone", "a"), b"dropped with its partition".to_vec()),
+        ]),
+        Flush,
+        Batch(vec![Delete(POSTS, user(5)), DropPartition(T, "gone")]),
+        Batch(vec![Put(T, Key::with_sk("gone", "b"), b"written after the drop".to_vec())]),
+        Batch(vec![Put(POSTS, user(6), b"overwritten".to_vec())]),
+        Compact,
+        CreateTable(DROPPED),
+        Batch(vec![
+            Put(DROPPED, Key::new("user#1"), b"not for long".to_vec()),
+            PutExpiring(DROPPED, Key::new("user#1"), b"nor this".to_vec(), soon),
+        ]),
+        Batch(vec![Put(T, Key::new("large"), (0..3000u32).map(|n| (n / 7) as u8).collect())]),
+        DropTable(DROPPED),
+        Flush,
+        Ingest(vec![
+            (T, Key::new("ingest#1"), b"one".to_vec(), None),
+            (T, Key::new("ingest#2"), b"two".to_vec(), Some(soon)),
+            (POSTS, user(7), b"replaced by the ingest".to_vec(), None),
+        ]),
+        // Marks and tombstones that stay in L0, above what they hide.
+        Batch(vec![Delete(POSTS, user(8)), DropPartition(T, "ingest#1"), Delete(T, user(9))]),
+        Flush,
+        Reopen,
+        // What only the log holds.
+        CreateTable(LATE),
+        Batch(vec![
+            Put(LATE, Key::with_sk("tail", &b"\xff\0"[..]), b"one of three".to_vec()),
+            PutExpiring(LATE, Key::new("tail"), b"two of three".to_vec(), soon + 1),
+            Delete(POSTS, user(10)),
+        ]),
+        Batch(vec![DropPartition(LATE, "nobody"), Put(POSTS, user(11), b"last".to_vec())]),
+    ]
+}
+
+/// What the script leaves: the records and their expiry.
+fn expected() -> BTreeMap<(TableId, Key), (Vec<u8>, Option<u64>)> {
+    let mut records = BTreeMap::new();
+    for step in script() {
+        match step {
+            Step::DropTable(table) => records.retain(|(t, _), _| *t != table),
+            Step::Batch(writes) => {
+                for write in writes {
+                    match write {
+                        Write::Put(t, key, value) => drop(records.insert((t, key), (value, None))),
+                        Write::PutExpiring(t, key, value, at_ms) => {
+                            records.insert((t, key), (value, Some(at_ms)));
+                        }
+                        Write::Delete(t, key) => drop(records.remove(&(t, key))),
+                        Write::DropPartition(table, pk) => {
+                            records.retain(|(t, key), _| (*t, &*key.pk) != (table, pk.as_bytes()));
+                        }
+                    }
+                }
+            }
+            Step::Ingest(ingested) => {
+                for (t, key, value, at_ms) in ingested {
+                    records.insert((t, key), (value, at_ms));
+                }
+            }
+            Step::CreateTable(_) | Step::Flush | Step::Compact | Step::Reopen => {}
+        }
+    }
+    records
+}
+
+fn options(compression: Compression, bottom_compression: Compression) -> Options {
+    Options {
+        memory_budget_bytes: 256 << 10,
+        compression,
+        bottom_compression,
+        tuning: Tuning {
+            block_bytes: 512,
+            restart_interval: 4,
+            log_segment_bytes: Some(4096),
+            ..Tuning::default()
+        },
+        ..Options::default()
+    }
+}
+
+fn plain() -> Options {
+    options(Compression::None, Compression::None)
+}
+
+fn packed() -> Options {
+    options(Compression::Lz4, Compression::Zstd { level: 3 })
+}
+
+fn env() -> Env {
+    Env {
+        vfs: Arc::new(MemoryVfs::new()),
+        clock: Arc::new(ManualClock::at(NOW_MS)),
+        random: Arc::new(SeededRandom::new(1)),
+        threads: None,
+    }
+}
+
+/// A folder's files by name.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Runs the script and answers the files that it would leave if the process were killed then.
+fn generate(options: &Options) -> Files {
+    let env = env();
+    let open = || Engine::open_with(env.clone(), DIR, options.clone()).unwrap();
+    let mut engine = Some(open());
+    for step in script() {
+        let db = engine.as_ref().unwrap();
+        match step {
+            Step::CreateTable(table) => assert_eq!(db.create_table().unwrap(), table),
+            Step::DropTable(table) => db.drop_table(table).unwrap(),
+            Step::Batch(writes) => {
+                let mut batch = WriteBatch::new();
+                for write in &writes {
+                    match write {
+                        Write::Put(t, key, value) => batch.put(*t, key, value),
+                        Write::PutExpiring(t, key, value, at_ms) => {
+                            batch.put_expiring(*t, key, value, *at_ms)
+                        }
+                        Write::Delete(t, key) => batch.delete(*t, key),
+                        Write::DropPartition(t, pk) => batch.drop_partition(*t, pk.as_bytes()),
+                    }
+                    .unwrap();
+                }
+                db.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+            }
+            Step::Ingest(records) => {
+                let records = records.into_iter().map(|(table, key, value, expires_at_ms)| {
+                    Ok(IngestRecord { table, key, value: value.into(), expires_at_ms })
+                });
+                db.ingest(records).unwrap();
+            }
+            Step::Flush => db.flush().unwrap(),
+            Step::Compact => db.compact().unwrap(),
+            Step::Reopen => {
+                drop(engine.take());
+                engine = Some(open());
+            }
+        }
+    }
+    // Read while it is open: closing would flush what is to stay in the log.
+    let mut files = Files::new();
+    for name in env.vfs.list(Path::new(DIR)).unwrap() {
+        let file = env.vfs.open(&Path::new(DIR).join(&name), OpenMode::Read).unwrap();
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        files.insert(name.clone(), without_reserve(&name, bytes));
+    }
+    files
+}
+
+/// Log and manifest are allocated ahead of what is written to them; those zeros mean nothing, and
+/// are not worth keeping. Some are left, so that a reader that needs them to stop is not let down.
+fn without_reserve(name: &str, mut bytes: Vec<u8>) -> Vec<u8> {
+    if name.ends_with(".log") || name.starts_with("MANIFEST-") {
+        let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        bytes.truncate((used + 64).next_multiple_of(64));
+    }
+    bytes
+}
+
+fn folder(variant: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1").join(variant)
+}
+
+/// The golden files of `variant`, all of them written anew first if that is asked for.
+fn golden(variant: &str) -> Files {
+    static BLESS: std::sync::Once = std::sync::Once::new();
+    BLESS.call_once(|| {
+        if std::env::var_os("KSTONE_BLESS").is_some() {
+            for (variant, options) in [("plain", plain()), ("packed", packed())] {
+                let folder = folder(variant);
+                let _ = std::fs::remove_dir_all(&folder);
+                std::fs::create_dir_all(&folder).unwrap();
+                for (name, bytes) in generate(&options) {
+                    std::fs::write(folder.join(name), bytes).unwrap();
+                }
+            }
+        }
+    });
+    let folder = folder(variant);
+    let mut files = Files::new();
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        files.insert(name, std::fs::read(entry.path()).unwrap());
+    }
+    files
+}
+
+fn env_with(files: &Files) -> Env {
+    let env = env();
+    env.vfs.create_dir_all(Path::new(DIR)).unwrap();
+    for (name, bytes) in files {
+        let file = env.vfs.open(&Path::new(DIR).join(name), OpenMode::CreateNew).unwrap();
+        file.write_at(bytes, 0).unwrap();
+    }
+    env
+}
+
+fn check(variant: &str, options: &Options) {
+    let env = env_with(&golden(variant));
+    let report = verify(&env, DIR).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert!(report.files > 0 && report.commits > 0 && report.leftovers.is_empty(), "{report:?}");
+
+    let engine = Engine::open_with(env.clone(), DIR, options.clone()).unwrap();
+    assert_eq!(engine.tables(), [T, POSTS, LATE]);
+    let records = |engine: &Engine| {
+        let mut found = BTreeMap::new();
+        for table in engine.tables() {
+            for record in engine.snapshot().scan(table, ScanCursor::start()) {
+                let record = record.unwrap();
+                let value = (record.record.value.to_vec(), record.record.expires_at_ms);
+                found.insert((table, record.key), value);
+            }
+        }
+        found
+    };
+    assert_eq!(records(&engine), expected());
+    for ((table, key), (value, _)) in expected() {
+        assert_eq!(engine.get(table, &key).unwrap().unwrap().value, value, "{key:?}");
+    }
+    assert_eq!(engine.next_expiry_ms().unwrap(), Some(NOW_MS + 60_000));
+
+    // What is read can also be worked with.
+    engine.compact().unwrap();
+    assert_eq!(records(&engine), expected());
+    drop(engine);
+    let report = verify(&env, DIR).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+}
+
+#[test]
+fn an_uncompressed_database_of_version_1_is_read() {
+    check("plain", &plain());
+}
+
+#[test]
+fn a_compressed_database_of_version_1_is_read() {
+    check("packed", &packed());
+}
+
+#[test]
+fn the_same_writes_still_give_the_same_bytes() {
+    let (golden, generated) = (golden("plain"), generate(&plain()));
+    let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&generated), names(&golden));
+    for (name, bytes) in &golden {
+        let differ = bytes.iter().zip(&generated[name]).position(|(a, b)| a != b);
+        assert!(
+            generated[name] == *bytes,
+            "{name} differs from offset {:#x} on: a change of the format needs a new version",
+            differ.unwrap_or(bytes.len().min(generated[name].len()))
+        );
+    }
+}
+
+// A reader of its own, by the offsets of docs/format.md and nothing else.
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(*bytes[at..].first_chunk().unwrap())
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(*bytes[at..].first_chunk().unwrap())
+}
+
+fn db_id(files: &Files) -> [u8; 16] {
+    let (_, manifest) = files.iter().find(|(name, _)| name.starts_with("MANIFEST-")).unwrap();
+    *manifest[12..].first_chunk().unwrap()
+}
+
+/// The frame that a handle points to: its bytes, and how its payload is compressed.
+fn frame(file: &[u8], handle: usize) -> (&[u8], u8) {
+    let (offset, len) = (u64_at(file, handle) as usize, u32_at(file, handle + 8) as usize);
+    let frame = &file[offset..offset + len];
+    let checksum = u64_at(frame, len - 8);
+    assert_eq!(checksum, xxh3_64(&frame[..len - 8]));
+    assert_eq!(checksum, u64_at(file, handle + 12));
+    (&frame[..len - 13], frame[len - 13])
+}
+
+#[test]
+fn sst_files_are_laid_out_as_the_format_says() {
+    let mut kinds = BTreeMap::new();
+    for variant in ["plain", "packed"] {
+        let files = golden(variant);
+        for (name, file) in files.iter().filter(|(name, _)| name.ends_with(".sst")) {
+            let footer = file.len() - 108;
+            assert_eq!(&file[footer + 100..], b"KSTNSST\n");
+            assert_eq!(u64_at(file, footer + 92), xxh3_64(&file[footer..footer + 92]));
+            assert_eq!(file[footer + 60..footer + 76], db_id(&files));
+            let (id, stripe) = (u64_at(file, footer + 76), file[footer + 84]);
+            assert_eq!(*name, format!("{stripe:03}-{id}.sst"));
+            assert_eq!(u32_at(file, footer + 88), 1);
+            let (index, _) = frame(file, footer + 20);
+            let index_at = u64_at(file, footer + 20) as usize;
+            let count = u32_at(index, 0) as usize;
+            let mut end = 0;
+            for i in 0..count {
+                let slot = index_at + 8 + 8 * count + 28 * i;
+                let (block, kind) = frame(file, slot);
+                assert_eq!(u64_at(file, slot), end);
+                end += u64::from(u32_at(file, slot + 8));
+                *kinds.entry((variant, kind)).or_insert(0) += 1;
+                if kind == 0 {
+                    let restarts = u32_at(block, block.len() - 4) as usize;
+                    assert_eq!(u32_at(block, block.len() - 4 - 4 * restarts), 0);
+                }
+            }
+            assert_eq!(end, u64_at(file, footer));
+        }
+    }
+    let kinds: Vec<_> = kinds.into_keys().collect();
+    assert_eq!(kinds, [("packed", 0), ("packed", 1), ("packed", 2), ("plain", 0)]);
+}
+
+#[test]
+fn log_segments_are_laid_out_as_the_format_says() {
+    let files = golden("plain");
+    let seed = xxh3_64(&db_id(&files));
+    let (mut chunks, mut tags) = (0, [false; 8]);
+    let mut segments: Vec<_> = files.iter().filter(|(name, _)| name.ends_with(".log")).collect();
+    segments.sort_by_key(|(_, file)| u64_at(file, 28));
+    for (_, file) in &segments {
+        assert_eq!(&file[..8], b"KSTNWAL\n");
+        assert_eq!(u32_at(file, 8), 1);
+        assert_eq!(file[12..28], db_id(&files));
+        let (generation, start_pos) = (u64_at(file, 28), u64_at(file, 36));
+        assert!(u64_at(file, 44) <= start_pos);
+        assert_eq!(u64_at(file, 52), xxh3_64(&file[..52]));
+        let mut at = 64;
+        while file[at..].starts_with(b"KChk") && u64_at(file, at + 8) == generation {
+            assert_eq!(u64_at(file, at + 64), xxh3_64_with_seed(&file[at..at + 64], seed));
+            let payload_len = u32_at(file, at + 4) as usize;
+            let payload = &file[at + 72..at + 72 + payload_len];
+            assert_eq!(u64_at(file, at + 56), xxh3_64_with_seed(payload, seed));
+            assert_eq!(u64_at(file, at + 16), start_pos + at as u64 - 64);
+            assert_eq!(u64_at(file, at + 32), NOW_MS);
+            let (mut commit, mut next_seq) = (0, u64_at(file, at + 40));
+            while commit < payload_len {
+                let ops_len = u32_at(payload, commit) as usize;
+                assert_eq!(u64_at(payload, commit + 4), next_seq);
+                next_seq += u64::from(u32_at(payload, commit + 12));
+                tags[usize::from(payload[commit + 16])] = true;
+                commit += 16 + ops_len;
+            }
+            assert_eq!(u64_at(file, at + 48) + 1, next_seq);
+            chunks += 1;
+            at = (at + 72 + payload_len).next_multiple_of(8);
+        }
+    }
+    assert!(segments.len() > 1 && chunks > 3, "{} segments, {chunks} chunks", segments.len());
+    assert!(tags[1] && tags[5], "{tags:?}");
+}
+
+#[test]
+fn the_manifest_and_current_are_laid_out_as_the_format_says() {
+    let files = golden("plain");
+    let current = String::from_utf8(files["CURRENT"].clone()).unwrap();
+    let (name, checksum) = current.strip_suffix('\n').unwrap().split_once(' ').unwrap();
+    assert_eq!(checksum, format!("{:016x}", xxh3_64(name.as_bytes())));
+    let file = &files[name];
+    assert_eq!(&file[..8], b"KSTNMANI");
+    assert_eq!(u32_at(file, 8), 1);
+    assert_eq!(name, format!("MANIFEST-{:06}", u64_at(file, 28)));
+    let seed = u64_at(file, 36);
+    assert_eq!(seed, xxh3_64(&file[..36]));
+    let (mut at, mut records) = (44, 0);
+    while file[at..].iter().take(16).any(|&byte| byte != 0) {
+        let len = u32_at(file, at) as usize;
+        assert_eq!(u32_at(file, at + 4), records);
+        let payload = &file[at + 16..at + 16 + len];
+        let summed = [&file[at..at + 8], payload].concat();
+        assert_eq!(u64_at(file, at + 8), xxh3_64_with_seed(&summed, seed));
+        records += 1;
+        at += 16 + len;
+    }
+    assert!(records > 3, "{records}");
+}
