@@ -446,3 +446,35 @@ fn the_manifest_and_current_are_laid_out_as_the_format_says() {
     }
     assert!(records > 3, "{records}");
 }
+
+/// Every dump of docs/format.md shows what is in the golden files: offset, bytes up to column 43
+/// (or to an ellipsis), then the remark.
+#[test]
+fn the_dumps_of_the_format_description_are_of_these_files() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let files = golden("plain");
+    let (mut file, mut checked) = (None, BTreeMap::new());
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            file = match heading {
+                "MANIFEST-n" => Some("MANIFEST-000001"),
+                "wal-n.log" => Some("wal-000000.log"),
+                "SSS-id.sst" => Some("000-8.sst"),
+                _ => None,
+            };
+        }
+        let (Some(name), Some((at, rest))) = (file, line.split_at_checked(3)) else { continue };
+        let (Ok(at), true) = (usize::from_str_radix(at, 16), rest.starts_with("  ")) else {
+            continue;
+        };
+        let shown = rest.chars().skip(2).take(38).take_while(|&c| c != '…');
+        let shown: String = shown.filter(|c| !c.is_whitespace()).collect();
+        let bytes = &files[name][at..at + shown.len() / 2];
+        let real: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(shown, real, "{name}: {line}");
+        *checked.entry(name).or_insert(0) += bytes.len();
+    }
+    assert_eq!(checked.len(), 3, "{checked:?}");
+    assert!(checked.values().all(|&bytes| bytes > 100), "{checked:?}");
+}
