@@ -4,6 +4,7 @@
 //! The long run is in `fuzz/`. Both use `kstone_core::fuzzing`.
 #![allow(unsafe_code, reason = "counting what is allocated takes a GlobalAlloc")]
 #![allow(clippy::disallowed_types, reason = "the lock orders tests, not the engine")]
+#![allow(clippy::unwrap_used, reason = "in a test, a surprise should panic")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -9,6 +9,7 @@
 //! while version 1 has not been released; afterwards a change of the bytes is a new version, with
 //! files of its own beside these.
 #![allow(clippy::disallowed_methods, reason = "the golden files are real files")]
+#![allow(clippy::unwrap_used, reason = "in a test, a surprise should panic")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
