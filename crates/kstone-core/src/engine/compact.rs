@@ -28,7 +28,8 @@ pub(crate) struct Claim<'a> {
 impl<'a> Claim<'a> {
     pub(crate) fn take(inner: &'a Inner, stripe: u8) -> Option<Self> {
         let taken = inner.stripe(stripe).compacting.swap(true, Ordering::AcqRel);
-        (!taken).then_some(Claim { inner, stripe })
+        // Lazily: a claim that is made and dropped would end the one that is held.
+        (!taken).then(|| Claim { inner, stripe })
     }
 
     /// Waits for a compaction that is under way.
@@ -142,10 +143,12 @@ impl Inner {
                 // All versions of a key stay in one file, so that a level's files share no key.
                 let is_full =
                     writer.as_ref().is_some_and(|w| w.estimated_bytes() >= file_bytes_max);
-                if is_full && last_key != entry.key
-                    && let Some(full) = writer.take() {
-                        outputs.push(written.finish(full)?);
-                    }
+                if is_full
+                    && last_key != entry.key
+                    && let Some(full) = writer.take()
+                {
+                    outputs.push(written.finish(full)?);
+                }
                 let writer = match &mut writer {
                     Some(writer) => writer,
                     none => none.insert(self.new_sst(stripe, is_bottom, written)?),
