@@ -66,6 +66,12 @@ impl Engine {
 }
 
 impl PurgeTarget {
+    fn table(&self) -> TableId {
+        match self {
+            PurgeTarget::Partition { table, .. } | PurgeTarget::Record { table, .. } => *table,
+        }
+    }
+
     fn stripe(&self) -> u8 {
         match self {
             PurgeTarget::Partition { pk, .. } => stripe_of(pk),
@@ -180,8 +186,14 @@ impl Inner {
             let options = crate::Options { create_if_missing: false, ..self.options.clone() };
             match Engine::open_with(self.env.clone(), path, options) {
                 Ok(checkpoint) => {
-                    checkpoint.purge(targets, PurgeSnapshots::End)?;
-                    purged.push(path.to_owned());
+                    // A table that is younger than the checkpoint has nothing in it.
+                    let tables = checkpoint.tables();
+                    let older = |target: &&PurgeTarget| tables.contains(&target.table());
+                    let targets: Vec<_> = targets.iter().filter(older).cloned().collect();
+                    if !targets.is_empty() {
+                        checkpoint.purge(&targets, PurgeSnapshots::End)?;
+                        purged.push(path.to_owned());
+                    }
                 }
                 Err(Error::NotFound { .. }) => gone.push(name),
                 Err(error) => return Err(error),
