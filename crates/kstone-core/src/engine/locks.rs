@@ -98,7 +98,12 @@ impl Locked<'_> {
         // other stripes before it is published: so the newest version is the truth here.
         let stored = crate::key::internal::encode(table, key);
         let version = self.inner.stripe(stripe).version();
-        Ok(version.get(&stored, Seq::MAX, self.now_ms)?.map(record_from_hit))
+        let hit = version.get(&stored, Seq::MAX, self.now_ms)?;
+        // What is told here must not be ahead of what other readers see: the caller may act on it
+        // without committing anything. What hides a record has a number that is not known here.
+        let told = hit.as_ref().map_or_else(|| self.inner.log.appended(), |hit| hit.seq);
+        self.inner.log.wait_visible(told)?;
+        Ok(hit.map(record_from_hit))
     }
 
     /// A snapshot that sees every commit to the locked stripes, for reading more than one key at a
