@@ -111,10 +111,9 @@ impl ExpiryIndex {
             self.last.clear();
             self.last.extend_from_slice(entry.key);
             self.merge.next()?;
-            if live
-                && let Some((at_ms, stored)) = parse_index_key(&self.last) {
-                    return Ok(Some((at_ms, stored.to_vec())));
-                }
+            if live && let Some((at_ms, stored)) = parse_index_key(&self.last) {
+                return Ok(Some((at_ms, stored.to_vec())));
+            }
         }
         Ok(None)
     }

@@ -258,10 +258,11 @@ impl Inner {
         if self.flush_is_due() {
             let victims = self.flush_victims();
             if !victims.is_empty()
-                && let Some(flushing) = self.background.flushing.try_lock() {
-                    self.flush_stripes(&victims, &flushing)?;
-                    return Ok(true);
-                }
+                && let Some(flushing) = self.background.flushing.try_lock()
+            {
+                self.flush_stripes(&victims, &flushing)?;
+                return Ok(true);
+            }
         }
         if self.compact_step()? {
             return Ok(true);

@@ -137,10 +137,11 @@ fn remove_orphans(env: &Env, dir: &Path, state: &State, manifest: &Manifest) -> 
         .collect();
     for name in &names {
         if let Some(file) = sst::parse_file_name(name)
-            && !missing.remove(&file) {
-                let path = dir.join(name);
-                env.vfs.remove(&path).map_err(|e| Error::io("remove", &path, e))?;
-            }
+            && !missing.remove(&file)
+        {
+            let path = dir.join(name);
+            env.vfs.remove(&path).map_err(|e| Error::io("remove", &path, e))?;
+        }
     }
     if let Some(&(stripe, file_id)) = missing.iter().min() {
         let path = dir.join(sst::file_name(stripe, file_id));
@@ -208,10 +209,11 @@ impl Replay<'_> {
                 }
                 Op::DropTable(TableId(id)) => {
                     if let Some(table) = self.tables.known.get_mut(&id)
-                        && table.dropped_seq.is_none() {
-                            table.dropped_seq = Some(seq);
-                            self.pending.push((seq, TableEdit::Dropped { id, seq }));
-                        }
+                        && table.dropped_seq.is_none()
+                    {
+                        table.dropped_seq = Some(seq);
+                        self.pending.push((seq, TableEdit::Dropped { id, seq }));
+                    }
                 }
                 Op::Nop => {}
             }

@@ -216,9 +216,10 @@ impl<'a> Builder<'a> {
         let limit = picker::file_bytes_max(1, &self.inner.options.tuning);
         let Some(slot) = self.writers.get_mut(usize::from(stripe)) else { return Ok(()) };
         if slot.as_ref().is_some_and(|writer| writer.estimated_bytes() >= limit)
-            && let Some(full) = slot.take() {
-                self.metas.push(self.written.finish(full)?);
-            }
+            && let Some(full) = slot.take()
+        {
+            self.metas.push(self.written.finish(full)?);
+        }
         let writer = match slot {
             Some(writer) => writer,
             none => none.insert(self.inner.new_sst(stripe, true, &mut self.written)?),

@@ -79,17 +79,20 @@ impl Levels {
             if n == 0 {
                 for file in files {
                     let meta = file.meta();
-                    if meta.smallest.as_slice() <= key && key <= meta.largest.as_slice()
-                        && let Some(hit) = file.reader.get(key, hash, max_seq)? {
-                            return Ok(Some(hit));
-                        }
+                    if meta.smallest.as_slice() <= key
+                        && key <= meta.largest.as_slice()
+                        && let Some(hit) = file.reader.get(key, hash, max_seq)?
+                    {
+                        return Ok(Some(hit));
+                    }
                 }
             } else {
                 let at = files.partition_point(|file| file.meta().largest.as_slice() < key);
                 if let Some(file) = files.get(at).filter(|f| f.meta().smallest.as_slice() <= key)
-                    && let Some(hit) = file.reader.get(key, hash, max_seq)? {
-                        return Ok(Some(hit));
-                    }
+                    && let Some(hit) = file.reader.get(key, hash, max_seq)?
+                {
+                    return Ok(Some(hit));
+                }
             }
         }
         Ok(None)

@@ -1,0 +1,124 @@
+//! Is there one order of these calls that explains every answer?
+//!
+//! The search of Wing and Gong, with Lowe's memory of the states that were tried: calls are put in
+//! order one by one; a call may come next if no other call that is left had ended before it began;
+//! a pair of (calls done, state reached) that led nowhere once is not tried again.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+/// The thing that is called, one call at a time.
+pub trait Object {
+    /// What it is between two calls.
+    type State: Clone + Eq + Hash;
+    /// A call with its answer.
+    type Call: Debug;
+
+    /// The state before the first call.
+    fn initial() -> Self::State;
+    /// The state after the call, if the call would have been answered like this.
+    fn step(state: &Self::State, call: &Self::Call) -> Option<Self::State>;
+}
+
+/// A call, when it began and when it ended, on one clock that gives every moment once.
+#[derive(Debug, Clone)]
+pub struct Timed<C> {
+    pub began: u64,
+    pub ended: u64,
+    pub call: C,
+}
+
+/// A set of calls.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Done {
+    words: Vec<u64>,
+}
+
+impl Done {
+    fn none(count: usize) -> Self {
+        Done { words: vec![0; count.div_ceil(64)] }
+    }
+
+    fn has(&self, call: usize) -> bool {
+        self.words[call / 64] & (1 << (call % 64)) != 0
+    }
+
+    fn flip(&mut self, call: usize) {
+        self.words[call / 64] ^= 1 << (call % 64);
+    }
+}
+
+/// Whether the history is linearizable; if not, how many calls of it could be put in order at
+/// most, and the calls that could not come next then.
+pub fn check<O: Object>(mut history: Vec<Timed<O::Call>>) -> Result<(), String> {
+    history.sort_by_key(|timed| timed.began);
+    let mut done = Done::none(history.len());
+    let mut tried = HashSet::new();
+    // What was put in order so far: the call, and the state before it.
+    let mut order: Vec<(usize, O::State)> = Vec::new();
+    let mut state = O::initial();
+    let mut from = 0; // the first call that may be tried next here
+    let mut best = (0, String::new());
+    while order.len() < history.len() {
+        match next::<O>(&history, &done, &state, from) {
+            Some((call, after)) => {
+                done.flip(call);
+                if tried.insert((done.clone(), after.clone())) {
+                    order.push((call, std::mem::replace(&mut state, after)));
+                    from = 0;
+                } else {
+                    done.flip(call);
+                    from = call + 1;
+                }
+            }
+            None => {
+                if order.len() >= best.0 {
+                    let left: Vec<_> =
+                        candidates(&history, &done, 0).map(|call| &history[call]).collect();
+                    best = (order.len(), format!("{left:#?}"));
+                }
+                let Some((call, before)) = order.pop() else {
+                    let (count, left) = best;
+                    return Err(format!(
+                        "{count} of {} calls can be put in order, then none of {left}",
+                        history.len()
+                    ));
+                };
+                done.flip(call);
+                state = before;
+                from = call + 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The calls from `from` on that may come next: those that began before any other left had ended.
+fn candidates<'a, C>(
+    history: &'a [Timed<C>],
+    done: &'a Done,
+    from: usize,
+) -> impl Iterator<Item = usize> + 'a {
+    let first_word = done.words.iter().position(|word| *word != u64::MAX).unwrap_or(0);
+    let left = move || (first_word * 64..history.len()).filter(|&call| !done.has(call));
+    // Ended calls are found among those that began early: stop at the first that began too late.
+    let mut ends = u64::MAX;
+    for call in left() {
+        if history[call].began > ends {
+            break;
+        }
+        ends = ends.min(history[call].ended);
+    }
+    left().take_while(move |&call| history[call].began <= ends).filter(move |&call| call >= from)
+}
+
+fn next<O: Object>(
+    history: &[Timed<O::Call>],
+    done: &Done,
+    state: &O::State,
+    from: usize,
+) -> Option<(usize, O::State)> {
+    candidates(history, done, from)
+        .find_map(|call| O::step(state, &history[call].call).map(|after| (call, after)))
+}

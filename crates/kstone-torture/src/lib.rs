@@ -1,0 +1,15 @@
+//! What the engine's tests and the `kstone-torture` command share.
+//!
+//! [`sequence`] makes random operations ([`ops`], [`settings`]), carries them out on an engine and
+//! on a plain map ([`model`]) side by side, and shrinks what fails. [`kill9`] runs a writing
+//! process, kills it, and compares what is left with what was acknowledged.
+//!
+//! Nothing here looks inside the engine: it uses the public interface only, so that what it finds
+//! is what a user would meet.
+
+pub mod kill9;
+pub mod model;
+pub mod ops;
+pub mod run;
+pub mod sequence;
+pub mod settings;

@@ -1,0 +1,134 @@
+//! The long tests, by the number. See `--help`.
+#![allow(clippy::disallowed_methods, reason = "a test driver on the real machine")]
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use kstone_torture::kill9;
+use kstone_torture::run::Mode;
+use kstone_torture::sequence::check;
+
+const HELP: &str = "\
+Long tests of the KeystoneDB engine.
+
+  kstone-torture model [--sequences N] [--seed N] [--mode inline|threads|memory] [--jobs N]
+      Random operations, options and reopenings, compared with a plain map. Sequence i has the
+      seed N + i; a failure is shrunk and printed with the seed that repeats it.
+      Defaults: 20000 sequences, seed 0, inline, one job a core.
+
+  kstone-torture kill9 [--rounds N] [--seed N] [--dir DIR]
+      Starts a process that writes to a database in DIR, kills it with SIGKILL after a random
+      number of acknowledged commits, opens the database and compares. The database is carried
+      over from round to round.
+      Defaults: 200 rounds, seed 0, a new folder in the temporary folder.
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("{what}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<(), String> {
+    let Some((command, rest)) = args.split_first() else { return Err(HELP.to_owned()) };
+    match command.as_str() {
+        "model" => {
+            let flags = Flags::parse(rest, &["sequences", "seed", "mode", "jobs"])?;
+            let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+            let mode = match flags.text("mode").unwrap_or("inline") {
+                "inline" => Mode::Inline,
+                "threads" => Mode::Threads,
+                "memory" => Mode::Memory,
+                other => return Err(format!("there is no mode {other}\n\n{HELP}")),
+            };
+            let (sequences, seed) = (flags.number("sequences", 20_000)?, flags.number("seed", 0)?);
+            model(sequences, seed, mode, flags.number("jobs", cores)?.max(1))
+        }
+        "kill9" => {
+            let flags = Flags::parse(rest, &["rounds", "seed", "dir"])?;
+            let plan = kill9::Plan {
+                rounds: flags.number("rounds", 200)?,
+                seed: flags.number("seed", 0)?,
+                dir: flags.text("dir").map(Into::into),
+                acks_max: 3000,
+            };
+            let exe = std::env::current_exe().map_err(|e| format!("find this program: {e}"))?;
+            let report = kill9::run(&plan, &exe)?;
+            println!("{report}");
+            Ok(())
+        }
+        // What `kill9` starts and kills.
+        kill9::CHILD => kill9::child(rest),
+        "--help" | "-h" | "help" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("there is no command {other}\n\n{HELP}")),
+    }
+}
+
+fn model(sequences: u64, seed: u64, mode: Mode, jobs: u64) -> Result<(), String> {
+    let started = Instant::now();
+    let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
+    let work = || {
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            if n >= sequences || failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if n > 0 && n.is_multiple_of(1000) {
+                println!("{n} sequences, {:.0} s", started.elapsed().as_secs_f64());
+            }
+            if let Err(failure) = check(seed.wrapping_add(n), mode) {
+                failed.store(true, Ordering::Relaxed);
+                return Err(failure.to_string());
+            }
+        }
+    };
+    let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
+            handle.join().unwrap_or_else(|_| Err("a job panicked".to_owned()))
+        };
+        handles.into_iter().map(join).collect()
+    });
+    results.into_iter().collect::<Result<(), _>>()?;
+    println!(
+        "{sequences} sequences from seed {seed} agree with the model, {mode:?}, {:.0} s",
+        started.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+/// `--name value` pairs.
+struct Flags<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Flags<'a> {
+    fn parse(args: &'a [String], known: &[&str]) -> Result<Self, String> {
+        let mut flags = Vec::new();
+        for pair in args.chunks(2) {
+            match pair {
+                [name, value] if name.strip_prefix("--").is_some_and(|n| known.contains(&n)) => {
+                    flags.push((name.trim_start_matches('-'), value.as_str()));
+                }
+                _ => return Err(format!("cannot make sense of {pair:?}\n\n{HELP}")),
+            }
+        }
+        Ok(Flags(flags))
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+    }
+
+    fn number(&self, name: &str, default: u64) -> Result<u64, String> {
+        let parse = |text: &str| text.parse().map_err(|_| format!("--{name} needs a number"));
+        self.text(name).map_or(Ok(default), parse)
+    }
+}
