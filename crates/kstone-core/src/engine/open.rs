@@ -16,7 +16,7 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::expiry;
 use crate::key::STRIPES;
-use crate::manifest::{self, Manifest, State, TableEdit, TableState};
+use crate::manifest::{self, Edit, Manifest, State, TableEdit, TableState};
 use crate::options::Options;
 use crate::sst::{self, BlockCache, FileHandles, SstReader};
 use crate::sync::{Arc, Mutex, RwLock};
@@ -34,7 +34,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         env.vfs.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
     }
     let lock = lock_folder(&env, dir)?;
-    let (mut manifest, state, is_new) = open_manifest(&env, dir, &options)?;
+    let (mut manifest, mut state) = open_manifest(&env, dir, &options)?;
     let cache = Arc::new(BlockCache::new(limits.cache_bytes as u64));
     let handles =
         Arc::new(FileHandles::new(Arc::clone(&env.vfs), dir.to_owned(), options.open_files_max));
@@ -52,7 +52,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
     let log_options =
         LogOptions { segment_bytes: limits.log_segment_bytes, interval: options.sync_interval };
     let last_seq = if bugs::on(Bug::SequenceRestarts) { 0 } else { state.last_seq };
-    let from = LogFrom { log_start: state.log_start, last_seq, expect_log: !is_new };
+    let from = LogFrom { log_start: state.log_start, last_seq, expect_log: state.has_log() };
     let (log, recovered) = Log::open(&env, dir, state.db_id, log_options, from, &mut |commit| {
         replay
             .commit(commit.first_seq, commit.ops)
@@ -62,6 +62,9 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
     let admission = Admission::default();
     admission.grow(grown);
     let clock = EngineClock::new(Arc::clone(&env.clock), state.clock_ms.max(recovered.clock_ms));
+    if !state.has_log() {
+        note_log(&mut manifest, &mut state, clock.now_ms())?;
+    }
     if manifest.needs_rewrite() {
         manifest.rewrite(&state)?;
     }
@@ -104,25 +107,32 @@ pub(crate) fn lock_folder(env: &Env, dir: &Path) -> Result<Box<dyn crate::env::V
     })
 }
 
-fn open_manifest(env: &Env, dir: &Path, options: &Options) -> Result<(Manifest, State, bool)> {
+fn open_manifest(env: &Env, dir: &Path, options: &Options) -> Result<(Manifest, State)> {
     match Manifest::open(&env.vfs, dir)? {
         Some((mut manifest, state, opened)) => {
             if opened.torn {
                 // Never append behind a torn record: go on in a fresh file.
                 manifest.rewrite(&state)?;
             }
-            Ok((manifest, state, false))
+            Ok((manifest, state))
         }
         None if options.create_if_missing => {
             let mut db_id = [0; 16];
             for half in db_id.chunks_exact_mut(8) {
                 half.copy_from_slice(&env.random.next_u64().to_le_bytes());
             }
-            let (manifest, state) = Manifest::create(&env.vfs, dir, db_id)?;
-            Ok((manifest, state, true))
+            Manifest::create(&env.vfs, dir, db_id)
         }
         None => Err(Error::NotFound { path: dir.to_owned() }),
     }
+}
+
+/// A new database has its log now: from here on, finding none is damage. Until here it is what a
+/// crash during creation leaves, and there is nothing to lose.
+fn note_log(manifest: &mut Manifest, state: &mut State, now_ms: u64) -> Result<()> {
+    let edit = Edit { clock_ms: Some(now_ms.max(1)), ..Edit::default() };
+    manifest.append(&edit)?;
+    state.apply(&edit).map_err(Error::invalid)
 }
 
 /// Removes what an interrupted flush, compaction or rewrite left behind, and makes sure that every

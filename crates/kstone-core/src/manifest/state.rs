@@ -135,6 +135,12 @@ impl State {
         }
     }
 
+    /// Whether the database ever had a log. The first edit, made once the log's first header is
+    /// durable, sets the clock; a state without it was never open.
+    pub(crate) fn has_log(&self) -> bool {
+        self.clock_ms != 0
+    }
+
     /// Every live file with its level, by stripe, then level, then the level's order.
     pub(crate) fn files(&self) -> impl Iterator<Item = (u8, &Arc<SstMeta>)> {
         let levels = self.stripes.iter().flat_map(|stripe| (0u8..).zip(&stripe.levels));
