@@ -85,10 +85,10 @@ impl Inner {
     /// Appends an edit, and with it the table changes that only the log holds so far.
     pub(crate) fn append_edit(&self, keeper: &mut ManifestKeeper, edit: &mut Edit) -> Result<()> {
         self.log.poisoned().map_or(Ok(()), Err)?;
-        // No hole here either: the manifest must not know of a table before every commit in front
-        // of its creation is durable.
+        // A table change must not be on disk while a commit before it can still be lost.
         if let Some(seq) = keeper.pending_tables.iter().map(|&(seq, _)| seq).max() {
             self.log.wait_durable(seq)?;
+            edit.last_seq = edit.last_seq.max(Some(seq));
         }
         edit.tables = keeper.pending_tables.iter().map(|(_, table)| *table).collect();
         match keeper.manifest.append(edit) {
