@@ -6,9 +6,10 @@ use crate::engine::{Engine, Inner};
 use crate::entry::Seq;
 use crate::env::{OpenMode, VfsFile};
 use crate::error::{Error, Result};
-use crate::manifest::{self, Edit};
+use crate::manifest::{self, Edit, State};
 use crate::sst;
 use crate::sync::Arc;
+use crate::wal;
 
 /// What a checkpoint holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +57,17 @@ impl Inner {
         // purge does not know of.
         let mut edit = Edit { checkpoints_added: vec![name.to_owned()], ..Edit::default() };
         self.append_edit(&mut keeper, &mut edit)?;
+        let copied = self.copy_into(target, keeper.state.clone());
+        if copied.is_err() {
+            // What cannot be removed now is no database either, and a purge will find it.
+            let _ = self.remove_unfinished(target);
+        }
+        copied
+    }
 
+    fn copy_into(&self, target: &Path, mut state: State) -> Result<Checkpoint> {
+        let vfs = &self.env.vfs;
         let seq = self.log.sync()?;
-        let mut state = keeper.state.clone();
         state.checkpoints.clear();
         let mut files = 0;
         for (_, meta) in state.files() {
@@ -72,6 +81,32 @@ impl Inner {
         // Last, because CURRENT is what makes the folder a database.
         manifest::write_snapshot(&**vfs, target, &state)?;
         Ok(Checkpoint { path: target.to_owned(), seq, files, log_bytes })
+    }
+
+    /// Removes what is left of a checkpoint that was never finished. Answers whether it was one: a
+    /// finished one has a `CURRENT`, and is not touched.
+    pub(crate) fn remove_unfinished(&self, target: &Path) -> Result<bool> {
+        let vfs = &self.env.vfs;
+        let names = match vfs.list(target) {
+            Ok(names) => names,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Error::io("list", target, error)),
+        };
+        if names.iter().any(|name| name == manifest::CURRENT) {
+            return Ok(false);
+        }
+        let mut ours: Vec<_> = names
+            .into_iter()
+            .filter(|name| sst::parse_file_name(name).is_some() || wal::is_segment_name(name))
+            .collect();
+        // No number is that of a live manifest, because there is none.
+        ours.extend(manifest::leftovers(&**vfs, target, u64::MAX)?);
+        for name in &ours {
+            let path = target.join(name);
+            vfs.remove(&path).map_err(|e| Error::io("remove", &path, e))?;
+        }
+        vfs.sync_dir(target).map_err(|e| Error::io("sync", target, e))?;
+        Ok(true)
     }
 
     /// Copies the synced part of the live segments.

@@ -183,6 +183,10 @@ impl Inner {
         let (mut purged, mut gone) = (Vec::new(), Vec::new());
         for name in known {
             let path = Path::new(&name);
+            if self.remove_unfinished(path)? {
+                gone.push(name);
+                continue;
+            }
             let options = crate::Options { create_if_missing: false, ..self.options.clone() };
             match Engine::open_with(self.env.clone(), path, options) {
                 Ok(checkpoint) => {

@@ -13,7 +13,8 @@ use crate::env::{OpenMode, Vfs, VfsFile};
 use crate::error::{Error, Result};
 use crate::sync::Arc;
 
-const CURRENT: &str = "CURRENT";
+/// The file that makes a folder a database.
+pub(crate) const CURRENT: &str = "CURRENT";
 const CURRENT_TMP: &str = "CURRENT.tmp";
 const MANIFEST_PREFIX: &str = "MANIFEST-";
 /// Longer than any `CURRENT` can be.

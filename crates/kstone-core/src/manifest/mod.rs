@@ -33,7 +33,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use current::leftovers;
+pub(crate) use current::{CURRENT, leftovers};
 pub(crate) use state::{Edit, State, TableEdit, TableState};
 
 use self::current::{FIRST_NUMBER, current_path, manifest_name};

@@ -44,3 +44,8 @@ pub(crate) use writer::LogWriter;
 
 /// Tells databases apart; drawn at random when one is created.
 pub(crate) type DbId = [u8; 16];
+
+/// Whether a file of that name is, or was, a part of some log.
+pub(crate) fn is_segment_name(name: &str) -> bool {
+    segments::parse_file_name(name).is_some()
+}
