@@ -174,7 +174,12 @@ impl Inner {
     fn purge_manifest(&self) -> Result<()> {
         let mut keeper = self.manifest.lock();
         let keeper = &mut *keeper;
-        keeper.manifest.rewrite(&keeper.state)?;
+        if let Err(error) = keeper.manifest.rewrite(&keeper.state) {
+            if keeper.manifest.is_failed() {
+                self.log.poison(&error.to_string());
+            }
+            return Err(error);
+        }
         self.env.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
