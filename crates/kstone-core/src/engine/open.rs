@@ -65,9 +65,6 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
     if !state.has_log() {
         note_log(&mut manifest, &mut state, clock.now_ms())?;
     }
-    if manifest.needs_rewrite() {
-        manifest.rewrite(&state)?;
-    }
     let inner = Inner {
         db_id: state.db_id,
         next_file_id: AtomicU64::new(state.next_file_id),
@@ -110,9 +107,12 @@ pub(crate) fn lock_folder(env: &Env, dir: &Path) -> Result<Box<dyn crate::env::V
 fn open_manifest(env: &Env, dir: &Path, options: &Options) -> Result<(Manifest, State)> {
     match Manifest::open(&env.vfs, dir)? {
         Some((mut manifest, state, opened)) => {
-            if opened.torn {
-                // Never append behind a torn record: go on in a fresh file.
-                manifest.rewrite(&state)?;
+            // Go on in a fresh file, before anything is removed on the word of this one. It may end
+            // in a torn record; and after a failed sync of an earlier process, what was read may
+            // never reach the disk, although a sync now succeeds.
+            match manifest.rewrite(&state) {
+                Err(Error::DiskFull { .. }) if !opened.torn && !manifest.is_failed() => {}
+                other => other?,
             }
             Ok((manifest, state))
         }

@@ -17,6 +17,7 @@ use super::format::{SegmentHeaderRead, UNUSED, VERSION, read_commit};
 use super::reader::{Expect, SegmentReader, offset_of};
 use super::segments::{Inventory, Live, SegmentFile, Segments, parse_file_name};
 use super::{DbId, LogWriter};
+use crate::bugs::{self, Bug};
 use crate::codec::Reader;
 use crate::entry::Seq;
 use crate::env::{OpenMode, Vfs};
@@ -118,8 +119,11 @@ pub(crate) fn recover(
     // After a crash of the process alone, what was read may sit in the page cache only. From here
     // on it counts as durable: the commits, and the newest header, before any older one may go.
     let newest = void.iter().filter(|segment| Some(segment.generation) == traces.newest);
-    for segment in live.iter().chain(newest) {
+    for segment in live.iter().chain(newest).filter(|_| !bugs::on(Bug::RecoveredTailNotSynced)) {
         let path = &segment.file.path;
+        if let Some(part) = walk.read.iter().find(|part| part.generation == segment.generation) {
+            rewrite(segment, traces.claimed, part.end_pos)?;
+        }
         segment.file.file.sync_data().map_err(|e| Error::io("sync", path, e))?;
     }
 
@@ -171,6 +175,24 @@ pub(crate) fn recover(
     // A file that cannot be removed is only in the way; it will be tried again.
     let _ = segments.adopt(later, found.unreadable);
     Ok((writer, segments, recovered))
+}
+
+/// Writes again, unchanged, what nothing on disk claims to be synced. If it was a failed sync that
+/// ended the last process, the system may take these bytes for written when they are not, and a
+/// sync alone would not write them.
+fn rewrite(segment: &Segment, claimed: u64, end_pos: u64) -> Result<()> {
+    let SegmentFile { path, file, .. } = &segment.file;
+    let mut at = offset_of(segment.start_pos, claimed.max(segment.start_pos));
+    let end = offset_of(segment.start_pos, end_pos);
+    let mut buf = vec![0; (end.saturating_sub(at)).min(1 << 20) as usize];
+    while at < end {
+        let len = (end - at).min(buf.len() as u64);
+        let part = buf.get_mut(..len as usize).unwrap_or_default();
+        file.read_exact_at(part, at).map_err(|e| Error::io("read", path, e))?;
+        file.write_at(part, at).map_err(|e| Error::io("write", path, e))?;
+        at += len;
+    }
+    Ok(())
 }
 
 /// A file with a readable header.
@@ -287,6 +309,7 @@ impl Found {
             newest: newest_generation,
             generation_max: newest_generation.unwrap_or(UNUSED),
             torn_bytes: 0,
+            claimed: 0,
         };
         let mut claimed = 0;
         for segment in &self.segments {
@@ -300,6 +323,9 @@ impl Found {
                     traces.torn_bytes = traces.torn_bytes.max(torn_to - end);
                 }
             })?;
+        }
+        if bugs::on(Bug::DamageTakenForTornTail) {
+            return Ok(traces);
         }
         let mut headless = None;
         for file in &self.unreadable {
@@ -333,6 +359,7 @@ impl Found {
             );
             return Err(self.corruption_at(end, what));
         }
+        traces.claimed = claimed;
         Ok(traces)
     }
 
@@ -390,6 +417,8 @@ struct Traces {
     newest: Option<u64>,
     generation_max: u64,
     torn_bytes: u64,
+    /// Up to where something on disk says that the log was synced.
+    claimed: u64,
 }
 
 /// The progress of the replay.
