@@ -13,7 +13,7 @@ use crate::batch::WriteBatch;
 use crate::engine::locks::StripeGuards;
 use crate::engine::write::Durability;
 use crate::engine::{Engine, Inner};
-use crate::entry::{Kind, Seq};
+use crate::entry::{EntryRef, Kind, Seq};
 use crate::error::Result;
 use crate::key::Key;
 use crate::key::internal::{self, Decoded};
@@ -54,7 +54,8 @@ impl Engine {
         Ok((found, None))
     }
 
-    /// When the next record expires, reclaimed ones left out; `None` if none has an expiry.
+    /// When to look for expired records next: no record that is not reclaimed expires earlier. (An
+    /// overwritten record counts until [`Engine::expired`] has passed it.)
     pub fn next_expiry_ms(&self) -> Result<Option<u64>> {
         let mut next = None;
         for stripe in 0..=255 {
@@ -89,6 +90,18 @@ pub(crate) fn index_key(expires_at_ms: u64, stored: &[u8]) -> Vec<u8> {
     key.extend_from_slice(&expires_at_ms.to_be_bytes());
     key.extend_from_slice(stored);
     key
+}
+
+/// The key of the index entry that goes with an entry, if one does.
+pub(crate) fn index_key_of(entry: &EntryRef<'_>) -> Option<Vec<u8>> {
+    (entry.kind == Kind::Put && entry.expires_at_ms != 0)
+        .then(|| index_key(entry.expires_at_ms, entry.key))
+}
+
+/// The index entry that goes with an entry.
+pub(crate) fn index_entry<'a>(entry: &EntryRef<'_>, index_key: &'a [u8]) -> EntryRef<'a> {
+    let (seq, kind) = (entry.seq, entry.kind);
+    EntryRef { key: index_key, seq, kind, expires_at_ms: 0, value: b"" }
 }
 
 /// Takes the key of an index entry apart.
@@ -181,6 +194,9 @@ impl Inner {
         for (at_ms, stored) in stale {
             if self.indexed_record(stripe, *at_ms, stored)?.is_none() {
                 batch.unindex(stripe, *at_ms, stored)?;
+            }
+            if batch.encoded_len() > 8 << 20 {
+                break; // the rest is found again
             }
         }
         self.commit(&batch, Durability::Os, guards)?.wait()

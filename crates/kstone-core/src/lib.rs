@@ -44,7 +44,7 @@ pub mod env;
 mod error;
 mod expiry;
 #[doc(hidden)]
-#[cfg(any(feature = "fuzzing", test))]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod key;
 mod maintenance;

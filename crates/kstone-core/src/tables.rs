@@ -28,7 +28,7 @@ impl Tables {
 
     /// Whether a reader at `seq` finds the table.
     pub(crate) fn visible_at(&self, table: TableId, seq: Seq) -> bool {
-        if table == TableId::DEFAULT || table == TableId::EXPIRY {
+        if table == TableId::DEFAULT {
             return true;
         }
         self.known

@@ -118,6 +118,18 @@ pub(crate) struct Ticket<'a> {
     applied: bool,
 }
 
+/// A purge under way: see [`Log::begin_purge`].
+#[derive(Debug)]
+pub(crate) struct Purging<'a> {
+    segments: &'a Segments,
+}
+
+impl Drop for Purging<'_> {
+    fn drop(&mut self) {
+        self.segments.note_purge(false);
+    }
+}
+
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         if !self.applied {
@@ -298,13 +310,28 @@ impl Log {
         self.segments.live_bytes()
     }
 
+    #[cfg(test)]
     pub(crate) fn segment_count(&self) -> usize {
         self.segments.live_count()
     }
 
+    /// Begins a purge: while the result lives, no segment that was used is used again. To purge:
+    /// `begin_purge`, `scrub`, flush, write the manifest, `release` until the segments from before
+    /// are gone, `scrub` again.
+    pub(crate) fn begin_purge(&self) -> Purging<'_> {
+        // Whoever prepares a segment right now has it in the queue when this returns.
+        let _only_one = self.preparing.lock();
+        self.segments.note_purge(true);
+        Purging { segments: &self.segments }
+    }
+
+    /// Where the oldest live segment starts, and the newest.
+    pub(crate) fn live_range(&self) -> (u64, u64) {
+        self.segments.live_range()
+    }
+
     /// Overwrites and removes every segment that waits for reuse, then goes on in a new file, so
-    /// that no byte of a released segment is left. To purge: `scrub`, flush, write the manifest,
-    /// `release`, `scrub` again.
+    /// that no byte of a released segment is left.
     pub(crate) fn scrub(&self) -> Result<()> {
         let prepared = self.queue.lock().take_all_prepared();
         self.segments.scrub_idle(prepared)?;

@@ -12,6 +12,8 @@ use crate::sync::{Arc, Condvar, Mutex};
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     used_bytes: AtomicUsize,
+    /// Writers that wait for memory: then a flush is due before the usual mark.
+    waiting: AtomicUsize,
     gate: Mutex<()>,
     freed: Condvar,
     pub(crate) stalls: AtomicU64,
@@ -22,6 +24,10 @@ pub(crate) struct Admission {
 impl Admission {
     pub(crate) fn used_bytes(&self) -> usize {
         self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
     }
 
     pub(crate) fn grow(&self, bytes: usize) {
@@ -51,7 +57,9 @@ impl Inner {
             return Ok(());
         }
         let started = self.clock.monotonic();
+        self.admission.waiting.fetch_add(1, Ordering::AcqRel);
         let result = self.wait_for_room(bytes, stripes);
+        self.admission.waiting.fetch_sub(1, Ordering::AcqRel);
         let us = self.clock.monotonic().saturating_sub(started).as_micros() as u64;
         self.admission.stalls.fetch_add(1, Ordering::Relaxed);
         self.admission.stalled_us.fetch_add(us, Ordering::Relaxed);
@@ -100,7 +108,7 @@ impl Inner {
     fn has_room(&self, bytes: usize, stripes: &StripeSet) -> bool {
         let used = self.admission.used_bytes();
         let limit = self.limits.write_buffer_bytes;
-        let fits = used + bytes <= limit || used <= limit / 4;
+        let fits = used.saturating_add(bytes) <= limit || used <= limit / 4;
         fits && self
             .background
             .stopped_stripes()

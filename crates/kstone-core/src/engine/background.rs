@@ -122,7 +122,7 @@ impl Background {
         self.flush_requested.set(stripe, false);
     }
 
-    fn note_failure(&self, error: Error) {
+    pub(crate) fn note_failure(&self, error: Error) {
         let mut state = self.state.lock();
         state.failures += 1;
         state.last_failure = Some(error);
@@ -136,17 +136,18 @@ impl Background {
 impl Inner {
     pub(crate) fn start_threads(self: &Arc<Self>) -> Result<()> {
         let Some(threads) = &self.env.threads else { return Ok(()) };
-        let mut handles = Vec::new();
         let failed = |error| Error::io("start a background thread for", &self.dir, error);
-        let log = Arc::clone(self);
-        handles.push(threads.spawn("kstone-log", Box::new(move || log.log.run())).map_err(failed)?);
+        let start = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<()> {
+            let handle = threads.spawn(name, work).map_err(failed)?;
+            self.background.state.lock().threads.push(handle);
+            Ok(())
+        };
+        let inner = Arc::clone(self);
+        start("kstone-log", Box::new(move || inner.log.run()))?;
         for n in 0..self.options.background_threads {
             let inner = Arc::clone(self);
-            let name = format!("kstone-work-{n}");
-            let work = Box::new(move || inner.work());
-            handles.push(threads.spawn(&name, work).map_err(failed)?);
+            start(&format!("kstone-work-{n}"), Box::new(move || inner.work()))?;
         }
-        self.background.state.lock().threads = handles;
         Ok(())
     }
 
@@ -232,7 +233,9 @@ impl Inner {
         loop {
             self.check_writable()?;
             let busy = self.background.steps_running.load(Ordering::Acquire) > 0;
-            if !busy && !self.flush_is_due() && self.most_due_stripe().is_none() {
+            // A log that is long because of one large commit stays long: nothing can be flushed.
+            let flush_is_due = self.flush_is_due() && !self.flush_victims().is_empty();
+            if !busy && !flush_is_due && self.most_due_stripe().is_none() {
                 return Ok(());
             }
             if let Some(error) = self.background.last_failure() {
@@ -264,10 +267,7 @@ impl Inner {
                 return Ok(true);
             }
         }
-        if self.compact_step()? {
-            return Ok(true);
-        }
-        Ok(self.reclaim_step()? || self.settle_step()?)
+        self.compact_step()
     }
 
     /// Compacts the stripe that needs it most.
@@ -281,7 +281,7 @@ impl Inner {
         }
         let result = match self.most_due_stripe() {
             Some(stripe) => self.compact_due(stripe),
-            None => Ok(false),
+            None => self.reclaim_step().and_then(|did| Ok(did || self.settle_step()?)),
         };
         running.fetch_sub(1, Ordering::AcqRel);
         result
@@ -298,9 +298,16 @@ impl Inner {
     }
 
     fn flush_is_due(&self) -> bool {
-        self.admission.used_bytes() >= self.limits.flush_at_bytes
+        self.memory_is_short()
             || self.background.flush_requested.any.load(Ordering::Acquire)
             || self.log.live_bytes() > self.limits.log_bytes_max
+    }
+
+    /// Memtables have reached the usual mark, or somebody waits for what they hold.
+    fn memory_is_short(&self) -> bool {
+        let used = self.admission.used_bytes();
+        used >= self.limits.flush_at_bytes
+            || (self.admission.is_waited_for() && used > self.limits.write_buffer_bytes / 4)
     }
 
     /// Which stripes to flush: those asked for or left over from a failed flush; when memory is
@@ -323,7 +330,7 @@ impl Inner {
             }
         }
         let used: usize = sizes.iter().map(|&(bytes, ..)| bytes).sum();
-        if self.admission.used_bytes() >= self.limits.flush_at_bytes {
+        if self.memory_is_short() {
             sizes.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.cmp(&b.2)));
             let mut taken = 0;
             for &(bytes, _, stripe) in &sizes {

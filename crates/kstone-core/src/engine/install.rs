@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::manifest::Edit;
 use crate::memtable::Memtable;
 use crate::sst::{SstMeta, SstReader};
-use crate::sync::Arc;
+use crate::sync::{Arc, MutexGuard};
 use crate::tree::file::TreeFile;
 
 /// A change of one stripe's tree.
@@ -36,7 +36,15 @@ impl Inner {
     /// been synced. On an error nothing is visible; if the manifest may be half-written, the
     /// database is poisoned.
     pub(crate) fn install(&self, changes: Vec<Change>) -> Result<()> {
-        let mut keeper = self.manifest.lock();
+        self.install_locked(self.manifest.lock(), changes)
+    }
+
+    /// [`Inner::install`] for who holds the manifest already.
+    pub(crate) fn install_locked(
+        &self,
+        mut keeper: MutexGuard<'_, ManifestKeeper>,
+        changes: Vec<Change>,
+    ) -> Result<()> {
         let floor = self.log_floor(&changes);
         // What the manifest says about the log must be true of the log on disk.
         self.log.wait_durable(floor)?;
@@ -53,7 +61,11 @@ impl Inner {
         let log_start = keeper.state.log_start;
         drop(keeper);
         self.admission.shrink(freed);
-        self.log.release(log_start)
+        // The change is made. A segment that cannot be removed is no reason to say otherwise.
+        if let Err(error) = self.log.release(log_start) {
+            self.background.note_failure(error);
+        }
+        Ok(())
     }
 
     /// Releases what of the log nobody needs, without any other change.
@@ -61,11 +73,11 @@ impl Inner {
         let mut keeper = self.manifest.lock();
         let floor = self.log_floor(&[]);
         self.log.wait_durable(floor)?;
-        if self.log.log_start(floor) <= keeper.state.log_start && keeper.pending_tables.is_empty() {
-            return Ok(());
+        let is_news = self.log.log_start(floor) > keeper.state.log_start;
+        if is_news || !self.pending_tables.lock().is_empty() {
+            let mut edit = self.edit_of(&[], &keeper, floor);
+            self.append_edit(&mut keeper, &mut edit)?;
         }
-        let mut edit = self.edit_of(&[], &keeper, floor);
-        self.append_edit(&mut keeper, &mut edit)?;
         let log_start = keeper.state.log_start;
         drop(keeper);
         self.log.release(log_start)
@@ -86,11 +98,19 @@ impl Inner {
     pub(crate) fn append_edit(&self, keeper: &mut ManifestKeeper, edit: &mut Edit) -> Result<()> {
         self.log.poisoned().map_or(Ok(()), Err)?;
         // A table change must not be on disk while a commit before it can still be lost.
-        if let Some(seq) = keeper.pending_tables.iter().map(|&(seq, _)| seq).max() {
+        let pending = self.pending_tables.lock().clone();
+        if let Some(seq) = pending.iter().map(|&(seq, _)| seq).max() {
             self.log.wait_durable(seq)?;
             edit.last_seq = edit.last_seq.max(Some(seq));
         }
-        edit.tables = keeper.pending_tables.iter().map(|(_, table)| *table).collect();
+        edit.tables = pending.iter().map(|(_, table)| *table).collect();
+        // Before it is written: an edit that the state refuses would make the manifest unreadable.
+        let mut state = keeper.state.clone();
+        if let Err(what) = state.apply(edit) {
+            let error = Error::invalid(format!("the manifest refuses its own edit: {what}"));
+            self.log.poison(&error.to_string());
+            return Err(error);
+        }
         match keeper.manifest.append(edit) {
             Ok(()) => {}
             // The manifest reserves its room before it writes: nothing has changed.
@@ -102,12 +122,8 @@ impl Inner {
                 return Err(error);
             }
         }
-        if let Err(what) = keeper.state.apply(edit) {
-            let error = Error::invalid(format!("the manifest refuses its own edit: {what}"));
-            self.log.poison(&error.to_string());
-            return Err(error);
-        }
-        keeper.pending_tables.clear();
+        keeper.state = state;
+        self.pending_tables.lock().drain(..pending.len());
         if keeper.manifest.needs_rewrite() {
             match keeper.manifest.rewrite(&keeper.state) {
                 Ok(()) | Err(Error::DiskFull { .. }) => {}

@@ -26,7 +26,7 @@ use crate::commit::Log;
 use crate::entry::Seq;
 use crate::env::{Env, VfsLock};
 use crate::error::{Error, Result};
-use crate::manifest::{Manifest, State};
+use crate::manifest::{Manifest, State, TableEdit};
 use crate::options::{Limits, Options};
 use crate::sst::{BlockCache, FileHandles, SstOptions};
 use crate::sync::{Mutex, RwLock};
@@ -80,6 +80,9 @@ pub(crate) struct Inner {
     pub(crate) log: Log,
     pub(crate) stripes: Vec<Stripe>,
     pub(crate) tables: RwLock<Arc<Tables>>,
+    /// Table changes that only the log holds so far: (seq, change). They go into the next manifest
+    /// edit. A lock of its own, because a commit must not wait for who holds the manifest.
+    pub(crate) pending_tables: Mutex<Vec<(Seq, TableEdit)>>,
     /// Serialises creating tables: the next id is read, logged, then applied.
     pub(crate) table_ids: Mutex<()>,
     pub(crate) snapshots: Snapshots,
@@ -103,8 +106,6 @@ pub(crate) struct Inner {
 pub(crate) struct ManifestKeeper {
     pub(crate) manifest: Manifest,
     pub(crate) state: State,
-    /// Table changes that only the log holds so far: (seq, change). They go into the next edit.
-    pub(crate) pending_tables: Vec<(Seq, crate::manifest::TableEdit)>,
 }
 
 /// What happened since the database was opened.
@@ -134,8 +135,9 @@ impl Engine {
     /// Opens the database in `dir` with files, time, randomness and threads from `env`.
     pub fn open_with(env: Env, dir: impl AsRef<Path>, options: Options) -> Result<Engine> {
         let inner = Arc::new(open::open(env, dir.as_ref(), options)?);
-        inner.start_threads()?;
+        // From here on, dropping the handle ends what was started.
         let engine = Engine { handle: Arc::new(Handle { inner }) };
+        engine.inner().start_threads()?;
         engine.inner().run_inline()?;
         Ok(engine)
     }

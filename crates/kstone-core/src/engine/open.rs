@@ -11,7 +11,7 @@ use crate::engine::background::Background;
 use crate::engine::clock::EngineClock;
 use crate::engine::snapshots::Snapshots;
 use crate::engine::{Counters, Inner, ManifestKeeper};
-use crate::entry::{EntryRef, Kind, Seq};
+use crate::entry::{EntryRef, Seq};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::expiry;
@@ -81,7 +81,8 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         snapshots: Snapshots::default(),
         admission,
         background: Background::default(),
-        manifest: Mutex::new(ManifestKeeper { manifest, state, pending_tables }),
+        manifest: Mutex::new(ManifestKeeper { manifest, state }),
+        pending_tables: Mutex::new(pending_tables),
         cache,
         handles,
         counters: Counters::default(),
@@ -238,11 +239,8 @@ impl Replay<'_> {
             return;
         }
         let Some(tree) = self.stripes.get(index) else { return };
-        self.grown += tree.insert(entry);
-        if entry.kind == Kind::Put && entry.expires_at_ms != 0 {
-            let key = expiry::index_key(entry.expires_at_ms, entry.key);
-            self.grown +=
-                tree.insert(EntryRef { key: &key, value: b"", expires_at_ms: 0, ..entry });
-        }
+        let index_key = expiry::index_key_of(&entry);
+        let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
+        tree.insert(entry, index, |bytes| self.grown += bytes);
     }
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use crate::batch::{Op, Ops, WriteBatch};
 use crate::engine::locks::StripeGuards;
 use crate::engine::{Engine, Inner};
-use crate::entry::{EntryRef, Kind, Seq};
+use crate::entry::{EntryRef, Seq};
 use crate::error::{Error, Result};
 use crate::expiry;
 use crate::manifest::{TableEdit, TableState};
@@ -182,51 +182,49 @@ impl Inner {
 
     /// Inserts a commit's records into the memtables.
     pub(crate) fn apply(&self, ops: &[u8], first_seq: Seq) -> Result<()> {
-        let mut grown = 0;
         let mut decoder = Ops::new(ops, first_seq);
         let malformed = |at| Error::invalid(format!("malformed operation at byte {at} of a batch"));
         while let Some((seq, op)) = decoder.next().map_err(malformed)? {
             match op {
-                Op::Entry { stripe, entry } => grown += self.apply_entry(stripe, entry),
+                Op::Entry { stripe, entry } => self.apply_entry(stripe, entry),
                 Op::CreateTable(table) => self.apply_table(table, seq, false),
                 Op::DropTable(table) => self.apply_table(table, seq, true),
                 Op::Nop => {}
             }
         }
-        self.admission.grow(grown);
         Ok(())
     }
 
-    pub(crate) fn apply_entry(&self, stripe: u8, entry: EntryRef<'_>) -> usize {
+    fn apply_entry(&self, stripe: u8, entry: EntryRef<'_>) {
         let tree = self.stripe(stripe);
-        let mut grown = tree.insert(entry);
+        let index_key = expiry::index_key_of(&entry);
+        let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
+        tree.insert(entry, index, |bytes| self.admission.grow(bytes));
         tree.stats.writes.fetch_add(1, Ordering::Relaxed);
         let bytes = (entry.key.len() + entry.value.len()) as u64;
         tree.stats.bytes_written.fetch_add(bytes, Ordering::Relaxed);
-        if entry.kind == Kind::Put && entry.expires_at_ms != 0 {
-            let key = expiry::index_key(entry.expires_at_ms, entry.key);
-            grown += tree.insert(EntryRef { key: &key, value: b"", expires_at_ms: 0, ..entry });
-        }
-        grown
     }
 
     /// Creates or drops a table in memory and notes it for the next manifest edit.
     pub(crate) fn apply_table(&self, table: TableId, seq: Seq, dropped: bool) {
-        let mut keeper = self.manifest.lock();
         let mut tables = self.tables.write();
         let mut changed = Tables::clone(&tables);
-        if dropped {
-            if let Some(state) = changed.known.get_mut(&table.0) {
-                state.dropped_seq.get_or_insert(seq);
+        let id = table.0;
+        let edit = if dropped {
+            // Of two drops that race, or stand in one batch, the first is the drop.
+            match changed.known.get_mut(&id) {
+                Some(state) if state.dropped_seq.is_none() => state.dropped_seq = Some(seq),
+                _ => return,
             }
-            keeper.pending_tables.push((seq, TableEdit::Dropped { id: table.0, seq }));
             self.background.table_dropped.store(true, Ordering::Release);
+            TableEdit::Dropped { id, seq }
         } else {
             let state = TableState { created_seq: seq, dropped_seq: None };
-            changed.known.entry(table.0).or_insert(state);
-            changed.next = changed.next.max(table.0.saturating_add(1));
-            keeper.pending_tables.push((seq, TableEdit::Created { id: table.0, seq }));
-        }
+            changed.known.insert(id, state);
+            changed.next = changed.next.max(id.saturating_add(1));
+            TableEdit::Created { id, seq }
+        };
+        self.pending_tables.lock().push((seq, edit));
         *tables = Arc::new(changed);
     }
 

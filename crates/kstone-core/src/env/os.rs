@@ -10,7 +10,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{OpenMode, Vfs, VfsFile, VfsLock};
@@ -35,6 +35,10 @@ impl OsVfs {
 }
 
 impl Vfs for OsVfs {
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        std::path::absolute(path)
+    }
+
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         let missing: Vec<&Path> =
             dir.ancestors().take_while(|folder| !is_here(folder) && !folder.is_dir()).collect();

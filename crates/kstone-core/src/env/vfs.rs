@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How to open a file.
@@ -24,6 +24,10 @@ pub enum OpenMode {
 /// only after [`Vfs::sync_dir`] of its folder; before that, each unsynced block and each name
 /// change may survive a crash or not, on its own and in any order. A rename is atomic.
 pub trait Vfs: Send + Sync + Debug {
+    /// The path as it is known from any working directory.
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
     /// Creates the folder and its parents, durably; fine if it is there. (The caller could not
     /// make it durable: it does not know which of the parents are new.)
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;

@@ -43,6 +43,7 @@ impl Inner {
     fn checkpoint(&self, target: &Path) -> Result<Checkpoint> {
         self.check_writable()?;
         let vfs = &self.env.vfs;
+        let target = &vfs.absolute(target).map_err(|e| Error::io("find", target, e))?;
         vfs.create_dir_all(target).map_err(|e| Error::io("create", target, e))?;
         let there = vfs.list(target).map_err(|e| Error::io("list", target, e))?;
         if !there.is_empty() {

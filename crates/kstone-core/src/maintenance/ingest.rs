@@ -73,7 +73,8 @@ impl Engine {
         match installed {
             Ok(ingested) => {
                 inner.counters.ingest_bytes.fetch_add(ingested.bytes, Ordering::Relaxed);
-                inner.run_inline()?;
+                // The ingest is done; what the background meets is met again by the next writer.
+                let _ = inner.run_inline();
                 Ok(ingested)
             }
             Err(error) => {
@@ -100,13 +101,15 @@ impl Inner {
             stripes.iter().map(|stripe| Claim::wait(self, stripe)).collect::<Result<_>>()?;
         let guards = StripeGuards::lock(self, &stripes);
         self.flush_all()?;
+        // Before there is a number that others would have to wait for.
+        let keeper = self.manifest.lock();
         let mut nop = WriteBatch::new();
         nop.push_nop();
         let ticket = self.log.append(nop.ops(), nop.count())?;
         let seq = ticket.last_seq;
         let result = self.log.wait_durable(seq).and_then(|()| {
             let changes = stripes.iter().map(|stripe| self.place(stripe, metas, seq)).collect();
-            self.install(changes)
+            self.install_locked(keeper, changes)
         });
         // The number is spent either way; if the files are not there, it names nothing.
         self.log.applied(ticket);

@@ -6,12 +6,14 @@
 //! tombstones, rewrites the manifest, overwrites the log, and does the same in the checkpoints
 //! made from this database. It can be interrupted anywhere and asked for again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Weak;
 use std::time::Duration;
 
 use crate::batch::WriteBatch;
 use crate::engine::write::Durability;
 use crate::engine::{Engine, Inner};
+use crate::entry::Seq;
 use crate::error::{Error, Result};
 use crate::key::{Key, internal, stripe_of};
 use crate::manifest::Edit;
@@ -19,6 +21,10 @@ use crate::sst;
 use crate::stripes::StripeSet;
 use crate::sync::Arc;
 use crate::table::TableId;
+use crate::tree::file::TreeFile;
+
+/// Deletes are committed in parts of about this size, well below the limit of a batch.
+const PART_BYTES: usize = 8 << 20;
 
 /// What to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,12 +61,25 @@ pub struct Purged {
     pub stripes: u64,
     /// Checkpoints purged.
     pub checkpoints: Vec<PathBuf>,
+    /// Checkpoints that were made from this database and are not where they were made. They are
+    /// forgotten now; if they were moved and not deleted, purge them where they are.
+    pub missing: Vec<PathBuf>,
 }
 
 impl Engine {
     /// Deletes the targets and removes their bytes from every file of this database and of the
     /// checkpoints made from it. Other records are not touched.
+    ///
+    /// Readers that still work on the files from before have a second to finish; after that, their
+    /// files are gone and they get an error.
     pub fn purge(&self, targets: &[PurgeTarget], snapshots: PurgeSnapshots) -> Result<Purged> {
+        let tables = self.inner().tables();
+        // A dropped table may be purged too: its bytes are there until compaction passes.
+        if let Some(id) =
+            targets.iter().map(|t| t.table().0).find(|id| !tables.known.contains_key(id))
+        {
+            return Err(Error::NoSuchTable { id });
+        }
         self.inner().purge(self, targets, snapshots)
     }
 }
@@ -99,38 +118,60 @@ impl Inner {
         snapshots: PurgeSnapshots,
     ) -> Result<Purged> {
         let stripes: StripeSet = targets.iter().map(PurgeTarget::stripe).collect();
-        let batch = self.purge_batch(targets, &stripes)?;
-        let commit = engine.write(&batch, Durability::Sync)?;
-        let seq = commit.seq();
-        commit.wait()?;
+        let _purging = self.log.begin_purge();
+        let seq = self.delete_targets(engine, targets, &stripes)?;
         match snapshots {
-            PurgeSnapshots::Wait(timeout) => match self.snapshots.wait_none_below(seq, timeout) {
-                0 => {}
-                count => return Err(Error::SnapshotsInTheWay { count }),
-            },
+            PurgeSnapshots::Wait(timeout) => {
+                match self.snapshots.wait_none_below(seq, timeout, &self.clock) {
+                    0 => {}
+                    count => return Err(Error::SnapshotsInTheWay { count }),
+                }
+            }
             PurgeSnapshots::End => self.snapshots.end_below(seq),
         }
         self.log.scrub()?;
+        let (_, fresh_from) = self.log.live_range();
         // Everything, because old segments go only when no stripe needs them.
+        self.log.wait_visible(self.log.appended())?;
         self.flush_all()?;
+        let mut old_files = Vec::new();
         for stripe in stripes.iter() {
+            old_files.extend(self.stripe(stripe).version().levels.files().map(Arc::downgrade));
             self.compact_whole(stripe, true)?;
         }
+        self.wait_for_readers(&old_files);
         self.remove_old_files(&stripes)?;
         self.purge_manifest()?;
-        self.release_log()?;
+        self.release_log_before(fresh_from)?;
         self.log.scrub()?;
-        let checkpoints = self.purge_checkpoints(targets)?;
-        Ok(Purged { stripes: stripes.len() as u64, checkpoints })
+        let (checkpoints, missing) = self.purge_checkpoints(targets)?;
+        Ok(Purged { stripes: stripes.len() as u64, checkpoints, missing })
     }
 
-    /// The deletes, including those of the expiry index, whose keys hold the records' keys.
-    fn purge_batch(&self, targets: &[PurgeTarget], stripes: &StripeSet) -> Result<WriteBatch> {
+    /// Deletes the targets and their entries in the expiry index, whose keys hold their keys;
+    /// answers the number from which on readers do not see them.
+    fn delete_targets(
+        &self,
+        engine: &Engine,
+        targets: &[PurgeTarget],
+        stripes: &StripeSet,
+    ) -> Result<Seq> {
         let mut batch = WriteBatch::new();
-        for target in targets {
+        let mut seq = 0;
+        let mut commit = |batch: &mut WriteBatch| {
+            let commit = engine.write(batch, Durability::Sync)?;
+            seq = commit.seq();
+            batch.clear();
+            commit.wait()
+        };
+        let tables = self.tables();
+        for target in targets.iter().filter(|target| tables.check(target.table()).is_ok()) {
             match target {
                 PurgeTarget::Partition { table, pk } => batch.drop_partition(*table, pk)?,
                 PurgeTarget::Record { table, key } => batch.delete(*table, key)?,
+            }
+            if batch.encoded_len() > PART_BYTES {
+                commit(&mut batch)?;
             }
         }
         for stripe in stripes.iter() {
@@ -139,9 +180,41 @@ impl Inner {
                 if targets.iter().any(|target| target.covers(&stored)) {
                     batch.unindex(stripe, at_ms, &stored)?;
                 }
+                if batch.encoded_len() > PART_BYTES {
+                    commit(&mut batch)?;
+                }
             }
         }
-        Ok(batch)
+        commit(&mut batch)?;
+        Ok(seq)
+    }
+
+    /// Gives readers a moment to let go of files that are no longer part of the tree.
+    fn wait_for_readers(&self, old_files: &[Weak<TreeFile>]) {
+        let tries = if self.env.threads.is_some() { 200 } else { 0 };
+        for _ in 0..tries {
+            if old_files.iter().all(|file| file.strong_count() == 0) {
+                return;
+            }
+            self.background.wait_for_step();
+        }
+    }
+
+    /// Makes the log let go of everything before `position`.
+    fn release_log_before(&self, position: u64) -> Result<()> {
+        let tries = if self.env.threads.is_some() { 2000 } else { 2 };
+        for _ in 0..tries {
+            self.release_log()?;
+            if self.log.live_range().0 >= position {
+                return Ok(());
+            }
+            // A commit was on its way into a memtable, or a checkpoint copies the log.
+            self.background.wait_for_step();
+            self.flush_all()?;
+        }
+        Err(Error::invalid(
+            "the log is held by a checkpoint under way; purge again when it is done",
+        ))
     }
 
     /// Removes every file of these stripes that is no longer part of the tree, even if a reader
@@ -183,36 +256,38 @@ impl Inner {
         self.env.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
-    fn purge_checkpoints(&self, targets: &[PurgeTarget]) -> Result<Vec<PathBuf>> {
+    fn purge_checkpoints(&self, targets: &[PurgeTarget]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let known = self.manifest.lock().state.checkpoints.clone();
-        let (mut purged, mut gone) = (Vec::new(), Vec::new());
+        let (mut purged, mut missing, mut forget) = (Vec::new(), Vec::new(), Vec::new());
         for name in known {
-            let path = Path::new(&name);
-            if self.remove_unfinished(path)? {
-                gone.push(name);
+            let path = PathBuf::from(&name);
+            if self.remove_unfinished(&path)? {
+                forget.push(name);
                 continue;
             }
             let options = crate::Options { create_if_missing: false, ..self.options.clone() };
-            match Engine::open_with(self.env.clone(), path, options) {
-                Ok(checkpoint) => {
-                    // A table that is younger than the checkpoint has nothing in it.
-                    let tables = checkpoint.tables();
-                    let older = |target: &&PurgeTarget| tables.contains(&target.table());
-                    let targets: Vec<_> = targets.iter().filter(older).cloned().collect();
-                    if !targets.is_empty() {
-                        checkpoint.purge(&targets, PurgeSnapshots::End)?;
-                        purged.push(path.to_owned());
-                    }
+            match Engine::open_with(self.env.clone(), &path, options) {
+                // The folder was used again for another database, which is none of our business.
+                Ok(other) if other.id() != self.db_id => {
+                    missing.push(path);
+                    forget.push(name);
                 }
-                Err(Error::NotFound { .. }) => gone.push(name),
+                Ok(checkpoint) => {
+                    checkpoint.inner().purge(&checkpoint, targets, PurgeSnapshots::End)?;
+                    purged.push(path);
+                }
+                Err(Error::NotFound { .. }) => {
+                    missing.push(path);
+                    forget.push(name);
+                }
                 Err(error) => return Err(error),
             }
         }
-        if !gone.is_empty() {
+        if !forget.is_empty() {
             let mut keeper = self.manifest.lock();
-            let mut edit = Edit { checkpoints_removed: gone, ..Edit::default() };
+            let mut edit = Edit { checkpoints_removed: forget, ..Edit::default() };
             self.append_edit(&mut keeper, &mut edit)?;
         }
-        Ok(purged)
+        Ok((purged, missing))
     }
 }

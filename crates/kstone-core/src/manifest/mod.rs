@@ -34,7 +34,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) use current::{CURRENT, leftovers};
-pub(crate) use state::{Edit, State, TableEdit, TableState};
+#[cfg(feature = "fuzzing")]
+pub(crate) use record::decode_record;
+pub(crate) use state::{Edit, LEVELS, State, TableEdit, TableState};
 
 use self::current::{FIRST_NUMBER, current_path, manifest_name};
 use crate::env::{OpenMode, Vfs, VfsFile};

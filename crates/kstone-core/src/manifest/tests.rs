@@ -6,6 +6,7 @@ mod damage;
 mod edits;
 
 use super::current::manifest_name;
+use super::record::{RecordError, decode_record};
 use super::testing::TestVfs;
 use super::*;
 use crate::sst::{FileId, SstMeta};

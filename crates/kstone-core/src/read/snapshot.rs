@@ -54,7 +54,10 @@ impl Snapshot {
         self.check(table)?;
         let version = self.inner().stripe(key.stripe()).version();
         let stored = internal::encode(table, key);
-        Ok(version.get(&stored, self.seq(), self.now_ms())?.map(record_from_hit))
+        let hit = version.get(&stored, self.seq(), self.now_ms())?;
+        // Again: a purge that ended the snapshot meanwhile may have removed what it would have seen.
+        self.check_live()?;
+        Ok(hit.map(record_from_hit))
     }
 
     /// The records of one partition, in order of sort key.

@@ -49,6 +49,15 @@ pub(crate) use filter::key_hash;
 pub(crate) use handles::FileHandles;
 pub(crate) use reader::{SstHit, SstReader};
 pub(crate) use writer::SstWriter;
+#[cfg(feature = "fuzzing")]
+pub(crate) use {
+    block::check_block,
+    filter::check_filter,
+    footer::{check_properties, parse_footer},
+    frame::check_frame,
+    index::check_index,
+    reader::open_standalone,
+};
 
 use crate::entry::Seq;
 

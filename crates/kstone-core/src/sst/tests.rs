@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::stats::ReadCounts;
 use super::testing::TestVfs;
 use super::*;
 use crate::entry::{EntryRef, Kind, Seq, entry_order};

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::manifest::LEVELS;
 use crate::options::Tuning;
 use crate::tree::file::TreeFile;
 use crate::tree::levels::Levels;
@@ -29,7 +30,8 @@ pub(crate) fn score(levels: &Levels, tuning: &Tuning) -> f64 {
 fn scored(levels: &Levels, tuning: &Tuning) -> Option<(f64, usize)> {
     let l0 = levels.level(0).len() as f64 / tuning.l0_compact_files as f64;
     let mut best = (l0, 0);
-    for level in 1..levels.depth() {
+    // The last level that the manifest knows has none below to push into.
+    for level in 1..levels.depth().min(LEVELS - 1) {
         let score = levels.level_bytes(level) as f64 / level_bytes_max(level, tuning) as f64;
         if score > best.0 {
             best = (score, level);

@@ -74,14 +74,24 @@ impl Stripe {
         Arc::clone(&self.version.read())
     }
 
-    /// Adds to the active memtable and answers by how many bytes it grew.
-    pub(crate) fn insert(&self, entry: EntryRef<'_>) -> usize {
-        // The read guard is held while inserting, so that a freeze cannot slip in between finding
-        // the active memtable and adding to it.
+    /// Adds a record, and the entry of the expiry index that belongs to it, to the active memtable;
+    /// `grow` is told by how many bytes it grew.
+    pub(crate) fn insert(
+        &self,
+        entry: EntryRef<'_>,
+        index: Option<EntryRef<'_>>,
+        grow: impl FnOnce(usize),
+    ) {
+        // The read guard is held throughout, so that no freeze falls between: a record and its
+        // index entry have one sequence number and must be flushed together, and what a flush
+        // gives back must have been counted before.
         let version = self.version.read();
         let before = version.active.bytes();
         version.active.insert(entry);
-        version.active.bytes().saturating_sub(before)
+        if let Some(index) = index {
+            version.active.insert(index);
+        }
+        grow(version.active.bytes().saturating_sub(before));
     }
 
     /// Turns the active memtable into a frozen one, unless it is empty.

@@ -116,6 +116,8 @@ struct State {
     /// Slots whose name is taken, or may be.
     slots: BTreeSet<u32>,
     next_generation: u64,
+    /// Purges under way. Meanwhile nothing that a released segment holds may come back into use.
+    purges: usize,
     /// Cloned by whoever must not have files change under it.
     hold: Arc<()>,
 }
@@ -138,6 +140,7 @@ impl Segments {
                 idle: found.idle,
                 slots: found.slots,
                 next_generation: found.next_generation,
+                purges: 0,
                 hold: Arc::new(()),
             }),
         }
@@ -159,7 +162,10 @@ impl Segments {
         let usual = need <= self.usual_capacity();
         let slot = {
             let mut state = self.state.lock();
-            if usual && let Some(idle) = state.idle.pop() {
+            if usual
+                && state.purges == 0
+                && let Some(idle) = state.idle.pop()
+            {
                 return Ok(Prepared(idle));
             }
             let slot = (0..=u32::MAX).find(|slot| !state.slots.contains(slot)).unwrap_or(u32::MAX);
@@ -267,7 +273,9 @@ impl Segments {
                 && oldest.end_pos <= log_start
                 && let Some(oldest) = state.live.pop_front()
             {
-                if oldest.file.len == self.segment_bytes && state.idle.len() < IDLE_MAX {
+                let fits = oldest.file.len == self.segment_bytes && state.idle.len() < IDLE_MAX;
+                // For a purge, all of them wait to be overwritten.
+                if fits || state.purges > 0 {
                     state.idle.push(oldest.file);
                 } else {
                     unneeded.push(oldest.file);
@@ -275,6 +283,19 @@ impl Segments {
             }
         }
         self.remove(unneeded)
+    }
+
+    /// Begins or ends a purge.
+    pub(crate) fn note_purge(&self, begins: bool) {
+        let purges = &mut self.state.lock().purges;
+        *purges = if begins { *purges + 1 } else { purges.saturating_sub(1) };
+    }
+
+    /// Where the oldest live segment starts, and the newest.
+    pub(crate) fn live_range(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        let start = |live: Option<&Live>| live.map_or(0, |live| live.start_pos);
+        (start(state.live.front()), start(state.live.back()))
     }
 
     /// Overwrites what idle files (and `also`) hold with zeros and removes them. What a live
@@ -371,6 +392,7 @@ impl Segments {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn live_count(&self) -> usize {
         self.state.lock().live.len()
     }
