@@ -191,3 +191,17 @@ fn an_ingest_is_visible_at_once_and_survives() {
         Err(Error::Invalid { what }) if what.contains("record 1")
     ));
 }
+
+#[test]
+fn asking_for_a_database_that_is_not_there_leaves_the_folder_as_it_was() {
+    let (disk, clock) = (SimDisk::new(4), Arc::new(ManualClock::at(1000)));
+    let env = sim_env(&disk, &clock);
+    env.vfs.create_dir_all(Path::new("photos")).unwrap();
+    let options = Options { create_if_missing: false, ..small() };
+    for dir in ["photos", "nowhere"] {
+        let opened = Engine::open_with(env.clone(), dir, options.clone());
+        assert!(matches!(opened, Err(Error::NotFound { .. })), "{opened:?}");
+        assert!(matches!(verify(&env, dir), Err(Error::NotFound { .. })));
+    }
+    assert_eq!(disk.paths(), Vec::<std::path::PathBuf>::new());
+}

@@ -34,7 +34,7 @@ use crate::table::TableId;
 use crate::tables::Tables;
 use crate::tree::stripe::Stripe;
 
-pub(crate) use open::lock_folder;
+pub(crate) use open::{lock_folder, refuse_other_folder};
 
 use admission::Admission;
 use background::Background;

@@ -32,6 +32,8 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
     let limits = options.limits()?;
     if options.create_if_missing {
         env.vfs.create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
+    } else {
+        refuse_other_folder(&env, dir)?;
     }
     let lock = lock_folder(&env, dir)?;
     let (mut manifest, mut state) = open_manifest(&env, dir, &options)?;
@@ -93,6 +95,21 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         inner.background.set_stopped(stripe, l0_files >= inner.options.tuning.l0_stop_files);
     }
     Ok(inner)
+}
+
+/// A folder that was never a database is left as it is: not even a lock file is made in it.
+pub(crate) fn refuse_other_folder(env: &Env, dir: &Path) -> Result<()> {
+    let names = env.vfs.list(dir).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound { path: dir.to_owned() },
+        _ => Error::io("list", dir, error),
+    })?;
+    let is_ours = |name: &String| {
+        name == LOCK_FILE || manifest::is_file_name(name) || sst::parse_file_name(name).is_some()
+    };
+    match names.iter().any(is_ours) {
+        true => Ok(()),
+        false => Err(Error::NotFound { path: dir.to_owned() }),
+    }
 }
 
 /// Takes the folder's lock.

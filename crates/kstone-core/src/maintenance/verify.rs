@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::batch::{Op, Ops};
-use crate::engine::lock_folder;
+use crate::engine::{lock_folder, refuse_other_folder};
 use crate::entry::EntryRef;
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -71,6 +71,7 @@ impl VerifyReport {
 /// that it could not be checked at all.
 pub fn verify(env: &Env, dir: impl AsRef<Path>) -> Result<VerifyReport> {
     let dir = dir.as_ref();
+    refuse_other_folder(env, dir)?;
     let _lock = lock_folder(env, dir)?;
     let mut report = VerifyReport::default();
     let state = match Manifest::open(&env.vfs, dir) {

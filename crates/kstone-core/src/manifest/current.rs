@@ -33,6 +33,11 @@ fn parse_manifest_name(name: &str) -> Option<u64> {
     (manifest_name(number) == name).then_some(number)
 }
 
+/// Whether a file of this name is `CURRENT` or a manifest.
+pub(crate) fn is_file_name(name: &str) -> bool {
+    name == CURRENT || parse_manifest_name(name).is_some()
+}
+
 fn current_text(number: u64) -> String {
     let name = manifest_name(number);
     let checksum = xxh3_64(name.as_bytes());
