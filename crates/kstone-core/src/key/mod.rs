@@ -1,7 +1,9 @@
 //! Keys: a partition key, an optional sort key, and the stripe they live in.
 //!
 //! [`Key`] is what callers use. [`internal`] is the form the engine stores and compares.
+//! [`design`] helps to build keys that sort as they should.
 
+pub mod design;
 pub(crate) mod internal;
 
 use bytes::{BufMut, Bytes, BytesMut};
