@@ -1,0 +1,75 @@
+//! A picture of the 256 stripes: 16 rows of 16, the fuller the brighter.
+
+use crate::output::Output;
+
+/// From little to much. Level 0 is for stripes that hold nothing.
+const LEVELS: usize = 8;
+const ASCII: [&str; LEVELS + 1] = ["  ", "..", "::", "--", "==", "++", "**", "##", "@@"];
+const SHADES: [&str; LEVELS + 1] = ["· ", "░ ", "░░", "▒░", "▒▒", "▓▒", "▓▓", "█▓", "██"];
+/// Of the 256 colours of a terminal: from deep blue over green to yellow and red.
+const COLOURS: [u8; LEVELS + 1] = [236, 18, 25, 31, 37, 71, 148, 214, 196];
+
+/// The picture, line by line, with a legend. `values` has one number for each stripe.
+pub fn lines(values: &[u64], unit: &str, show: fn(u64) -> String, out: &Output) -> Vec<String> {
+    let max = values.iter().copied().max().unwrap_or(0);
+    let mut lines = Vec::new();
+    let columns: String = (0..16).map(|column| format!("{column:<2x}")).collect();
+    lines.push(out.faint(&format!("        {columns}")));
+    for (row, cells) in values.chunks(16).enumerate() {
+        let cells: String = cells.iter().map(|&value| cell(level(value, max), out)).collect();
+        let first = out.faint(&format!("  {:>3} {row:x} ", row * 16));
+        lines.push(format!("{first}{cells}"));
+    }
+    lines.push(String::new());
+    lines.push(format!("  {}", legend(values, max, unit, show, out)));
+    lines
+}
+
+/// How full a stripe is beside the fullest: 0 only if it is empty, the highest only if it is one
+/// of the fullest.
+fn level(value: u64, max: u64) -> usize {
+    if value == 0 {
+        return 0;
+    }
+    let share = u128::from(value) * LEVELS as u128 / u128::from(max.max(1));
+    (share as usize).clamp(1, LEVELS)
+}
+
+fn cell(level: usize, out: &Output) -> String {
+    let pick = |ramp: &[&str; LEVELS + 1]| ramp.get(level).copied().unwrap_or("??").to_owned();
+    if out.has_colour {
+        let colour = COLOURS.get(level).copied().unwrap_or(255);
+        let text = if level == 0 { "· " } else { "██" };
+        format!("\x1b[38;5;{colour}m{text}\x1b[0m")
+    } else if out.is_terminal {
+        pick(&SHADES)
+    } else {
+        pick(&ASCII)
+    }
+}
+
+fn legend(values: &[u64], max: u64, unit: &str, show: fn(u64) -> String, out: &Output) -> String {
+    let ramp: String = (1..=LEVELS).map(|level| cell(level, out)).collect();
+    let sum: u64 = values.iter().sum();
+    let average = sum / values.len().max(1) as u64;
+    let empty = values.iter().filter(|&&value| value == 0).count() as u64;
+    let empty = match empty {
+        0 => String::new(),
+        n => format!("   {}empty ({n})", cell(0, out)),
+    };
+    format!("0 {ramp} {}   average {} {unit}{empty}", show(max), show(average))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_empty_stripe_looks_empty_and_only_the_fullest_look_full() {
+        assert_eq!(level(0, 100), 0);
+        assert_eq!(level(1, u64::MAX), 1);
+        assert_eq!(level(99, 100), LEVELS - 1);
+        assert_eq!(level(100, 100), LEVELS);
+        assert_eq!(level(u64::MAX, u64::MAX), LEVELS);
+    }
+}

@@ -1,0 +1,59 @@
+//! `kstone`: a KeystoneDB folder from the command line.
+//!
+//! `args` says what can be typed, `commands` has one file for each command, `database` opens the
+//! folder, `keys`, `json` and `time` turn text into what the engine takes and back, `output` knows
+//! whether a person or a program is reading, `heatmap` draws the stripes.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a command of the real machine: its clock and its files are meant"
+)]
+
+mod args;
+mod commands;
+mod database;
+mod heatmap;
+mod json;
+mod keys;
+mod output;
+mod time;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Cli;
+use output::Output;
+
+/// How a command that did its work ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Exit code 0.
+    Done,
+    /// Exit code 1: the answer is "no" (a record that is not there, a database that is damaged).
+    /// The command has said so itself.
+    No,
+}
+
+fn main() -> ExitCode {
+    // Ends the process with code 2 when what was typed makes no sense, 0 for help.
+    let cli = Cli::parse();
+    let mut out = Output::of_process();
+    let outcome = commands::run(cli.command, &mut out)
+        .and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into));
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::FAILURE,
+        // The reader has seen enough: `kstone scan DIR | head`.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            out.complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io_error = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

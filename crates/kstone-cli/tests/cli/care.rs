@@ -1,0 +1,192 @@
+//! stats, verify, compact, checkpoint; and the folder itself: missing, in use, damaged.
+
+use std::fs;
+use std::path::Path;
+
+use kstone_core::{Durability, Engine, Key, Options, TableId, WriteBatch};
+use serde_json::Value;
+
+use crate::Place;
+
+fn put(engine: &Engine, pk: &str, value: &str) {
+    let mut batch = WriteBatch::new();
+    batch.put(TableId::DEFAULT, &Key::new(pk.to_owned()), value.as_bytes()).unwrap();
+    engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+}
+
+fn small() -> Options {
+    Options { memory_budget_bytes: 1 << 20, ..Options::default() }
+}
+
+#[test]
+fn a_folder_without_a_database_is_named_and_left_alone() {
+    let place = Place::new();
+    fs::create_dir(place.path("photos")).unwrap();
+    for dir in ["photos", "nowhere"] {
+        let commands: [&[&str]; 8] = [
+            &["get", dir, "k"],
+            &["delete", dir, "k"],
+            &["query", dir, "k"],
+            &["scan", dir],
+            &["stats", dir],
+            &["verify", dir],
+            &["compact", dir],
+            &["checkpoint", dir, "copy"],
+        ];
+        for words in commands {
+            place.run(words).failed_with(&format!("{dir} holds no KeystoneDB database"));
+        }
+    }
+    assert_eq!(fs::read_dir(place.path("photos")).unwrap().count(), 0);
+    assert!(!place.path("nowhere").exists() && !place.path("copy").exists());
+}
+
+#[test]
+fn a_database_in_use_is_refused_by_every_command() {
+    let place = Place::new();
+    let engine = Engine::open(place.path("db"), small()).unwrap();
+    put(&engine, "k", "1");
+    let commands: [&[&str]; 6] = [
+        &["put", "db", "k", "2"],
+        &["get", "db", "k"],
+        &["scan", "db"],
+        &["stats", "db"],
+        &["verify", "db"],
+        &["load", "db"],
+    ];
+    for words in commands {
+        place.run(words).failed_with("in use by another process; close it there first");
+    }
+    drop(engine);
+    assert_eq!(place.ok(["get", "db", "k"]), "1\n");
+}
+
+#[test]
+fn stats_count_what_is_there_for_people_and_for_programs() {
+    let place = Place::new();
+    for n in 0..20 {
+        place.ok(["put", "db", &format!("user#{n}"), "{\"name\":\"Ada\"}"]);
+    }
+    let stats: Value = serde_json::from_str(&place.ok(["stats", "db", "--json"])).unwrap();
+    assert_eq!(stats["total"]["records"], 20);
+    assert_eq!(stats["version"], 20);
+    let stripes = stats["stripes"].as_array().unwrap();
+    assert_eq!(stripes.len(), 256);
+    let sum: u64 = stripes.iter().map(|stripe| stripe["records"].as_u64().unwrap()).sum();
+    assert_eq!(sum, 20);
+    // IEEE CRC32 of `user#1` modulo 256.
+    assert_eq!(stripes[154]["records"], 1);
+
+    let text = place.ok(["stats", "db", "--by", "records", "--stripes"]);
+    assert!(text.contains("20 in "), "{text}");
+    assert!(!text.contains('\x1b') && !text.contains('█'), "plain for a program: {text}");
+    // Row 9 starts with stripe 144; stripe 154 is its column a.
+    let row = text.lines().find(|line| line.starts_with("  144 9 ")).unwrap();
+    assert_ne!(&row[8 + 2 * 10..8 + 2 * 11], "  ", "{row:?}");
+    let listed = text.lines().filter(|line| line.trim_start().starts_with("154 ")).count();
+    assert_eq!(listed, 1, "{text}");
+}
+
+#[test]
+fn a_sound_database_verifies_and_says_what_was_read() {
+    let place = Place::new();
+    place.ok(["put", "db", "a", "1"]);
+    place.ok(["put", "db", "b", "2"]);
+    let said = place.ok(["verify", "db"]);
+    assert!(said.contains("read 2 files with 2 blocks and 2 entries"), "{said}");
+    assert!(said.contains("sound"), "{said}");
+    let report = place.json(["verify", "db", "--json"]);
+    assert_eq!(report[0]["sound"], true);
+    assert_eq!(report[0]["entries"], 2);
+}
+
+#[test]
+fn verify_finds_a_flipped_byte_anywhere_in_an_sst() {
+    let place = Place::new();
+    place.ok(["put", "db", "user#1", "{\"name\":\"Ada\"}"]);
+    let sst = file_named(&place.path("db"), |name| name.ends_with(".sst"));
+    let len = fs::read(&sst).unwrap().len();
+    for offset in [0, len / 4, len / 2, len - 1] {
+        flip(&sst, offset);
+        finds_fault(&place, "db", &sst);
+        flip(&sst, offset);
+    }
+    place.ok(["verify", "db"]);
+}
+
+#[test]
+fn verify_finds_a_flipped_byte_in_the_log() {
+    let place = Place::new();
+    let engine = Engine::open(place.path("db"), small()).unwrap();
+    for n in 0..10 {
+        put(&engine, &format!("user#{n}"), &format!("\"the value {n}\""));
+    }
+    // The checkpoint of a database that is open has its commits in the log.
+    engine.checkpoint(place.path("copy")).unwrap();
+    drop(engine);
+    let said = place.ok(["verify", "copy"]);
+    assert!(said.contains("10 commits in the log"), "{said}");
+    let log = file_named(&place.path("copy"), |name| name.starts_with("wal-"));
+    let bytes = fs::read(&log).unwrap();
+    let offset = bytes.windows(11).position(|window| window == b"the value 4").unwrap();
+    flip(&log, offset);
+    finds_fault(&place, "copy", &log);
+    // And it is not opened as if nothing were wrong.
+    place.run(["get", "copy", "user#1"]).failed_with("is damaged at offset");
+    flip(&log, offset);
+    assert_eq!(place.ok(["get", "copy", "user#4"]), "\"the value 4\"\n");
+}
+
+fn file_named(dir: &Path, is_it: impl Fn(&str) -> bool) -> std::path::PathBuf {
+    let mut names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    names.find(|path| is_it(path.file_name().unwrap().to_str().unwrap())).unwrap()
+}
+
+fn flip(path: &Path, offset: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[offset] ^= 0x10;
+    fs::write(path, bytes).unwrap();
+}
+
+#[track_caller]
+fn finds_fault(place: &Place, db: &str, path: &Path) {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let done = place.run(["verify", db]);
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let fault = done.out.lines().find(|line| line.starts_with("FAULT ")).unwrap();
+    assert!(fault.contains(name) && fault.contains(" at offset "), "{fault}");
+    assert!(done.err.contains("is damaged: 1 fault"), "{done:?}");
+    let report = place.run(["verify", db, "--json"]);
+    assert_eq!(report.code, Some(1));
+    let report: Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!(report["sound"], false);
+    assert!(report["faults"][0]["path"].as_str().unwrap().ends_with(name));
+    assert!(report["faults"][0]["offset"].is_u64());
+}
+
+#[test]
+fn compaction_leaves_the_newest_version_alone() {
+    let place = Place::new();
+    for value in ["1", "2", "3"] {
+        place.ok(["put", "db", "k", value]);
+    }
+    assert_eq!(place.ok(["compact", "db"]).split(',').next(), Some("1 record in 1 file"));
+    assert_eq!(place.ok(["get", "db", "k"]), "3\n");
+    let report = place.json(["verify", "db", "--json"]);
+    assert_eq!(report[0]["entries"], 1);
+}
+
+#[test]
+fn a_checkpoint_is_a_database_that_keeps_what_it_was() {
+    let place = Place::new();
+    place.ok(["put", "db", "k", "1"]);
+    place.ok(["checkpoint", "db", "copies/monday"]);
+    place.ok(["put", "db", "k", "2"]);
+    assert_eq!(place.ok(["get", "copies/monday", "k"]), "1\n");
+    assert_eq!(place.ok(["get", "db", "k"]), "2\n");
+    place.ok(["verify", "copies/monday"]);
+    place.run(["checkpoint", "db", "copies/monday"]).failed_with("is not empty");
+    // Found from anywhere, by a purge for one: the database knows it by its full path.
+    let engine = Engine::open(place.path("db"), small()).unwrap();
+    assert!(engine.checkpoints().iter().all(|path| path.is_absolute()));
+}
