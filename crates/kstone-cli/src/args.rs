@@ -163,7 +163,8 @@ Examples:
 
     /// Merge the files: smallest on disk, quickest to read
     #[command(after_help = "\
-The database does this by itself as it grows; by hand it is of use before a copy or a benchmark.
+Also removes what has expired. The database merges by itself as it grows; by hand it is of use
+before a copy or a benchmark.
 
 Examples:
   kstone compact mydb")]

@@ -72,4 +72,34 @@ mod tests {
         assert_eq!(level(100, 100), LEVELS);
         assert_eq!(level(u64::MAX, u64::MAX), LEVELS);
     }
+
+    #[test]
+    fn the_picture_is_16_by_16_for_every_kind_of_reader() {
+        let values: Vec<u64> = (0..256).collect();
+        let draw = |out: &Output| lines(&values, "a stripe", |n| n.to_string(), out);
+        for out in [
+            Output::pretend(false, false),
+            Output::pretend(true, false),
+            Output::pretend(true, true),
+        ] {
+            let lines = draw(&out);
+            assert_eq!(lines.len(), 19, "a header, 16 rows, a blank, a legend");
+            for row in &lines[1..17] {
+                let visible: String = row.split('\x1b').map(without_style).collect();
+                assert_eq!(visible.chars().count(), 8 + 32, "{row:?}");
+            }
+            assert!(lines[18].contains("255   average 127 a stripe"), "{:?}", lines[18]);
+            assert!(lines[18].contains("empty (1)"), "{:?}", lines[18]);
+            assert_eq!(lines[1].contains("\x1b[38;5;"), out.has_colour);
+        }
+        assert!(draw(&Output::pretend(false, false)).iter().all(|line| line.is_ascii()));
+    }
+
+    /// What follows an escape, without the style that it sets.
+    fn without_style(text: &str) -> &str {
+        match text.split_once('m') {
+            Some((style, rest)) if style.starts_with('[') => rest,
+            _ => text,
+        }
+    }
 }

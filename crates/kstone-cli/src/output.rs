@@ -27,6 +27,12 @@ impl Output {
         }
     }
 
+    /// Writes to nowhere, as if to this kind of reader.
+    #[cfg(test)]
+    pub fn pretend(is_terminal: bool, has_colour: bool) -> Self {
+        Output { out: Box::new(io::sink()), is_terminal, has_colour, errors_are_seen: false }
+    }
+
     /// One line.
     pub fn line(&mut self, line: impl AsRef<str>) -> io::Result<()> {
         self.out.write_all(line.as_ref().as_bytes())?;

