@@ -5,7 +5,7 @@ use crate::output::Output;
 /// From little to much. Level 0 is for stripes that hold nothing.
 const LEVELS: usize = 8;
 const ASCII: [&str; LEVELS + 1] = ["  ", "..", "::", "--", "==", "++", "**", "##", "@@"];
-const SHADES: [&str; LEVELS + 1] = ["· ", "░ ", "░░", "▒░", "▒▒", "▓▒", "▓▓", "█▓", "██"];
+const SHADES: [&str; LEVELS + 1] = ["· ", "░░", "░░", "▒▒", "▒▒", "▓▓", "▓▓", "██", "██"];
 /// Of the 256 colours of a terminal: from deep blue over green to yellow and red.
 const COLOURS: [u8; LEVELS + 1] = [236, 18, 25, 31, 37, 71, 148, 214, 196];
 
