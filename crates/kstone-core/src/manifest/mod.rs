@@ -33,7 +33,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(crate) use current::{CURRENT, leftovers};
+pub(crate) use current::{CURRENT, is_file_name, leftovers};
 #[cfg(feature = "fuzzing")]
 pub(crate) use record::decode_record;
 pub(crate) use state::{Edit, LEVELS, State, TableEdit, TableState};
