@@ -182,6 +182,63 @@ fn damaged_parts_of_files_are_refused() {
     }
 }
 
+/// Writes extremes over every number that the headers of a log can hold, one at a time.
+#[test]
+fn a_log_with_an_extreme_number_is_refused_or_recovered() {
+    let seeds = fuzzing::seeds();
+    let (_, seed) = seeds.iter().find(|(target, _)| *target == "wal").unwrap();
+    // Segment header, chunk header, commit header.
+    for at in (8..64 + 72 + 16).step_by(4) {
+        for extreme in EXTREMES {
+            for width in [4, 8] {
+                let mut input = seed.clone();
+                input[at..at + width].copy_from_slice(&extreme.to_le_bytes()[..width]);
+                let _on_panic = OnPanic { target: "wal", case: at as u64, input: &input };
+                fuzzing::wal(&input);
+            }
+        }
+    }
+}
+
+/// A manifest whose only record is a snapshot with one extreme number.
+#[test]
+fn a_manifest_with_an_extreme_number_is_refused_or_recovered() {
+    let seeds = fuzzing::seeds();
+    let (_, seed) = seeds.iter().find(|(target, _)| *target == "manifest").unwrap();
+    let varint = |mut value: u64| {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    };
+    // next_file_id, last_seq, log_start, clock, next_table; then a stripe's mark and a table.
+    for extreme_tag in [5, 6, 7, 8, 9, 3, 10] {
+        for extreme in EXTREMES {
+            let mut payload = Vec::new();
+            for tag in [5, 6, 7, 8, 9, 3, 10] {
+                let number = varint(if tag == extreme_tag { extreme } else { 0 });
+                let body = match tag {
+                    3 => [vec![0], number].concat(),
+                    10 => [number, vec![0]].concat(),
+                    _ => number,
+                };
+                payload.extend([tag, body.len() as u8]);
+                payload.extend(body);
+            }
+            let mut input = seed[..44].to_vec();
+            input.extend((payload.len() as u32).to_le_bytes());
+            input.extend([0xff; 12]);
+            input.extend(payload);
+            let _on_panic =
+                OnPanic { target: "manifest", case: u64::from(extreme_tag), input: &input };
+            fuzzing::manifest(&input);
+        }
+    }
+}
+
 #[test]
 fn no_decoder_is_forgotten_here() {
     let source = include_str!("decoders.rs");

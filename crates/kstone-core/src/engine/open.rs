@@ -225,6 +225,10 @@ impl Replay<'_> {
         let mut decoder = Ops::new(ops, first_seq);
         while let Some((seq, op)) = decoder.next()? {
             match op {
+                // Not for callers to write: the manifest would refuse it, once it is too late.
+                Op::CreateTable(TableId::EXPIRY) | Op::DropTable(TableId::DEFAULT) => {
+                    return Err(decoder.position());
+                }
                 Op::Entry { stripe, entry } => self.entry(stripe, entry),
                 Op::CreateTable(TableId(id)) => {
                     let state = TableState { created_seq: seq, dropped_seq: None };

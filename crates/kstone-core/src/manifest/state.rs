@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::entry::Seq;
+use crate::entry::{SEQ_MAX, Seq};
 use crate::key::STRIPES;
 use crate::sst::{FileId, SstMeta};
 use crate::sync::Arc;
@@ -18,6 +18,10 @@ pub(crate) const LEVELS: usize = 7;
 
 /// How many numbers a stripe keeps for the layers above.
 pub(crate) const STRIPE_COUNTERS: usize = 4;
+
+/// Far beyond what anybody reaches, and far from where counting on would overflow.
+const FILE_ID_MAX: FileId = u64::MAX >> 1;
+const LOG_POS_MAX: u64 = u64::MAX >> 1;
 
 /// The database's tree at one moment.
 ///
@@ -184,6 +188,7 @@ impl State {
     /// The error says which rule the edit breaks: in the engine that is a bug, on reading back it
     /// is damage.
     pub(crate) fn apply(&mut self, edit: &Edit) -> Result<(), String> {
+        check_numbers(edit)?;
         let mut next_file_id = self.next_file_id.max(edit.next_file_id.unwrap_or(0));
         let mut last_seq = self.last_seq.max(edit.last_seq.unwrap_or(0));
 
@@ -209,8 +214,7 @@ impl State {
             let files = level_mut(self.copy_of(&mut touched, file.stripe)?, *level)?;
             files.push(Arc::new(file.clone()));
             // Whatever the edit says: a live file's id and sequence numbers are taken.
-            let after = file_id.checked_add(1).ok_or("file ids are used up")?;
-            next_file_id = next_file_id.max(after);
+            next_file_id = next_file_id.max(file_id + 1);
             last_seq = last_seq.max(newest_seq(file));
         }
         for &(stripe, seq) in &edit.flushed {
@@ -317,6 +321,28 @@ fn level_mut(stripe: &mut StripeState, level: u8) -> Result<&mut Vec<Arc<SstMeta
 /// The sequence number by which the files of L0 are ordered.
 fn newest_seq(file: &SstMeta) -> Seq {
     file.global_seq.unwrap_or(file.max_seq)
+}
+
+/// Refuses numbers that no database reaches. Whoever counts on from one need not fear the end.
+fn check_numbers(edit: &Edit) -> Result<(), String> {
+    let files = edit.add.iter().map(|(_, file)| file);
+    let flushed = edit.flushed.iter().map(|&(_, seq)| seq);
+    let tables = edit.tables.iter().filter_map(|table| match *table {
+        TableEdit::Created { seq, .. } | TableEdit::Dropped { seq, .. } => Some(seq),
+        TableEdit::Forgotten { .. } => None,
+    });
+    let seqs = files.clone().map(newest_seq).chain(flushed).chain(tables).chain(edit.last_seq);
+    if let Some(seq) = seqs.max().filter(|&seq| seq > SEQ_MAX) {
+        return Err(format!("there is no sequence number {seq}"));
+    }
+    let file_ids = files.map(|file| file.file_id).chain(edit.next_file_id);
+    if let Some(id) = file_ids.max().filter(|&id| id > FILE_ID_MAX) {
+        return Err(format!("file ids are used up: {id}"));
+    }
+    match edit.log_start {
+        Some(pos) if pos > LOG_POS_MAX => Err(format!("there is no log position {pos}")),
+        _ => Ok(()),
+    }
 }
 
 fn check_file(file: &SstMeta) -> Result<(), String> {

@@ -28,10 +28,8 @@ use bytes::{Buf, Bytes};
 
 use super::block_cursor::BlockCursor;
 use crate::codec::{Reader, put_varint, varint_len};
+pub(super) use crate::entry::SEQ_MAX;
 use crate::entry::{EntryRef, Kind, Seq};
-
-/// Larger sequence numbers do not fit into an entry's tag.
-pub(super) const SEQ_MAX: Seq = u64::MAX >> 3;
 
 const HAS_EXPIRY: u64 = 1 << 2;
 const KIND_MASK: u64 = 0b11;

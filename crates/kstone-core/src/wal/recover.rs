@@ -19,11 +19,14 @@ use super::segments::{Inventory, Live, SegmentFile, Segments, parse_file_name};
 use super::{DbId, LogWriter};
 use crate::bugs::{self, Bug};
 use crate::codec::Reader;
-use crate::entry::Seq;
+use crate::entry::{SEQ_MAX, Seq};
 use crate::env::{OpenMode, Vfs};
 use crate::error::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Nobody gets there by writing, and the generations after it still fit.
+const GENERATION_MAX: u64 = u64::MAX >> 1;
 
 /// What the manifest knows of the log.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +114,10 @@ pub(crate) fn recover(
 ) -> Result<(LogWriter, Arc<Segments>, Recovered)> {
     let found = Found::read(vfs, dir, db_id)?;
     let (walk, traces) = read(&found, dir, from, ChunkSeed::new(&db_id), replay)?;
+    if traces.generation_max > GENERATION_MAX {
+        let what = format!("the log has generation {}", traces.generation_max);
+        return Err(Error::corruption(dir, 0, what));
+    }
 
     let (live, void): (Vec<_>, Vec<_>) = found
         .segments
@@ -491,7 +498,7 @@ impl Walk {
         replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
     ) -> Result<bool> {
         let follows = |last: Seq| last.checked_add(1) == Some(header.first_seq);
-        if !self.last_seq.is_none_or(follows) {
+        if !self.last_seq.is_none_or(follows) || header.last_seq > SEQ_MAX {
             return Ok(false);
         }
         let mut reader = Reader::new(payload);

@@ -197,6 +197,11 @@ fn an_edit_that_breaks_a_rule_is_refused_and_changes_nothing() {
     check_refused(&mut state, added(0, file(3, 10, "b", "a", 50)), "ends in front of its start");
     check_refused(&mut state, added(0, file(3, 10, "a", "b", 0)), "from 1 to 0");
     check_refused(&mut state, added(0, file(3, u64::MAX, "a", "b", 50)), "used up");
+    check_refused(&mut state, added(0, file(3, 10, "a", "b", u64::MAX)), "no sequence number");
+    let last_seq = Edit { last_seq: Some(u64::MAX - 1), ..Edit::default() };
+    check_refused(&mut state, last_seq, "no sequence number");
+    let log_start = Edit { log_start: Some(u64::MAX - 7), ..Edit::default() };
+    check_refused(&mut state, log_start, "no log position");
     let flushed = Edit { flushed: vec![(3, 39)], ..added(0, file(3, 10, "a", "b", 50)) };
     check_refused(&mut state, flushed, "flushed to 40, now it says 39");
     check_refused(&mut state, tables(TableEdit::Created { id: 5, seq: 60 }), "used before");
