@@ -12,6 +12,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -364,9 +365,19 @@ fn db_id() -> [u8; 16] {
 
 /// A database without records, closed.
 fn fresh_database() -> Env {
+    static FILES: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
+    let files = FILES.get_or_init(|| {
+        let env = env();
+        let opened = Engine::open_with(env.clone(), DIR, options());
+        assert!(opened.is_ok(), "{opened:?}");
+        drop(opened);
+        let names = env.vfs.list(Path::new(DIR)).unwrap_or_default();
+        names.into_iter().map(|name| (name.clone(), read_file(&*env.vfs, &name))).collect()
+    });
     let env = env();
-    let opened = Engine::open_with(env.clone(), DIR, options());
-    assert!(opened.is_ok(), "{opened:?}");
+    for (name, bytes) in files {
+        write_file(&*env.vfs, name, bytes);
+    }
     env
 }
 
