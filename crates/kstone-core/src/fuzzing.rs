@@ -653,4 +653,21 @@ mod tests {
         let engine = Engine::open_with(fresh_database(), DIR, options()).unwrap();
         assert_eq!(engine.id(), db_id());
     }
+
+    #[test]
+    fn a_log_that_creates_the_reserved_table_is_refused() {
+        let live = fresh_database();
+        let engine = Engine::open_with(live.clone(), DIR, options()).unwrap();
+        let mut batch = WriteBatch::new();
+        batch.push_create_table(TableId::EXPIRY);
+        let ticket = engine.inner().log.append(batch.ops(), batch.count()).unwrap();
+        engine.inner().log.wait_durable(ticket.last_seq).unwrap();
+        engine.inner().log.applied(ticket);
+        let killed = env();
+        for name in live.vfs.list(Path::new(DIR)).unwrap() {
+            write_file(&*killed.vfs, &name, &read_file(&*live.vfs, &name));
+        }
+        let opened = Engine::open_with(killed, DIR, options());
+        assert!(matches!(opened, Err(crate::error::Error::Corruption { .. })), "{opened:?}");
+    }
 }
