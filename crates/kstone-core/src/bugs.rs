@@ -22,7 +22,8 @@ pub enum Bug {
     ManifestSyncSkipped,
     /// CURRENT is renamed but the folder is not synced before the old manifest goes.
     CurrentRenameNotSynced,
-    /// A recycled segment keeps its generation, so its stale chunks look valid.
+    /// Recovery does not compare a chunk's generation and position, so the stale chunks of a
+    /// recycled segment look valid.
     StaleChunkAccepted,
     /// A new log segment's directory entry is not synced before it is used.
     SegmentDirSyncSkipped,

@@ -10,6 +10,7 @@
 
 use super::DbId;
 use super::format::{SEGMENT_HEADER_LEN, SegmentHeader, UNUSED};
+use crate::bugs::{self, Bug};
 use crate::entry::Seq;
 use crate::env::{OpenMode, Vfs, VfsFile};
 use crate::error::{Error, Result};
@@ -194,7 +195,9 @@ impl Segments {
     fn fill(&self, path: &Path, file: &Arc<dyn VfsFile>, len: u64) -> Result<()> {
         file.allocate(len).map_err(|e| Error::io("allocate", path, e))?;
         file.sync_data().map_err(|e| Error::io("sync", path, e))?;
-        self.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))?;
+        if !bugs::on(Bug::SegmentDirSyncSkipped) {
+            self.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))?;
+        }
         // Last, because it tells a recovery that all of the above is done and the file can be
         // used. It need not be durable itself.
         let unused =
