@@ -68,7 +68,7 @@ pub fn explore(workload: &Workload, plan: &Plan) -> Result<Report, Violation> {
         watched.take_image("after the step", CrashPolicy::LoseAll);
         for image in watched.take_images() {
             report.images += 1;
-            let due = |stride: u64| stride != 0 && report.images % stride == 0;
+            let due = |stride: u64| stride != 0 && report.images.is_multiple_of(stride);
             let depth = Depth { verify: due(plan.verify_stride), again: due(plan.again_stride) };
             let recoveries = &mut report.recoveries;
             let mut checker =

@@ -107,7 +107,7 @@ impl Run {
         self.steps_done += 1;
         let telling =
             matches!(step, Step::Compact | Step::Reopen | Step::Ingest { .. } | Step::Purge { .. });
-        if telling || self.steps_done % 4 == 0 {
+        if telling || self.steps_done.is_multiple_of(4) {
             match self.look() {
                 Err(Failure::Error(Error::Io { op: "read", .. })) if self.reads_may_fail => {
                     self.look()?;

@@ -93,10 +93,6 @@ impl Watched {
         Watched { disk, album: Arc::new(Mutex::new(album)) }
     }
 
-    pub(crate) fn disk(&self) -> &SimDisk {
-        &self.disk
-    }
-
     pub(crate) fn promises(&self) -> Promises {
         self.album().promises.clone()
     }
@@ -123,7 +119,7 @@ impl Watched {
         let mut album = self.album();
         let n = album.syncs;
         album.syncs += 1;
-        if n % album.density.sync_stride.max(1) == 0 {
+        if n.is_multiple_of(album.density.sync_stride.max(1)) {
             let moment = format!("before sync {n} ({of})");
             album.keep(&self.disk, moment.clone(), CrashPolicy::LoseAll);
             album.keep(&self.disk, moment.clone(), CrashPolicy::KeepAll);
@@ -138,7 +134,7 @@ impl Watched {
         let n = album.ops;
         album.ops += 1;
         let stride = album.density.op_stride;
-        if stride != 0 && n % stride == 0 {
+        if stride != 0 && n.is_multiple_of(stride) {
             let moment = format!("before change {n} ({of} {})", path.display());
             album.keep(&self.disk, moment.clone(), CrashPolicy::KeepAll);
             album.keep_random(&self.disk, moment);

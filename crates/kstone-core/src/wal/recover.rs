@@ -188,14 +188,18 @@ pub(crate) fn recover(
 /// ended the last process, the system may take these bytes for written when they are not, and a
 /// sync alone would not write them.
 fn rewrite(segment: &Segment, claimed: u64, end_pos: u64) -> Result<()> {
-    let SegmentFile { path, file, .. } = &segment.file;
+    let SegmentFile { path, file, len: file_len, .. } = &segment.file;
     let mut at = offset_of(segment.start_pos, claimed.max(segment.start_pos));
     let end = offset_of(segment.start_pos, end_pos);
     let mut buf = vec![0; (end.saturating_sub(at)).min(1 << 20) as usize];
     while at < end {
         let len = (end - at).min(buf.len() as u64);
         let part = buf.get_mut(..len as usize).unwrap_or_default();
-        file.read_exact_at(part, at).map_err(|e| Error::io("read", path, e))?;
+        // A file cut short may lack the zeros behind the last chunk.
+        let there = file_len.saturating_sub(at).min(len) as usize;
+        part.fill(0);
+        let found = part.get_mut(..there).unwrap_or_default();
+        file.read_exact_at(found, at).map_err(|e| Error::io("read", path, e))?;
         file.write_at(part, at).map_err(|e| Error::io("write", path, e))?;
         at += len;
     }
