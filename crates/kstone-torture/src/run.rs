@@ -420,10 +420,10 @@ impl Run {
         let (engine, now_ms) = (self.engine()?.clone(), self.now_ms());
         let mut expected = self.model.expired(now_ms);
         let next = engine.next_expiry_ms().map_err(says("next_expiry_ms"))?;
-        if let Some(first) = self.model.next_expiry_ms() {
-            if next.is_none_or(|next| next > first) {
-                return Err(format!("a record expires at {first}, next_expiry_ms says {next:?}"));
-            }
+        if let Some(first) = self.model.next_expiry_ms()
+            && next.is_none_or(|next| next > first)
+        {
+            return Err(format!("a record expires at {first}, next_expiry_ms says {next:?}"));
         }
         let mut from = Some(0);
         while let Some(stripe) = from {

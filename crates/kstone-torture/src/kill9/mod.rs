@@ -1,9 +1,10 @@
 //! A process that writes, killed with SIGKILL, and what must be left of its work.
 //!
-//! The child ([`child`]) tells the parent through a pipe what it is about to rely on: which commit
+//! The child ([`child`](fn@child)) tells the parent through a pipe what it is about to rely on: which commit
 //! got which sequence number, and which commits were acknowledged. What came through the pipe
 //! before the end is the log that the database is judged by ([`check`](mod@check)); it shares
-//! nothing with the database but the rule of what a commit consists of ([`work`]).
+//! nothing with the database but the rule of what a commit consists of (`work`).
+#![allow(clippy::disallowed_methods, reason = "real processes, files and moments are the point")]
 
 pub mod check;
 mod child;
