@@ -21,10 +21,39 @@ fn random_sequences_give_the_answers_of_a_plain_map() {
 
 #[test]
 fn random_sequences_with_background_threads_give_the_same_answers() {
-    check_seeds(1000..1040, Mode::Threads);
+    check_seeds(1000..1050, Mode::Threads);
 }
 
 #[test]
 fn random_sequences_in_memory_give_the_same_answers() {
-    check_seeds(2000..2040, Mode::Memory);
+    check_seeds(2000..2050, Mode::Memory);
+}
+
+/// The bugs that a crash needs to show are left to the crash tests; these show in plain use, or in
+/// a crash after everything was synced.
+#[cfg(feature = "deliberate-bugs")]
+#[test]
+fn the_model_notices_deliberate_bugs() {
+    use kstone_core::bugs::{Bug, switch};
+    use kstone_torture::run::run;
+    use kstone_torture::sequence::draw;
+    for bug in [
+        Bug::SstSyncSkipped,
+        Bug::SstDirSyncSkipped,
+        Bug::LogReleasedTooEarly,
+        Bug::TombstoneLost,
+        Bug::SnapshotIgnoredByCompaction,
+        Bug::FlushedSeqTooHigh,
+        Bug::SequenceRestarts,
+    ] {
+        switch(Some(bug));
+        let caught = (0..300).find(|&seed| {
+            let (settings, ops) = draw(seed);
+            std::panic::catch_unwind(|| run(&ops, settings, Mode::Inline, false))
+                .is_ok_and(|ran| ran.is_err())
+        });
+        switch(None);
+        assert!(caught.is_some(), "300 sequences did not notice {bug:?}");
+        println!("{bug:?}: caught by sequence {}", caught.unwrap());
+    }
 }

@@ -296,6 +296,15 @@ impl Run {
         };
         self.compare(expected.map(Answer::Found), refused(read.clone())?.map(Answer::Found))?;
         let Ok(read) = read else { return Ok(()) };
+        let snapshot = locked.snapshot().map_err(says("snapshot under a lock"))?;
+        for (key, record) in keys.iter().zip(&read) {
+            if snapshot.get(table, key).map_err(says("get"))? != *record {
+                return Err(format!(
+                    "a snapshot under the lock does not see {key:?} as {record:?}"
+                ));
+            }
+        }
+        drop(snapshot);
         let mut batch = WriteBatch::new();
         let mut changed = Vec::new();
         for (key, old) in keys.iter().zip(read) {

@@ -1,6 +1,9 @@
 //! Random sequences by number: each one from a seed of its own, shrunk when it fails.
 
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::ops::{Op, ops};
 use crate::run::{Mode, run};
@@ -30,7 +33,10 @@ impl std::fmt::Display for Shrunk {
 }
 
 /// How long a sequence may be.
-pub const OPS_MAX: usize = 100;
+pub const OPS_MAX: usize = 150;
+
+/// How many simpler sequences are tried.
+const SHRINKS_MAX: usize = 10_000;
 
 /// Runs the sequence of a seed against the model.
 pub fn check(seed: u64, mode: Mode) -> Result<(), Box<Shrunk>> {
@@ -39,30 +45,53 @@ pub fn check(seed: u64, mode: Mode) -> Result<(), Box<Shrunk>> {
     })
 }
 
-/// Draws the sequence of a seed and, if `test` fails, shrinks it.
+/// The sequence of a seed.
+pub fn draw(seed: u64) -> (Settings, Vec<Op>) {
+    tree(seed).current()
+}
+
+/// Draws the sequence of a seed and, if `test` fails (or panics), shrinks it.
 pub fn check_with(
     seed: u64,
     test: impl Fn(Settings, &[Op]) -> Result<(), String>,
 ) -> Result<(), Box<Shrunk>> {
+    let test = |(settings, ops): &(Settings, Vec<Op>)| {
+        catch_unwind(AssertUnwindSafe(|| test(*settings, ops))).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("panicked: {}", text.unwrap_or("(no message)")))
+        })
+    };
+    let mut tree = tree(seed);
+    let mut failing = tree.current();
+    let Err(mut reason) = test(&failing) else { return Ok(()) };
+    let mut may_go_on = tree.simplify();
+    for _ in 0..SHRINKS_MAX {
+        if !may_go_on {
+            break;
+        }
+        let simpler = tree.current();
+        may_go_on = match test(&simpler) {
+            Ok(()) => tree.complicate(),
+            Err(what) => {
+                (failing, reason) = (simpler, what);
+                tree.simplify()
+            }
+        };
+    }
+    let (settings, ops) = failing;
+    Err(Box::new(Shrunk { seed, reason, settings, ops }))
+}
+
+/// What a seed stands for, and the ways to make it simpler.
+fn tree(seed: u64) -> impl ValueTree<Value = (Settings, Vec<Op>)> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let config =
-        Config { cases: 1, failure_persistence: None, max_shrink_iters: 5000, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let mut runner = TestRunner::new_with_rng(config, rng);
-    let outcome = runner.run(&(settings(), ops(OPS_MAX)), |(settings, ops)| {
-        test(settings, &ops).map_err(TestCaseError::fail)
-    });
-    match outcome {
-        Ok(()) => Ok(()),
-        Err(TestError::Fail(reason, (settings, ops))) => {
-            Err(Box::new(Shrunk { seed, reason: reason.to_string(), settings, ops }))
-        }
-        Err(TestError::Abort(reason)) => Err(Box::new(Shrunk {
-            seed,
-            reason: reason.to_string(),
-            settings: Settings::tiny(),
-            ops: Vec::new(),
-        })),
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    match (settings(), ops(OPS_MAX)).new_tree(&mut runner) {
+        Ok(tree) => tree,
+        // Only a strategy that filters can refuse, and none here does.
+        Err(reason) => unreachable!("no sequence from seed {seed}: {reason}"),
     }
 }

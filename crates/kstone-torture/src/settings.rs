@@ -6,6 +6,8 @@ use proptest::prelude::*;
 /// The options that a run varies.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
+    /// Memory for memtables and cache.
+    pub memory_budget_bytes: usize,
     /// Records at which a stripe is flushed.
     pub stripe_records_max: Option<u64>,
     /// See [`Tuning`].
@@ -37,6 +39,7 @@ impl Settings {
     /// flush, a block for every record.
     pub fn tiny() -> Self {
         Settings {
+            memory_budget_bytes: 256 << 10,
             stripe_records_max: Some(2),
             block_bytes: 1,
             restart_interval: 1,
@@ -56,6 +59,7 @@ impl Settings {
     pub fn ordinary() -> Self {
         let (options, tuning) = (Options::default(), Tuning::default());
         Settings {
+            memory_budget_bytes: 8 << 20,
             stripe_records_max: None,
             block_bytes: tuning.block_bytes,
             restart_interval: tuning.restart_interval,
@@ -74,7 +78,7 @@ impl Settings {
     /// The engine's options.
     pub fn options(&self) -> Options {
         Options {
-            memory_budget_bytes: 1 << 20,
+            memory_budget_bytes: self.memory_budget_bytes,
             compression: self.compression,
             bottom_compression: self.bottom_compression,
             background_threads: self.background_threads,
@@ -115,10 +119,17 @@ pub fn settings() -> impl Strategy<Value = Settings> {
         prop::sample::select(vec![1, 300, 2000, 1 << 20]),
         prop::sample::select(vec![1024, 4096, 1 << 16]),
     );
-    (sizes, compression(), compression(), 1..4usize, prop::sample::select(vec![8, 100])).prop_map(
-        |(sizes, compression, bottom_compression, background_threads, open_files_max)| {
+    let shared = (
+        prop::sample::select(vec![256 << 10, 1 << 20]),
+        1..4usize,
+        prop::sample::select(vec![8, 100]),
+    );
+    (sizes, compression(), compression(), shared).prop_map(
+        |(sizes, compression, bottom_compression, shared)| {
+            let (memory_budget_bytes, background_threads, open_files_max) = shared;
             let (records, block, restart, filter, l0, l1, file, segment) = sizes;
             Settings {
+                memory_budget_bytes,
                 stripe_records_max: records,
                 block_bytes: block,
                 restart_interval: restart,
