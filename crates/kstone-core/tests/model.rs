@@ -4,7 +4,7 @@
 //! `cargo run --release -p kstone-torture -- model --sequences 20000`.
 
 use kstone_torture::run::Mode;
-use kstone_torture::sequence::check;
+use kstone_torture::sequence::{check, check_crowd};
 
 fn check_seeds(seeds: std::ops::Range<u64>, mode: Mode) {
     for seed in seeds {
@@ -27,6 +27,15 @@ fn random_sequences_with_background_threads_give_the_same_answers() {
 #[test]
 fn random_sequences_in_memory_give_the_same_answers() {
     check_seeds(2000..2050, Mode::Memory);
+}
+
+#[test]
+fn random_sequences_at_the_same_time_give_each_thread_the_answers_of_its_own_map() {
+    for seed in 3000..3030 {
+        if let Err(failure) = check_crowd(seed, 4, Mode::Threads) {
+            panic!("{failure}");
+        }
+    }
 }
 
 /// The bugs that a crash needs to show are left to the crash tests; these show in plain use, or in

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use kstone_torture::kill9;
 use kstone_torture::run::Mode;
-use kstone_torture::sequence::check;
+use kstone_torture::sequence::{check, check_crowd};
 
 const HELP: &str = "\
 Long tests of the KeystoneDB engine.
@@ -16,6 +16,10 @@ Long tests of the KeystoneDB engine.
       Random operations, options and reopenings, compared with a plain map. Sequence i has the
       seed N + i; a failure is shrunk and printed with the seed that repeats it.
       Defaults: 20000 sequences, seed 0, inline, one job a core.
+
+  kstone-torture crowd [--crowds N] [--seed N] [--threads N] [--mode threads|memory]
+      Several such sequences at the same time, each in tables of its own, on one engine.
+      Defaults: 2000 crowds, seed 0, 4 threads, on a simulated disk.
 
   kstone-torture kill9 [--rounds N] [--seed N] [--dir DIR]
       Starts a process that writes to a database in DIR, kills it with SIGKILL after a random
@@ -41,14 +45,18 @@ fn dispatch(args: &[String]) -> Result<(), String> {
         "model" => {
             let flags = Flags::parse(rest, &["sequences", "seed", "mode", "jobs"])?;
             let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-            let mode = match flags.text("mode").unwrap_or("inline") {
-                "inline" => Mode::Inline,
-                "threads" => Mode::Threads,
-                "memory" => Mode::Memory,
-                other => return Err(format!("there is no mode {other}\n\n{HELP}")),
-            };
+            let mode = mode(flags.text("mode").unwrap_or("inline"))?;
             let (sequences, seed) = (flags.number("sequences", 20_000)?, flags.number("seed", 0)?);
             model(sequences, seed, mode, flags.number("jobs", cores)?.max(1))
+        }
+        "crowd" => {
+            let flags = Flags::parse(rest, &["crowds", "seed", "threads", "mode"])?;
+            let (crowds, seed) = (flags.number("crowds", 2000)?, flags.number("seed", 0)?);
+            let threads = flags.number("threads", 4)?;
+            let mode = mode(flags.text("mode").unwrap_or("threads"))?;
+            (seed..seed + crowds).try_for_each(|seed| check_crowd(seed, threads, mode))?;
+            println!("{crowds} crowds of {threads} from seed {seed} agree with their models");
+            Ok(())
         }
         "kill9" => {
             let flags = Flags::parse(rest, &["rounds", "seed", "dir"])?;
@@ -70,6 +78,15 @@ fn dispatch(args: &[String]) -> Result<(), String> {
             Ok(())
         }
         other => Err(format!("there is no command {other}\n\n{HELP}")),
+    }
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    match name {
+        "inline" => Ok(Mode::Inline),
+        "threads" => Ok(Mode::Threads),
+        "memory" => Ok(Mode::Memory),
+        other => Err(format!("there is no mode {other}\n\n{HELP}")),
     }
 }
 

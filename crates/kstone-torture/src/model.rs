@@ -53,18 +53,26 @@ pub enum Refusal {
 const NO_TABLE: TableId = TableId(7777);
 
 /// Every record, expired ones included until they are reclaimed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Model {
+    /// What slot 0 stands for.
+    home: TableId,
     records: BTreeMap<(TableId, Key), Record>,
     created: Vec<TableId>,
     dropped: BTreeSet<TableId>,
 }
 
 impl Model {
+    /// An empty database, of which slot 0 is that table.
+    pub fn at_home(home: TableId) -> Self {
+        let (records, created, dropped) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+        Model { home, records, created, dropped }
+    }
+
     /// The table that a slot stands for.
     pub fn table(&self, slot: Slot) -> TableId {
         match usize::from(slot) {
-            0 => TableId::DEFAULT,
+            0 => self.home,
             n if self.created.is_empty() => TableId(NO_TABLE.0 + n as u32),
             // Counted from the newest, because dropped ones are found soon enough.
             n => self
@@ -79,21 +87,21 @@ impl Model {
 
     /// Whether the table can be read and written.
     pub fn has_table(&self, table: TableId) -> bool {
-        table == TableId::DEFAULT || self.created.contains(&table) && !self.dropped.contains(&table)
+        table == self.home || self.created.contains(&table) && !self.dropped.contains(&table)
     }
 
     /// The tables that exist, in order.
     pub fn tables(&self) -> Vec<TableId> {
         let mut tables: Vec<_> =
             self.created.iter().copied().filter(|table| self.has_table(*table)).collect();
-        tables.push(TableId::DEFAULT);
+        tables.push(self.home);
         tables.sort();
         tables
     }
 
     /// Creates a table. Answers whether the id is new.
     pub fn create_table(&mut self, table: TableId) -> bool {
-        let is_new = !self.created.contains(&table) && table != TableId::DEFAULT;
+        let is_new = !self.created.contains(&table) && table != self.home;
         self.created.push(table);
         is_new
     }

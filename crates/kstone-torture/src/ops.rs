@@ -176,6 +176,15 @@ pub enum Target {
     Partition(Slot, Pk),
 }
 
+impl Target {
+    /// The table.
+    pub fn slot(&self) -> Slot {
+        match self {
+            Target::Record(slot, _) | Target::Partition(slot, _) => *slot,
+        }
+    }
+}
+
 /// One step of a sequence.
 #[derive(Debug, Clone)]
 pub enum Op {

@@ -66,6 +66,71 @@ pub fn run(
     Ok(run.transcript)
 }
 
+/// Runs several sequences at the same time on one engine, each on a thread and in tables of its
+/// own, all in the same stripes. Everybody's answers are compared with everybody's own model.
+pub fn run_crowd(
+    sequences: &[Vec<Op>],
+    settings: Settings,
+    mode: Mode,
+    crowd: Crowd,
+) -> Result<(), Failure> {
+    let fail = |step: usize| move |what: String| Failure { step, what };
+    let mut first = Run::start(settings, mode, true).map_err(fail(0))?;
+    let mut runs: Vec<Run> = Vec::new();
+    for _ in sequences {
+        let home = first.engine().and_then(|e| e.create_table().map_err(says("create_table")));
+        runs.push(Run {
+            sim: first.sim.clone(),
+            memory: first.memory.clone(),
+            clock: Arc::clone(&first.clock),
+            engine: first.engine.clone(),
+            model: Model::at_home(home.map_err(fail(0))?),
+            crowd: Some(crowd),
+            ..Run::new(settings, mode, true)
+        });
+    }
+    let results: Vec<Result<(), Failure>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = runs
+            .iter_mut()
+            .zip(sequences)
+            .map(|(run, ops)| scope.spawn(move || run_one_of_many(run, ops)))
+            .collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|_| Err(fail(0)("a thread panicked".to_owned())))
+        };
+        threads.into_iter().map(join).collect()
+    });
+    let after = |what: String| Failure { step: usize::MAX, what };
+    let checked = results.into_iter().collect::<Result<(), _>>();
+    runs.iter_mut().for_each(Run::close);
+    first.close();
+    checked?;
+    let report = verify(&first.env(), DIR).map_err(says("verify")).map_err(after)?;
+    if !report.is_sound() {
+        return Err(after(format!("verify found {:#?}", report.faults)));
+    }
+    let engine = first.open(DIR).map_err(after)?;
+    for run in &runs {
+        same_records(&engine, &run.model, run.now_ms()).map_err(after)?;
+        for (name, model) in &run.checkpoints {
+            let checkpoint = first.open(name).map_err(after)?;
+            same_records(&checkpoint, model, run.now_ms())
+                .map_err(|what| after(format!("{name}: {what}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn run_one_of_many(run: &mut Run, ops: &[Op]) -> Result<(), Failure> {
+    for (step, op) in ops.iter().enumerate() {
+        run.step(op).map_err(|what| Failure { step, what: format!("{op:?}: {what}") })?;
+    }
+    let (engine, now_ms) = (run.engine().cloned(), run.now_ms());
+    engine
+        .and_then(|engine| same_records(&engine, &run.model, now_ms))
+        .map_err(|what| Failure { step: ops.len(), what })
+}
+
 const DIR: &str = "db";
 
 /// Each one costs a purge an open, so a sequence keeps few.
@@ -84,6 +149,18 @@ struct Run {
     snapshots: Vec<Held>,
     checkpoints: Vec<(String, Model)>,
     transcript: Transcript,
+    /// Set if others use the engine at the same time.
+    crowd: Option<Crowd>,
+}
+
+/// Whether a crowd makes checkpoints or purges. Not both: a purge opens the checkpoints, and finds
+/// them locked when their maker looks into them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crowd {
+    /// Checkpoints are made, and compared in the end.
+    Checkpoints,
+    /// Purges wait for nobody, and may be refused because of anybody's snapshots.
+    Purges,
 }
 
 /// A snapshot and what it should show.
@@ -102,7 +179,13 @@ enum View<'a> {
 
 impl Run {
     fn start(settings: Settings, mode: Mode, pinned: bool) -> Step<Self> {
-        let mut run = Run {
+        let mut run = Run::new(settings, mode, pinned);
+        run.engine = Some(run.open(DIR)?);
+        Ok(run)
+    }
+
+    fn new(settings: Settings, mode: Mode, pinned: bool) -> Self {
+        Run {
             mode,
             settings,
             pinned,
@@ -110,13 +193,12 @@ impl Run {
             memory: MemoryVfs::new(),
             clock: Arc::new(ManualClock::at(1_000_000)),
             engine: None,
-            model: Model::default(),
+            model: Model::at_home(TableId::DEFAULT),
             snapshots: Vec::new(),
             checkpoints: Vec::new(),
             transcript: Vec::new(),
-        };
-        run.engine = Some(run.open(DIR)?);
-        Ok(run)
+            crowd: None,
+        }
     }
 
     fn env(&self) -> Env {
@@ -147,6 +229,13 @@ impl Run {
     }
 
     fn step(&mut self, op: &Op) -> Step {
+        if let Some(crowd) = self.crowd {
+            return self.step_in_a_crowd(op, crowd);
+        }
+        self.step_alone(op)
+    }
+
+    fn step_alone(&mut self, op: &Op) -> Step {
         match op {
             Op::Write(changes, durability) => self.write(changes, *durability),
             Op::Locked { table, keys, stray } => self.locked(*table, keys, *stray),
@@ -539,26 +628,25 @@ impl Run {
         commit.wait().map_err(says("wait"))
     }
 
+    fn resolve(&self, targets: &[Target]) -> Vec<PurgeTarget> {
+        let resolve = |target: &Target| {
+            let table = self.model.table(target.slot());
+            match target {
+                Target::Record(_, key) => PurgeTarget::Record { table, key: key.key() },
+                Target::Partition(_, pk) => PurgeTarget::Partition { table, pk: pk.bytes() },
+            }
+        };
+        targets.iter().map(resolve).collect()
+    }
+
     fn purge(&mut self, targets: &[Target], end: bool) -> Step {
-        let resolved: Vec<PurgeTarget> = targets
-            .iter()
-            .map(|target| match target {
-                Target::Record(slot, key) => {
-                    PurgeTarget::Record { table: self.model.table(*slot), key: key.key() }
-                }
-                Target::Partition(slot, pk) => {
-                    PurgeTarget::Partition { table: self.model.table(*slot), pk: pk.bytes() }
-                }
-            })
-            .collect();
+        let resolved = self.resolve(targets);
         let how = match end {
             true => PurgeSnapshots::End,
             false => PurgeSnapshots::Wait(Duration::ZERO),
         };
         let purged = refused(self.engine()?.purge(&resolved, how))?;
-        let unknown = self.refuses(targets.iter().map(|target| match target {
-            Target::Record(slot, _) | Target::Partition(slot, _) => *slot,
-        }));
+        let unknown = self.refuses(targets.iter().map(Target::slot));
         let in_the_way = self.snapshots.iter().filter(|held| !held.ended).count();
         let expected = match &unknown {
             Some(refusal) => Some(refusal.clone()),
@@ -576,6 +664,52 @@ impl Run {
             self.checkpoints.iter_mut().for_each(|(_, model)| remove(model, &resolved));
         }
         Ok(())
+    }
+
+    /// What is left of a step when others use the same engine, and cannot be asked to agree to a
+    /// restart, to the passing of time, or to the end of their snapshots.
+    fn step_in_a_crowd(&mut self, op: &Op, crowd: Crowd) -> Step {
+        match op {
+            Op::Reopen(..) | Op::Crash(_) | Op::Advance(_) | Op::WaitIdle => Ok(()),
+            Op::DropTable(0) | Op::OpenCheckpoint(_) => Ok(()),
+            Op::Reclaim(_) => {
+                let engine = self.engine()?.clone();
+                let mut expected = self.model.expired(self.now_ms());
+                let (mut found, _) = engine.expired(0, usize::MAX).map_err(says("expired"))?;
+                found.retain(|expired| self.model.has_table(expired.table));
+                for expired in &found {
+                    self.reclaim_one(&engine, expired, &mut expected)?;
+                }
+                match expected.is_empty() {
+                    true => Ok(()),
+                    false => Err(format!("expired, but not found: {expected:#?}")),
+                }
+            }
+            Op::Checkpoint if crowd == Crowd::Purges => Ok(()),
+            Op::Checkpoint if self.checkpoints.len() >= CHECKPOINTS_MAX => Ok(()),
+            Op::Checkpoint => {
+                let home = self.model.table(0).0;
+                let name = format!("checkpoint-{home}-{}", self.checkpoints.len());
+                self.engine()?.checkpoint(&name).map_err(says("checkpoint"))?;
+                self.checkpoints.push((name, self.model.clone()));
+                Ok(())
+            }
+            Op::Purge(..) if crowd == Crowd::Checkpoints => Ok(()),
+            Op::Purge(targets, _) => {
+                let resolved = self.resolve(targets);
+                let unknown = self.refuses(targets.iter().map(Target::slot)).is_some();
+                let how = PurgeSnapshots::Wait(Duration::ZERO);
+                match (refused(self.engine()?.purge(&resolved, how))?, unknown) {
+                    (Err(Refusal::NoSuchTable), true) => return Ok(()),
+                    (Err(Refusal::SnapshotsInTheWay(_)), false) => {}
+                    (Ok(_), false) if self.snapshots.is_empty() => {}
+                    (other, _) => return Err(format!("a purge was answered with {other:?}")),
+                }
+                remove(&mut self.model, &resolved);
+                Ok(())
+            }
+            _ => self.step_alone(op),
+        }
     }
 
     fn finish(&mut self) -> Step {
@@ -605,7 +739,12 @@ fn same(engine: &Engine, model: &Model, now_ms: u64) -> Step {
     if expected != found {
         return Err(format!("expected the tables {expected:?}, found {found:?}"));
     }
-    for table in expected {
+    same_records(engine, model, now_ms)
+}
+
+/// Compares every record of the model's tables.
+fn same_records(engine: &Engine, model: &Model, now_ms: u64) -> Step {
+    for table in model.tables() {
         let expected = model.scan(table, now_ms);
         let found: Vec<KeyedRecord> = engine
             .snapshot()

@@ -6,7 +6,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::ops::{Op, ops};
-use crate::run::{Mode, run};
+use crate::run::{Crowd, Mode, run, run_crowd};
 use crate::settings::{Settings, settings};
 
 /// The shortest sequence found that fails, and how.
@@ -43,6 +43,16 @@ pub fn check(seed: u64, mode: Mode) -> Result<(), Box<Shrunk>> {
     check_with(seed, |settings, ops| {
         run(ops, settings, mode, false).map(drop).map_err(|failure| failure.to_string())
     })
+}
+
+/// Runs the sequences of several seeds at the same time on one engine. What fails here depends on
+/// how threads meet, so it is reported as it is, not shrunk.
+pub fn check_crowd(seed: u64, threads: u64, mode: Mode) -> Result<(), String> {
+    let (settings, _) = draw(seed);
+    let sequences: Vec<_> = (0..threads).map(|n| draw(seed.wrapping_add(n)).1).collect();
+    let crowd = if seed.is_multiple_of(2) { Crowd::Checkpoints } else { Crowd::Purges };
+    run_crowd(&sequences, settings, mode, crowd)
+        .map_err(|failure| format!("crowd of seed {seed} with {settings:?}: {failure}"))
 }
 
 /// The sequence of a seed.
