@@ -90,6 +90,11 @@ impl Model {
         table == self.home || self.created.contains(&table) && !self.dropped.contains(&table)
     }
 
+    /// Whether there ever was such a table.
+    pub fn had_table(&self, table: TableId) -> bool {
+        table == self.home || self.created.contains(&table)
+    }
+
     /// The tables that exist, in order.
     pub fn tables(&self) -> Vec<TableId> {
         let mut tables: Vec<_> =

@@ -628,6 +628,15 @@ impl Run {
         commit.wait().map_err(says("wait"))
     }
 
+    /// Whether there is anything in tables that exist.
+    fn lives(&self, targets: &[Target]) -> bool {
+        targets.iter().any(|target| self.model.has_table(self.model.table(target.slot())))
+    }
+
+    fn never_was(&self, targets: &[Target]) -> bool {
+        targets.iter().any(|target| !self.model.had_table(self.model.table(target.slot())))
+    }
+
     fn resolve(&self, targets: &[Target]) -> Vec<PurgeTarget> {
         let resolve = |target: &Target| {
             let table = self.model.table(target.slot());
@@ -646,8 +655,12 @@ impl Run {
             false => PurgeSnapshots::Wait(Duration::ZERO),
         };
         let purged = refused(self.engine()?.purge(&resolved, how))?;
-        let unknown = self.refuses(targets.iter().map(Target::slot));
-        let in_the_way = self.snapshots.iter().filter(|held| !held.ended).count();
+        // Dropped tables can be purged, because their bytes are there for a while.
+        let unknown = self.never_was(targets).then_some(Refusal::NoSuchTable);
+        // The last number is the purge's own, unless there was nothing to delete.
+        let seq = self.engine()?.applied_seq();
+        let sees = |held: &&mut Held| !held.ended && held.snapshot.seq() < seq;
+        let in_the_way = self.snapshots.iter_mut().filter(sees).count();
         let expected = match &unknown {
             Some(refusal) => Some(refusal.clone()),
             None if !end && in_the_way > 0 => Some(Refusal::SnapshotsInTheWay(in_the_way)),
@@ -660,7 +673,7 @@ impl Run {
         // Also if snapshots are in the way, the records are deleted; only their bytes remain.
         remove(&mut self.model, &resolved);
         if done {
-            self.snapshots.iter_mut().for_each(|held| held.ended = true);
+            self.snapshots.iter_mut().filter(sees).for_each(|held| held.ended = true);
             self.checkpoints.iter_mut().for_each(|(_, model)| remove(model, &resolved));
         }
         Ok(())
@@ -697,12 +710,12 @@ impl Run {
             Op::Purge(..) if crowd == Crowd::Checkpoints => Ok(()),
             Op::Purge(targets, _) => {
                 let resolved = self.resolve(targets);
-                let unknown = self.refuses(targets.iter().map(Target::slot)).is_some();
+                let unknown = self.never_was(targets);
                 let how = PurgeSnapshots::Wait(Duration::ZERO);
                 match (refused(self.engine()?.purge(&resolved, how))?, unknown) {
                     (Err(Refusal::NoSuchTable), true) => return Ok(()),
                     (Err(Refusal::SnapshotsInTheWay(_)), false) => {}
-                    (Ok(_), false) if self.snapshots.is_empty() => {}
+                    (Ok(_), false) if self.snapshots.is_empty() || !self.lives(targets) => {}
                     (other, _) => return Err(format!("a purge was answered with {other:?}")),
                 }
                 remove(&mut self.model, &resolved);
