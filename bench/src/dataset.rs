@@ -41,13 +41,11 @@ impl BenchKey {
     }
 
     /// `user#{:08}`.
-    #[cfg_attr(not(feature = "keystone"), expect(dead_code, reason = "peers have plain keys"))]
     pub fn pk(&self) -> &[u8] {
         &self.0[..PART_LEN]
     }
 
     /// `post#{:08}`.
-    #[cfg_attr(not(feature = "keystone"), expect(dead_code, reason = "peers have plain keys"))]
     pub fn sk(&self) -> &[u8] {
         &self.0[PART_LEN + 1..]
     }

@@ -31,6 +31,8 @@ pub enum Workload {
     Fill1,
     /// The same, shared by 2 threads.
     Fill2,
+    /// The same with one thread, the log written in the background where an engine can do that.
+    FillSoon,
     /// Every record once in random order, in batches.
     FillBatch,
     /// Random reads of records that exist.
@@ -85,6 +87,7 @@ impl Workload {
         Workload::Durable32,
         Workload::Fill1,
         Workload::Fill2,
+        Workload::FillSoon,
         Workload::FillBatch,
         Workload::Read1,
         Workload::Read2,
@@ -102,6 +105,7 @@ impl Workload {
             Workload::Durable32 => "durable commit, 32 writers",
             Workload::Fill1 => "random fill, 1 thread",
             Workload::Fill2 => "random fill, 2 threads",
+            Workload::FillSoon => "random fill, log written within ms",
             Workload::FillBatch => "random fill, batches of 1000",
             Workload::Read1 => "random read, hit, 1 thread",
             Workload::Read2 => "random read, hit, 2 threads",
@@ -117,7 +121,10 @@ impl Workload {
         match self {
             Workload::Durable1 | Workload::Durable8 | Workload::Durable32 => "commits/s",
             Workload::Range20 => "ranges/s",
-            Workload::Scan | Workload::Fill1 | Workload::Fill2 | Workload::FillBatch => "records/s",
+            Workload::Fill1 | Workload::Fill2 | Workload::FillSoon | Workload::FillBatch => {
+                "records/s"
+            }
+            Workload::Scan => "records/s",
             Workload::Read1 | Workload::Read2 | Workload::ReadMiss => "reads/s",
             Workload::Zipf => "ops/s",
         }
@@ -129,9 +136,10 @@ impl Workload {
             Workload::Durable1 => durable::<E>(dir, size, seed, 1),
             Workload::Durable8 => durable::<E>(dir, size, seed, 8),
             Workload::Durable32 => durable::<E>(dir, size, seed, 32),
-            Workload::Fill1 => fill::<E>(dir, size, seed, 1, 1),
-            Workload::Fill2 => fill::<E>(dir, size, seed, 2, 1),
-            Workload::FillBatch => fill::<E>(dir, size, seed, 1, BATCH_LEN),
+            Workload::Fill1 => fill::<E>(dir, size, seed, 1, 1, Durability::Os),
+            Workload::Fill2 => fill::<E>(dir, size, seed, 2, 1, Durability::Os),
+            Workload::FillSoon => fill::<E>(dir, size, seed, 1, 1, Durability::Soon),
+            Workload::FillBatch => fill::<E>(dir, size, seed, 1, BATCH_LEN, Durability::Os),
             Workload::Read1 => reads::<E>(dir, size, seed, 1, true),
             Workload::Read2 => reads::<E>(dir, size, seed, 2, true),
             Workload::ReadMiss => reads::<E>(dir, size, seed, 1, false),
@@ -227,12 +235,14 @@ fn fill<E: Engine>(
     seed: u64,
     threads: usize,
     batch_len: usize,
+    durability: Durability,
 ) -> Outcome<Measured> {
     let engine = E::open(dir, size.budget())?;
     let ids = shuffled(size.records, seed);
     let shares: Vec<&[u32]> = ids.chunks(ids.len().div_ceil(threads)).collect();
 
-    let (_, elapsed) = on_threads(&shares, |_, share| write_all(&engine, share, batch_len))?;
+    let (_, elapsed) =
+        on_threads(&shares, |_, share| write_all(&engine, share, batch_len, durability))?;
     let start = Instant::now();
     engine.settle()?;
     let settle_s = start.elapsed().as_secs_f64();
@@ -246,15 +256,20 @@ fn fill<E: Engine>(
     })
 }
 
-fn write_all<E: Engine>(engine: &E, ids: &[u32], batch_len: usize) -> Outcome<()> {
+fn write_all<E: Engine>(
+    engine: &E,
+    ids: &[u32],
+    batch_len: usize,
+    durability: Durability,
+) -> Outcome<()> {
     if batch_len == 1 {
-        return ids.iter().try_for_each(|&id| engine.put(&Record::new(id, 0), Durability::Os));
+        return ids.iter().try_for_each(|&id| engine.put(&Record::new(id, 0), durability));
     }
     let mut batch = Vec::with_capacity(batch_len);
     for chunk in ids.chunks(batch_len) {
         batch.clear();
         batch.extend(chunk.iter().map(|&id| Record::new(id, 0)));
-        engine.batch(&batch, Durability::Os)?;
+        engine.batch(&batch, durability)?;
     }
     Ok(())
 }
@@ -263,7 +278,7 @@ fn write_all<E: Engine>(engine: &E, ids: &[u32], batch_len: usize) -> Outcome<()
 /// cached.
 fn loaded<E: Engine>(dir: &Path, size: Size, seed: u64) -> Outcome<E> {
     let engine = E::open(dir, size.budget())?;
-    write_all(&engine, &shuffled(size.records, seed), BATCH_LEN)?;
+    write_all(&engine, &shuffled(size.records, seed), BATCH_LEN, Durability::Os)?;
     engine.settle()?;
     for id in shuffled(size.records, seed + 1) {
         expect_value(&engine, id, 0)?;

@@ -26,7 +26,7 @@ impl Fjall {
     /// takes the journal's lock twice and came out at half the speed with several writers.
     fn new_batch(&self, durability: Durability) -> OwnedWriteBatch {
         self.db.batch().durability(Some(match durability {
-            Durability::Os => PersistMode::Buffer,
+            Durability::Soon | Durability::Os => PersistMode::Buffer,
             Durability::Sync => PersistMode::SyncData,
         }))
     }
@@ -49,7 +49,9 @@ impl Engine for Fjall {
 
     fn put(&self, record: &Record, durability: Durability) -> Outcome<()> {
         match durability {
-            Durability::Os => Ok(self.records.insert(record.key.joined(), record.value)?),
+            Durability::Soon | Durability::Os => {
+                Ok(self.records.insert(record.key.joined(), record.value)?)
+            }
             Durability::Sync => self.batch(std::slice::from_ref(record), durability),
         }
     }

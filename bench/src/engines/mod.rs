@@ -5,8 +5,8 @@
 //! block or a mapped page copies nothing; ranges and scans do the same for keys.
 
 mod fjall;
-#[cfg(feature = "keystone")]
 mod keystone;
+#[cfg(feature = "rocksdb")]
 mod rocksdb;
 
 use crate::dataset::{BenchKey, Record};
@@ -21,6 +21,9 @@ pub type Outcome<T> = Result<T, Failure>;
 /// What a returned write promises.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
+    /// It survives a crash of the process a few milliseconds later: the log is written in the
+    /// background. An engine without such a mode gives [`Durability::Os`].
+    Soon,
     /// It survives a crash of the process: the bytes are with the operating system.
     Os,
     /// It survives a loss of power: the log was synced through it before the call returned.
@@ -76,9 +79,9 @@ pub trait Engine: Sized + Sync {
 #[serde(rename_all = "lowercase")]
 pub enum EngineName {
     /// Ours.
-    #[cfg(feature = "keystone")]
     Keystone,
     /// RocksDB, C++.
+    #[cfg(feature = "rocksdb")]
     RocksDb,
     /// fjall, Rust.
     Fjall,
@@ -95,8 +98,8 @@ pub trait Task {
 impl EngineName {
     /// Every engine of this build, ours first.
     pub const ALL: &[EngineName] = &[
-        #[cfg(feature = "keystone")]
         EngineName::Keystone,
+        #[cfg(feature = "rocksdb")]
         EngineName::RocksDb,
         EngineName::Fjall,
     ];
@@ -104,8 +107,8 @@ impl EngineName {
     /// The name that is printed and parsed.
     pub fn as_str(self) -> &'static str {
         match self {
-            #[cfg(feature = "keystone")]
             EngineName::Keystone => "keystone",
+            #[cfg(feature = "rocksdb")]
             EngineName::RocksDb => "rocksdb",
             EngineName::Fjall => "fjall",
         }
@@ -124,8 +127,8 @@ impl EngineName {
     /// Runs `task` on the engine's type, so that its calls are direct and can be inlined.
     pub fn dispatch<T: Task>(self, task: T) -> T::Output {
         match self {
-            #[cfg(feature = "keystone")]
             EngineName::Keystone => task.run::<keystone::Keystone>(),
+            #[cfg(feature = "rocksdb")]
             EngineName::RocksDb => task.run::<rocksdb::RocksDb>(),
             EngineName::Fjall => task.run::<fjall::Fjall>(),
         }

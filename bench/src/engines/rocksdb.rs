@@ -25,7 +25,7 @@ pub struct RocksDb {
 impl RocksDb {
     fn write_options(&self, durability: Durability) -> &WriteOptions {
         match durability {
-            Durability::Os => &self.write_os,
+            Durability::Soon | Durability::Os => &self.write_os,
             Durability::Sync => &self.write_sync,
         }
     }
