@@ -19,7 +19,8 @@
 use crate::codec::{Reader, put_varint};
 use crate::entry::{EntryRef, Kind};
 use crate::error::{Error, Result};
-use crate::key::{Key, internal, stripe_of};
+use crate::key::internal::{self, StoredKey};
+use crate::key::{KeyRef, stripe_of};
 use crate::stripes::StripeSet;
 use crate::table::TableId;
 
@@ -59,7 +60,8 @@ pub struct WriteBatch {
     ops: Vec<u8>,
     count: u32,
     stripes: StripeSet,
-    /// The distinct tables written to; a batch rarely has more than a handful.
+    /// The distinct tables written to, without the default one, which is always there. A batch
+    /// rarely has more than a handful.
     tables: Vec<TableId>,
 }
 
@@ -70,25 +72,33 @@ impl WriteBatch {
     }
 
     /// Sets `key` to `value`.
-    pub fn put(&mut self, table: TableId, key: &Key, value: &[u8]) -> Result<()> {
-        self.push_put(table, &key.pk, key.sk.as_deref(), value, 0)
+    pub fn put<'k>(
+        &mut self,
+        table: TableId,
+        key: impl Into<KeyRef<'k>>,
+        value: &[u8],
+    ) -> Result<()> {
+        let key = key.into();
+        self.push_put(table, key.pk, key.sk, value, 0)
     }
 
     /// Sets `key` to `value`, absent again from `expires_at_ms` (milliseconds since 1970) on.
-    pub fn put_expiring(
+    pub fn put_expiring<'k>(
         &mut self,
         table: TableId,
-        key: &Key,
+        key: impl Into<KeyRef<'k>>,
         value: &[u8],
         expires_at_ms: u64,
     ) -> Result<()> {
-        self.push_put(table, &key.pk, key.sk.as_deref(), value, expires_at_ms.max(1))
+        let key = key.into();
+        self.push_put(table, key.pk, key.sk, value, expires_at_ms.max(1))
     }
 
     /// Removes `key`; fine if it is absent.
-    pub fn delete(&mut self, table: TableId, key: &Key) -> Result<()> {
-        internal::check_len(&key.pk, key.sk.as_deref())?;
-        self.push_delete(stripe_of(&key.pk), table, &internal::encode(table, key))
+    pub fn delete<'k>(&mut self, table: TableId, key: impl Into<KeyRef<'k>>) -> Result<()> {
+        let key = key.into();
+        internal::check_len(key.pk, key.sk)?;
+        self.push_delete(key.stripe(), table, &StoredKey::new(table, key))
     }
 
     /// Removes every record of the partition, in constant time.
@@ -228,13 +238,18 @@ impl WriteBatch {
         }
         self.note_table(table);
         self.stripes.insert(stripe);
+        // Once, not as often as the fields of the first operation would have it grow.
+        self.ops.reserve(key_len + value_len + 32);
         self.ops.push(tag);
         self.ops.push(stripe);
         Ok(())
     }
 
     fn note_table(&mut self, table: TableId) {
-        if self.tables.last() != Some(&table) && !self.tables.contains(&table) {
+        if table != TableId::DEFAULT
+            && self.tables.last() != Some(&table)
+            && !self.tables.contains(&table)
+        {
             self.tables.push(table);
         }
     }
@@ -312,6 +327,7 @@ impl<'a> Ops<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::Key;
 
     #[test]
     fn operations_decode_to_what_was_written_with_ascending_sequence_numbers() {

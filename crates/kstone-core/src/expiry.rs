@@ -177,7 +177,7 @@ impl Inner {
             return Ok(None);
         }
         // At time 0 nothing has expired: this asks for the record itself.
-        let hit = self.stripe(stripe).version().get(stored, Seq::MAX, 0)?;
+        let hit = self.stripe(stripe).version().get(stored, Seq::MAX, || 0)?;
         Ok(hit.filter(|hit| hit.expires_at_ms == at_ms).map(|hit| (table, key, hit.seq)))
     }
 

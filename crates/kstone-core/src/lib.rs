@@ -68,7 +68,7 @@ pub use entry::Seq;
 pub use error::{Error, Result};
 pub use expiry::Expired;
 pub use key::design as key_design;
-pub use key::{KEY_LEN_MAX, Key, STRIPES, stripe_of};
+pub use key::{KEY_LEN_MAX, Key, KeyRef, STRIPES, stripe_of};
 pub use maintenance::checkpoint::Checkpoint;
 pub use maintenance::ingest::{IngestRecord, Ingested};
 pub use maintenance::purge::{PurgeSnapshots, PurgeTarget, Purged};

@@ -5,7 +5,8 @@ use crate::engine::write::{Commit, Durability};
 use crate::engine::{Engine, Inner};
 use crate::entry::Seq;
 use crate::error::{Error, Result};
-use crate::key::Key;
+use crate::key::internal::StoredKey;
+use crate::key::{Key, KeyRef};
 use crate::read::{Record, Snapshot, record_from_hit};
 use crate::stripes::StripeSet;
 use crate::sync::{Arc, MutexGuard};
@@ -86,7 +87,8 @@ impl Engine {
 
 impl Locked<'_> {
     /// The record as it is now. The key's stripe must be locked.
-    pub fn get(&self, table: TableId, key: &Key) -> Result<Option<Record>> {
+    pub fn get<'k>(&self, table: TableId, key: impl Into<KeyRef<'k>>) -> Result<Option<Record>> {
+        let key = key.into();
         let stripe = key.stripe();
         if !self.stripes.contains(stripe) {
             return Err(Error::StripeNotLocked { stripe });
@@ -96,9 +98,9 @@ impl Locked<'_> {
         }
         // Every commit to a locked stripe is applied in full, also one that waits for commits to
         // other stripes before it is published: so the newest version is the truth here.
-        let stored = crate::key::internal::encode(table, key);
+        let stored = StoredKey::new(table, key);
         let version = self.inner.stripe(stripe).version();
-        let hit = version.get(&stored, Seq::MAX, self.now_ms)?;
+        let hit = version.get(&stored, Seq::MAX, || self.now_ms)?;
         // What is told here must not be ahead of what other readers see: the caller may act on it
         // without committing anything. What hides a record has a number that is not known here.
         let told = hit.as_ref().map_or_else(|| self.inner.log.appended(), |hit| hit.seq);

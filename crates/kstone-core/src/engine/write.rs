@@ -118,7 +118,7 @@ impl Future for Durable {
 
 impl Inner {
     pub(crate) fn check_batch(&self, batch: &WriteBatch) -> Result<()> {
-        if batch.tables().iter().any(|&table| table != TableId::DEFAULT) {
+        if !batch.tables().is_empty() {
             let tables = self.tables();
             for &table in batch.tables() {
                 tables.check(table)?;

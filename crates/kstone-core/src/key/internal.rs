@@ -9,7 +9,7 @@
 //! one `memcmp`: table, then partition key, then mark, then the record without sort key, then sort
 //! keys in byte order.
 
-use super::{KEY_LEN_MAX, Key};
+use super::{KEY_LEN_MAX, Key, KeyRef};
 use crate::error::{Error, Result};
 use crate::table::TableId;
 
@@ -55,6 +55,67 @@ pub(crate) fn encode(table: TableId, key: &Key) -> Vec<u8> {
     let mut buf = Vec::with_capacity(TABLE_LEN + key.len() + 4);
     encode_into(&mut buf, table, &key.pk, key.sk.as_deref());
     buf
+}
+
+/// A stored key on the stack, unless it is unusually long: a get allocates nothing for it.
+#[derive(Debug)]
+pub(crate) struct StoredKey {
+    short: [u8; STORED_SHORT_MAX],
+    len: usize,
+    /// Used when `len` is 0, which no stored key's is.
+    long: Vec<u8>,
+}
+
+const STORED_SHORT_MAX: usize = 96;
+
+impl StoredKey {
+    /// The stored form of a record's key, as [`encode`] gives it.
+    #[inline]
+    pub(crate) fn new(table: TableId, key: KeyRef<'_>) -> Self {
+        let mut stored = StoredKey { short: [0; STORED_SHORT_MAX], len: 0, long: Vec::new() };
+        if stored.write_short(table, key).is_none() {
+            stored.len = 0;
+            encode_into(&mut stored.long, table, key.pk, key.sk);
+        }
+        stored
+    }
+
+    /// `None` if the key is too long, or has a zero to escape.
+    #[inline]
+    fn write_short(&mut self, table: TableId, key: KeyRef<'_>) -> Option<()> {
+        if key.pk.contains(&0) {
+            return None;
+        }
+        self.push(&table.0.to_be_bytes())?;
+        self.push(key.pk)?;
+        match key.sk {
+            None => self.push(&[0, NO_SK]),
+            Some(sk) => {
+                self.push(&[0, WITH_SK])?;
+                self.push(sk)
+            }
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) -> Option<()> {
+        let end = self.len.checked_add(bytes.len())?;
+        self.short.get_mut(self.len..end)?.copy_from_slice(bytes);
+        self.len = end;
+        Some(())
+    }
+}
+
+impl std::ops::Deref for StoredKey {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self.len {
+            0 => &self.long,
+            len => self.short.get(..len).unwrap_or_default(),
+        }
+    }
 }
 
 /// The key of the partition's drop mark, which is also the lowest key of the partition.
@@ -216,6 +277,7 @@ mod tests {
             prop_assert_eq!(decode(&stored), Some((TableId(table), Decoded::Record(key.clone()))));
             prop_assert_eq!(pk_of(&stored), Some(key.pk.to_vec()));
             prop_assert_eq!(encoded_len(&key.pk, key.sk.as_deref()), stored.len());
+            prop_assert_eq!(&*StoredKey::new(TableId(table), KeyRef::from(&key)), stored.as_slice());
         }
 
         #[test]
@@ -233,6 +295,20 @@ mod tests {
         #[test]
         fn decoding_any_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             let _ = decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_stored_key_of_any_length_is_the_same_on_the_stack_and_off_it() {
+        for len in 0..2 * STORED_SHORT_MAX {
+            for (pk_len, sk_len) in [(len, 0), (0, len), (len / 2, len - len / 2)] {
+                let key = Key::with_sk(vec![b'p'; pk_len], vec![b's'; sk_len]);
+                let stored = StoredKey::new(TableId(9), KeyRef::from(&key));
+                assert_eq!(&*stored, encode(TableId(9), &key));
+                let key = Key::new(vec![b'p'; pk_len]);
+                let stored = StoredKey::new(TableId(9), KeyRef::from(&key));
+                assert_eq!(&*stored, encode(TableId(9), &key));
+            }
         }
     }
 

@@ -73,6 +73,55 @@ impl Key {
     }
 }
 
+/// A key whose bytes are somebody else's: what reads and writes take, so that a caller who has the
+/// bytes need not copy them into a [`Key`]. A `&Key` converts by itself.
+///
+/// ```
+/// use kstone_core::{Engine, Key, KeyRef, Options, TableId};
+///
+/// let engine = Engine::memory(Options::default())?;
+/// assert_eq!(engine.get(TableId::DEFAULT, KeyRef::with_sk(b"user#1", b"post#1"))?, None);
+/// assert_eq!(engine.get(TableId::DEFAULT, &Key::new("user#1"))?, None);
+/// # Ok::<(), kstone_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyRef<'a> {
+    /// Partition key (required).
+    pub pk: &'a [u8],
+    /// Sort key (optional).
+    pub sk: Option<&'a [u8]>,
+}
+
+impl<'a> KeyRef<'a> {
+    /// A key of a partition key alone.
+    pub fn new(pk: &'a [u8]) -> Self {
+        KeyRef { pk, sk: None }
+    }
+
+    /// A key of a partition key and a sort key.
+    pub fn with_sk(pk: &'a [u8], sk: &'a [u8]) -> Self {
+        KeyRef { pk, sk: Some(sk) }
+    }
+
+    /// The stripe that holds the key, as [`Key::stripe`].
+    pub fn stripe(&self) -> u8 {
+        stripe_of(self.pk)
+    }
+}
+
+impl<'a> From<&'a Key> for KeyRef<'a> {
+    fn from(key: &'a Key) -> Self {
+        KeyRef { pk: &key.pk, sk: key.sk.as_deref() }
+    }
+}
+
+/// For who goes over a list of `&Key`.
+impl<'a> From<&&'a Key> for KeyRef<'a> {
+    fn from(key: &&'a Key) -> Self {
+        KeyRef::from(*key)
+    }
+}
+
 /// The stripe that holds a partition.
 pub fn stripe_of(pk: &[u8]) -> u8 {
     (crc32fast::hash(pk) % STRIPES as u32) as u8

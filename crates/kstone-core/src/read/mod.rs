@@ -11,7 +11,7 @@ pub(crate) mod walk;
 
 pub use partition::{PartitionIter, PartitionQuery, RecordRef};
 pub use partitions::PartitionKeys;
-pub use scan::{ScanCursor, ScanIter};
+pub use scan::{ScanCursor, ScanIter, ScanRef};
 pub use snapshot::Snapshot;
 
 use std::sync::atomic::Ordering;
@@ -21,7 +21,8 @@ use bytes::Bytes;
 use crate::engine::Engine;
 use crate::entry::Seq;
 use crate::error::{Error, Result};
-use crate::key::{Key, internal};
+use crate::key::internal::StoredKey;
+use crate::key::{Key, KeyRef};
 use crate::table::TableId;
 use crate::tree::stripe::Hit;
 
@@ -55,7 +56,8 @@ pub(crate) fn expiry(expires_at_ms: u64) -> Option<u64> {
 
 impl Engine {
     /// The newest version of a record.
-    pub fn get(&self, table: TableId, key: &Key) -> Result<Option<Record>> {
+    pub fn get<'k>(&self, table: TableId, key: impl Into<KeyRef<'k>>) -> Result<Option<Record>> {
+        let key = key.into();
         let inner = self.inner();
         if table != TableId::DEFAULT && !inner.tables().visible_at(table, Seq::MAX) {
             return Err(Error::NoSuchTable { id: table.0 });
@@ -66,8 +68,8 @@ impl Engine {
         // was hidden at a watermark that is not above the one read here.
         let version = stripe.version();
         let seq = inner.log.visible();
-        let stored = internal::encode(table, key);
-        Ok(version.get(&stored, seq, inner.clock.now_ms())?.map(record_from_hit))
+        let stored = StoredKey::new(table, key);
+        Ok(version.get(&stored, seq, || inner.clock.now_ms())?.map(record_from_hit))
     }
 
     /// Several records as of one moment, in the order asked for.

@@ -6,7 +6,8 @@ use crate::engine::Inner;
 use crate::engine::snapshots::Registered;
 use crate::entry::Seq;
 use crate::error::{Error, Result};
-use crate::key::{Key, internal};
+use crate::key::KeyRef;
+use crate::key::internal::StoredKey;
 use crate::read::{PartitionKeys, PartitionQuery, Record, ScanCursor, ScanIter, record_from_hit};
 use crate::sync::Arc;
 use crate::table::TableId;
@@ -50,11 +51,12 @@ impl Snapshot {
     }
 
     /// A record.
-    pub fn get(&self, table: TableId, key: &Key) -> Result<Option<Record>> {
+    pub fn get<'k>(&self, table: TableId, key: impl Into<KeyRef<'k>>) -> Result<Option<Record>> {
+        let key = key.into();
         self.check(table)?;
         let version = self.inner().stripe(key.stripe()).version();
-        let stored = internal::encode(table, key);
-        let hit = version.get(&stored, self.seq(), self.now_ms())?;
+        let stored = StoredKey::new(table, key);
+        let hit = version.get(&stored, self.seq(), || self.now_ms())?;
         // Again: a purge that ended the snapshot meanwhile may have removed what it would have seen.
         self.check_live()?;
         Ok(hit.map(record_from_hit))

@@ -146,10 +146,17 @@ impl Version {
         }))
     }
 
-    /// The record that a reader at (`seq`, `now_ms`) finds under `key`.
-    pub(crate) fn get(&self, key: &[u8], seq: Seq, now_ms: u64) -> Result<Option<Hit>> {
+    /// The record that a reader at (`seq`, `now_ms`) finds under `key`. Few records expire, so the
+    /// clock is only asked for those that do.
+    pub(crate) fn get(
+        &self,
+        key: &[u8],
+        seq: Seq,
+        now_ms: impl FnOnce() -> u64,
+    ) -> Result<Option<Hit>> {
         let Some(hit) = self.lookup(key, seq)? else { return Ok(None) };
-        if hit.kind != Kind::Put || is_expired(hit.expires_at_ms, now_ms) {
+        let expires = hit.expires_at_ms != 0;
+        if hit.kind != Kind::Put || (expires && is_expired(hit.expires_at_ms, now_ms())) {
             return Ok(None);
         }
         if self.max_mark_seq() > hit.seq {
