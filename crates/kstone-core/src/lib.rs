@@ -77,7 +77,7 @@ pub use maintenance::verify::{Fault, VerifyReport, verify};
 pub use options::{Options, Tuning};
 pub use read::{
     KeyedRecord, PartitionIter, PartitionKeys, PartitionQuery, Record, RecordRef, ScanCursor,
-    ScanIter, Snapshot,
+    ScanIter, ScanRef, Snapshot,
 };
 pub use sst::Compression;
 pub use stripes::StripeSet;

@@ -121,7 +121,7 @@ pub struct RecordRef<'a> {
     /// The sort key, if the record has one.
     pub sk: Option<&'a [u8]>,
     /// The value.
-    pub value: &'a Bytes,
+    pub value: &'a [u8],
     /// From when on (milliseconds since 1970) the record counts as absent.
     pub expires_at_ms: Option<u64>,
     /// The sequence number of the write.
@@ -161,18 +161,14 @@ impl Iterator for PartitionIter {
     type Item = Result<KeyedRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let pk = self.pk.clone();
-        self.next_ref()
-            .map(|found| {
-                found.map(|found| KeyedRecord {
-                    key: Key { pk, sk: found.sk.map(Bytes::copy_from_slice) },
-                    record: Record {
-                        value: found.value.clone(),
-                        expires_at_ms: found.expires_at_ms,
-                        version: found.version,
-                    },
-                })
-            })
-            .transpose()
+        let (sk, expires_at_ms, version) = match self.next_ref() {
+            Ok(Some(found)) => {
+                (found.sk.map(Bytes::copy_from_slice), found.expires_at_ms, found.version)
+            }
+            Ok(None) => return None,
+            Err(error) => return Some(Err(error)),
+        };
+        let record = Record { value: self.walk.value_bytes(), expires_at_ms, version };
+        Some(Ok(KeyedRecord { key: Key { pk: self.pk.clone(), sk }, record }))
     }
 }

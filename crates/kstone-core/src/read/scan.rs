@@ -95,23 +95,70 @@ impl ScanCursor {
 pub struct ScanIter {
     snapshot: Snapshot,
     table: TableId,
+    /// Where the walk was opened; [`ScanIter::cursor`] adds how far it has got.
     cursor: ScanCursor,
     walk: Option<Walk>,
+    /// The partition key of the last record, and the part of the stored key that it came from.
+    pk: Vec<u8>,
+    partition: Vec<u8>,
     checked: bool,
     done: bool,
 }
 
+/// A record of a table, borrowed from its iterator: what a caller that copies nothing reads.
+#[derive(Debug, Clone, Copy)]
+pub struct ScanRef<'a> {
+    /// The partition key.
+    pub pk: &'a [u8],
+    /// The sort key, if the record has one.
+    pub sk: Option<&'a [u8]>,
+    /// The value.
+    pub value: &'a [u8],
+    /// From when on (milliseconds since 1970) the record counts as absent.
+    pub expires_at_ms: Option<u64>,
+    /// The sequence number of the write.
+    pub version: u64,
+}
+
 impl ScanIter {
     pub(crate) fn new(snapshot: Snapshot, table: TableId, cursor: ScanCursor) -> Self {
-        ScanIter { snapshot, table, cursor, walk: None, checked: false, done: false }
+        let (pk, partition) = (Vec::new(), Vec::new());
+        ScanIter { snapshot, table, cursor, walk: None, pk, partition, checked: false, done: false }
     }
 
     /// Where another scan would go on, behind the last record returned; `None` at the end.
     pub fn cursor(&self) -> Option<ScanCursor> {
-        (!self.done).then(|| self.cursor.clone())
+        if self.done {
+            return None;
+        }
+        match self.walk.as_ref().and_then(|walk| internal::decode(walk.key()?)) {
+            Some((_, Decoded::Record(key))) => {
+                Some(ScanCursor { after: Some(key), ..self.cursor.clone() })
+            }
+            _ => Some(self.cursor.clone()),
+        }
     }
 
-    fn step(&mut self) -> Result<Option<KeyedRecord>> {
+    /// The next record, without copying it.
+    pub fn next_ref(&mut self) -> Result<Option<ScanRef<'_>>> {
+        if self.done {
+            return Ok(None);
+        }
+        match self.step() {
+            Ok(true) => Ok(self.current()),
+            Ok(false) => {
+                self.done = true;
+                Ok(None)
+            }
+            Err(error) => {
+                self.done = true;
+                Err(error)
+            }
+        }
+    }
+
+    /// Goes to the next record; `false` at the end.
+    fn step(&mut self) -> Result<bool> {
         if !self.checked {
             self.snapshot.check(self.table)?;
             self.checked = true;
@@ -121,23 +168,50 @@ impl ScanIter {
                 Some(walk) => walk,
                 none => none.insert(open(&self.snapshot, self.table, &self.cursor)),
             };
-            if let Some(found) = walk.next()? {
-                let Some((_, Decoded::Record(key))) = internal::decode(found.key) else { continue };
-                let record = Record {
-                    value: found.value.clone(),
-                    expires_at_ms: expiry(found.expires_at_ms),
-                    version: found.seq,
-                };
-                self.cursor.after = Some(key.clone());
-                return Ok(Some(KeyedRecord { key, record }));
+            while let Some(found) = walk.next()? {
+                let is_same = !self.partition.is_empty()
+                    && internal::is_in_partition(found.key, &self.partition);
+                if !is_same {
+                    let Some(pk) = internal::pk_of(found.key) else { continue };
+                    let len = internal::partition_len(found.key).unwrap_or_default();
+                    self.pk = pk;
+                    self.partition.clear();
+                    self.partition.extend_from_slice(found.key.get(..len).unwrap_or_default());
+                }
+                return Ok(true);
             }
             self.walk = None;
             if self.cursor.stripe >= self.cursor.last_stripe {
-                return Ok(None);
+                return Ok(false);
             }
             self.cursor.stripe += 1;
             self.cursor.after = None;
         }
+    }
+
+    /// The record that `step` went to.
+    fn current(&self) -> Option<ScanRef<'_>> {
+        let found = self.walk.as_ref()?.current()?;
+        // One byte behind the partition tells whether a sort key follows.
+        let sk_at = self.partition.len() + 1;
+        let sk =
+            internal::has_sk(found.key, sk_at).then(|| found.key.get(sk_at..).unwrap_or_default());
+        Some(ScanRef {
+            pk: &self.pk,
+            sk,
+            value: found.value,
+            expires_at_ms: expiry(found.expires_at_ms),
+            version: found.seq,
+        })
+    }
+
+    fn owned(&self) -> Option<KeyedRecord> {
+        let (found, value) = (self.current()?, self.walk.as_ref()?.value_bytes());
+        let pk = Bytes::copy_from_slice(found.pk);
+        Some(KeyedRecord {
+            key: Key { pk, sk: found.sk.map(Bytes::copy_from_slice) },
+            record: Record { value, expires_at_ms: found.expires_at_ms, version: found.version },
+        })
     }
 }
 
@@ -159,14 +233,46 @@ impl Iterator for ScanIter {
     type Item = Result<KeyedRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
+        match self.next_ref() {
+            Ok(Some(_)) => self.owned().map(Ok),
+            Ok(None) => None,
+            Err(error) => Some(Err(error)),
         }
-        let step = self.step().transpose();
-        if !matches!(step, Some(Ok(_))) {
-            self.done = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Durability, Engine, KeyRef, Options, WriteBatch};
+
+    #[test]
+    fn a_scan_that_goes_on_behind_each_record_in_turn_misses_and_repeats_none() {
+        let engine = Engine::memory(Options::default()).unwrap();
+        let mut batch = WriteBatch::new();
+        for n in 0..60u8 {
+            // Escaped zeros, absent and empty sort keys, several records to a partition.
+            let (pk, sk) = ([b'p', n % 20, 0], [n]);
+            let sk = [None, Some(&sk[..0]), Some(&sk[..])][usize::from(n / 20)];
+            batch.put(TableId::DEFAULT, KeyRef { pk: &pk, sk }, &[n]).unwrap();
         }
-        step
+        engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+        let snapshot = engine.snapshot();
+        let whole: Vec<KeyedRecord> =
+            snapshot.scan(TableId::DEFAULT, ScanCursor::start()).map(Result::unwrap).collect();
+        assert_eq!(whole.len(), 60);
+
+        let mut cursor = ScanCursor::start();
+        for expected in &whole {
+            let mut scan = snapshot.scan(TableId::DEFAULT, cursor);
+            let found = scan.next_ref().unwrap().unwrap();
+            assert_eq!((found.pk, found.sk), (&expected.key.pk[..], expected.key.sk.as_deref()));
+            assert_eq!(found.value, expected.record.value);
+            cursor = ScanCursor::from_bytes(&scan.cursor().unwrap().to_bytes()).unwrap();
+        }
+        let mut scan = snapshot.scan(TableId::DEFAULT, cursor);
+        assert!(scan.next_ref().unwrap().is_none());
+        assert_eq!(scan.cursor(), None);
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Walk {
     high: Option<Vec<u8>>,
     forward: bool,
     started: bool,
+    /// Whether the merge still stands on the current record, which a forward walk lends from there.
+    lends: bool,
     current: Current,
     /// The partition whose drop mark was looked up last, and the mark.
     partition: Vec<u8>,
@@ -31,7 +33,8 @@ pub(crate) struct Walk {
 }
 
 /// The record that the walk stands on. Backward walks meet versions oldest first and know the
-/// right one only when the key changes, so the record is kept here rather than in the merge.
+/// right one only when the key changes, so they keep its value here; for forward walks it stays in
+/// the merge.
 #[derive(Debug, Default)]
 struct Current {
     key: Vec<u8>,
@@ -44,7 +47,7 @@ struct Current {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub(crate) key: &'a [u8],
-    pub(crate) value: &'a Bytes,
+    pub(crate) value: &'a [u8],
     pub(crate) seq: Seq,
     pub(crate) expires_at_ms: u64,
 }
@@ -68,6 +71,7 @@ impl Walk {
             high,
             forward,
             started: false,
+            lends: false,
             current: Current::default(),
             partition: Vec::new(),
             partition_mark: 0,
@@ -79,18 +83,33 @@ impl Walk {
     pub(crate) fn next(&mut self) -> Result<Option<Found<'_>>> {
         self.snapshot.check_live()?;
         let found = if self.forward { self.step_forward()? } else { self.step_backward()? };
+        Ok(if found { self.current() } else { None })
+    }
+
+    /// The record that `next` answered last, until the walk moves on.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<Found<'_>> {
         let current = &self.current;
-        Ok(found.then_some(Found {
-            key: &current.key,
-            value: &current.value,
-            seq: current.seq,
-            expires_at_ms: current.expires_at_ms,
-        }))
+        let value = if self.lends { self.merge.entry()?.value } else { &current.value };
+        let (key, seq) = (current.key.as_slice(), current.seq);
+        Some(Found { key, value, seq, expires_at_ms: current.expires_at_ms })
+    }
+
+    /// The current record's value as something that can be kept; shared, not copied, where its
+    /// source allows.
+    pub(crate) fn value_bytes(&self) -> Bytes {
+        if self.lends { self.merge.value_bytes() } else { self.current.value.clone() }
+    }
+
+    /// The last key that was looked at; `None` before the first.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        (!self.current.key.is_empty()).then_some(self.current.key.as_slice())
     }
 
     /// Jumps forward to the first record at or behind `key`.
     pub(crate) fn skip_to(&mut self, key: &[u8]) -> Result<()> {
         self.started = true;
+        self.lends = false;
         self.merge.seek(key, Seq::MAX)
     }
 
@@ -98,6 +117,8 @@ impl Walk {
         if !self.started {
             self.started = true;
             self.merge.seek(&self.low, Seq::MAX)?;
+        } else if std::mem::take(&mut self.lends) {
+            self.merge.next()?;
         }
         loop {
             let Some(entry) = self.merge.entry() else { return Ok(false) };
@@ -117,8 +138,7 @@ impl Walk {
             self.current.key.extend_from_slice(entry.key);
             (self.current.seq, self.current.expires_at_ms) = (entry.seq, entry.expires_at_ms);
             if shows && !self.is_dropped()? {
-                self.current.value = self.merge.value_bytes();
-                self.merge.next()?;
+                self.lends = true;
                 return Ok(true);
             }
             self.merge.next()?;
