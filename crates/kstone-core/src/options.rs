@@ -16,7 +16,8 @@ pub struct Options {
 
     /// Memory for memtables and block cache together, in bytes. Default: 256 MiB.
     ///
-    /// Half of it buffers writes, half caches blocks, indexes and filters. Why not smaller: every
+    /// Up to half of it buffers writes; what they do not hold caches blocks, indexes and filters.
+    /// Why not smaller: every
     /// flush writes files of about `budget / 512` a stripe, and small files mean more compaction.
     /// Why not larger: what it holds unflushed must be replayed from the log after a crash. At
     /// least 256 KiB.
@@ -111,8 +112,8 @@ pub(crate) struct Limits {
     pub(crate) write_buffer_bytes: usize,
     /// Memtable bytes at which a flush starts.
     pub(crate) flush_at_bytes: usize,
-    /// Block cache.
-    pub(crate) cache_bytes: usize,
+    /// What the block cache has however much is unflushed.
+    pub(crate) cache_bytes_min: usize,
     /// One log segment.
     pub(crate) log_segment_bytes: u64,
     /// Live log bytes at which the oldest stripes are flushed for age.
@@ -149,7 +150,7 @@ impl Options {
         Ok(Limits {
             write_buffer_bytes,
             flush_at_bytes: write_buffer_bytes / 4 * 3,
-            cache_bytes: self.memory_budget_bytes - write_buffer_bytes,
+            cache_bytes_min: self.memory_budget_bytes - write_buffer_bytes,
             log_segment_bytes,
             // Twice the write buffer, because a record is larger in the log than it needs to be
             // for its stripe's memtable to be due; and never less than a few segments.

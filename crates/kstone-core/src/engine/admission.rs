@@ -1,4 +1,5 @@
-//! Back-pressure: how much memory unflushed writes hold, and who waits for it.
+//! Back-pressure: how much memory unflushed writes hold, who waits for it, and how much of the
+//! budget that leaves to the block cache.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,22 +23,17 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
+    /// At the start, when what was replayed from the log is in memory.
+    pub(crate) fn holding(bytes: usize) -> Self {
+        Admission { used_bytes: AtomicUsize::new(bytes), ..Admission::default() }
+    }
+
     pub(crate) fn used_bytes(&self) -> usize {
         self.used_bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_waited_for(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
-    }
-
-    pub(crate) fn grow(&self, bytes: usize) {
-        self.used_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Gives memory back and wakes who waits for it.
-    pub(crate) fn shrink(&self, bytes: usize) {
-        self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        self.wake();
     }
 
     /// Lets waiting writers look again.
@@ -47,7 +43,38 @@ impl Admission {
     }
 }
 
+/// The cache is resized when unflushed writes have grown or shrunk by this part of the budget.
+/// Smaller: writers evict more often; larger: more of the budget is nobody's.
+const RESIZE_PARTS: usize = 32;
+
 impl Inner {
+    /// Unflushed writes hold this much more.
+    pub(crate) fn grow_memtables(&self, bytes: usize) {
+        let before = self.admission.used_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let part = (self.options.memory_budget_bytes / RESIZE_PARTS).max(1);
+        if before / part != (before + bytes) / part {
+            self.resize_cache();
+        }
+    }
+
+    /// Gives memory back and wakes who waits for it.
+    pub(crate) fn shrink_memtables(&self, bytes: usize) {
+        self.admission.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.resize_cache();
+        self.admission.wake();
+    }
+
+    /// Gives the cache what unflushed writes do not hold: all of the budget but for the part that
+    /// is being filled, and never less than what a full write buffer leaves.
+    pub(crate) fn resize_cache(&self) {
+        let budget = self.options.memory_budget_bytes;
+        let part = (budget / RESIZE_PARTS).max(1);
+        self.cache.set_capacity(|| {
+            let held = (self.admission.used_bytes() / part + 1) * part;
+            budget.saturating_sub(held).max(self.limits.cache_bytes_min) as u64
+        });
+    }
+
     /// Waits until there is room for `bytes` more, and until none of the stripes has too many
     /// files. Must be called before stripe locks are taken. Fails with what stops the background
     /// work, rather than waiting for a disk that stays full.
@@ -113,5 +140,34 @@ impl Inner {
             .background
             .stopped_stripes()
             .is_none_or(|stopped| stripes.without(&stopped) == *stripes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Durability, Engine, KeyRef, Options, TableId, WriteBatch};
+
+    #[test]
+    fn the_cache_has_what_unflushed_writes_leave_of_the_budget() {
+        let budget = 8 << 20;
+        let options = Options { memory_budget_bytes: budget, ..Options::default() };
+        let engine = Engine::memory(options).unwrap();
+        let inner = engine.inner();
+        let cache_bytes = || inner.cache.capacity_bytes() as usize;
+        let at_rest = cache_bytes();
+        assert!(at_rest <= budget && at_rest >= budget - budget / 16, "{at_rest}");
+        let mut least = at_rest;
+        for n in 0..2000u32 {
+            let mut batch = WriteBatch::new();
+            let key = n.to_be_bytes();
+            batch.put(TableId::DEFAULT, KeyRef::new(&key), &[7; 1000]).unwrap();
+            drop(engine.write(&batch, Durability::Os).unwrap());
+            let held = inner.admission.used_bytes();
+            assert!(cache_bytes() + held <= budget, "{held} bytes of writes beside the cache");
+            least = least.min(cache_bytes());
+        }
+        assert!(least <= at_rest - 2_000_000, "{least}");
+        engine.flush().unwrap();
+        assert_eq!(cache_bytes(), at_rest);
     }
 }

@@ -60,7 +60,7 @@ impl Inner {
         }
         let log_start = keeper.state.log_start;
         drop(keeper);
-        self.admission.shrink(freed);
+        self.shrink_memtables(freed);
         // The change is made. A segment that cannot be removed is no reason to say otherwise.
         if let Err(error) = self.log.release(log_start) {
             self.background.note_failure(error);

@@ -135,6 +135,7 @@ impl Engine {
     /// Opens the database in `dir` with files, time, randomness and threads from `env`.
     pub fn open_with(env: Env, dir: impl AsRef<Path>, options: Options) -> Result<Engine> {
         let inner = Arc::new(open::open(env, dir.as_ref(), options)?);
+        inner.resize_cache();
         // From here on, dropping the handle ends what was started.
         let engine = Engine { handle: Arc::new(Handle { inner }) };
         engine.inner().start_threads()?;

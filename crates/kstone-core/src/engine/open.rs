@@ -37,7 +37,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
     }
     let lock = lock_folder(&env, dir)?;
     let (mut manifest, mut state) = open_manifest(&env, dir, &options)?;
-    let cache = Arc::new(BlockCache::new(limits.cache_bytes as u64));
+    let cache = Arc::new(BlockCache::new(limits.cache_bytes_min as u64));
     let handles =
         Arc::new(FileHandles::new(Arc::clone(&env.vfs), dir.to_owned(), options.open_files_max));
 
@@ -61,8 +61,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
             .map_err(|at| Error::corruption(dir, at as u64, "a commit in the log does not decode"))
     })?;
     let (grown, pending_tables) = (replay.grown, replay.pending);
-    let admission = Admission::default();
-    admission.grow(grown);
+    let admission = Admission::holding(grown);
     let clock = EngineClock::new(Arc::clone(&env.clock), state.clock_ms.max(recovered.clock_ms));
     if !state.has_log() {
         note_log(&mut manifest, &mut state, clock.now_ms())?;

@@ -199,7 +199,7 @@ impl Inner {
         let tree = self.stripe(stripe);
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
-        tree.insert(entry, index, |bytes| self.admission.grow(bytes));
+        tree.insert(entry, index, |bytes| self.grow_memtables(bytes));
         tree.stats.writes.fetch_add(1, Ordering::Relaxed);
         let bytes = (entry.key.len() + entry.value.len()) as u64;
         tree.stats.bytes_written.fetch_add(bytes, Ordering::Relaxed);

@@ -3,6 +3,10 @@
 //! Over `quick_cache` (scan-resistant, sharded, weighted by bytes). Values are decoded: a hit costs
 //! a lookup and a reference count, nothing is parsed or copied.
 //!
+//! Filters and indexes of live files are asked by every get. Their readers hold them directly, up to
+//! half of the budget ([`BlockCache::pin`]); what they hold is taken off what the cache may hold, so
+//! the budget is still one. Beyond that half they are cached like blocks.
+//!
 //! Two threads that miss the same block both read it. Making one wait for the other would save a
 //! read now and then, and hide a lock from shuttle behind every read.
 
@@ -16,6 +20,7 @@ use super::block::Block;
 use super::filter::Filter;
 use super::index::Index;
 use super::stats::{Count, ReadCounts, ReadStats};
+use crate::sync::Mutex;
 
 /// What an item costs beside its bytes: the cache's own entry and the allocation's header.
 const ITEM_OVERHEAD: usize = 96;
@@ -53,7 +58,16 @@ impl Weighter<PartKey, Part> for ByBytes {
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     parts: Cache<PartKey, Part, ByBytes>,
+    budget: Mutex<Budget>,
     stats: ReadStats,
+}
+
+/// Held while the capacity of `parts` is set, so that the last change is the one that counts.
+#[derive(Debug)]
+struct Budget {
+    /// Of the cache and the pinned parts together.
+    bytes: u64,
+    pinned_bytes: u64,
 }
 
 impl BlockCache {
@@ -70,21 +84,46 @@ impl BlockCache {
             Ok(options) => Cache::with_options(options, ByBytes, hash, lifecycle),
             Err(_) => Cache::with(items, bytes, ByBytes, hash, lifecycle),
         };
-        BlockCache { parts, stats: ReadStats::default() }
+        let budget = Mutex::new(Budget { bytes, pinned_bytes: 0 });
+        BlockCache { parts, budget, stats: ReadStats::default() }
     }
 
-    /// Changes the budget; what is over it is dropped at once.
-    pub(crate) fn set_capacity(&self, bytes: u64) {
-        self.parts.set_capacity(bytes);
+    /// Changes the budget; what is over it is dropped at once, except for what is pinned. The size is
+    /// asked for under the lock, so that of two callers the later one has the last word.
+    pub(crate) fn set_capacity(&self, bytes: impl FnOnce() -> u64) {
+        let mut budget = self.budget.lock();
+        budget.bytes = bytes();
+        self.parts.set_capacity(budget.bytes.saturating_sub(budget.pinned_bytes));
     }
 
     pub(crate) fn capacity_bytes(&self) -> u64 {
-        self.parts.capacity()
+        self.budget.lock().bytes
     }
 
-    /// Bytes in use.
+    /// Bytes in use, the pinned ones included.
     pub(crate) fn used_bytes(&self) -> u64 {
-        self.parts.weight()
+        self.parts.weight() + self.budget.lock().pinned_bytes
+    }
+
+    /// Takes `bytes` off the cache for a part that its reader wants to hold itself. `false` if half
+    /// of the budget is held that way already.
+    pub(super) fn pin(&self, bytes: usize) -> bool {
+        let mut budget = self.budget.lock();
+        let pinned_bytes = budget.pinned_bytes + (bytes + ITEM_OVERHEAD) as u64;
+        if pinned_bytes > budget.bytes / 2 {
+            return false;
+        }
+        budget.pinned_bytes = pinned_bytes;
+        self.parts.set_capacity(budget.bytes - pinned_bytes);
+        true
+    }
+
+    /// Gives back what [`pin`](Self::pin) took.
+    pub(super) fn unpin(&self, bytes: usize) {
+        let mut budget = self.budget.lock();
+        debug_assert!(budget.pinned_bytes >= (bytes + ITEM_OVERHEAD) as u64, "unpinned twice");
+        budget.pinned_bytes = budget.pinned_bytes.saturating_sub((bytes + ITEM_OVERHEAD) as u64);
+        self.parts.set_capacity(budget.bytes.saturating_sub(budget.pinned_bytes));
     }
 
     /// Hits, misses, and what the filters were worth.
@@ -94,7 +133,7 @@ impl BlockCache {
 
     /// Forgets everything of these files, for purge: nothing of them may stay in memory. Looks at
     /// every cached part, so call it once for many files. (A file that compaction replaced needs
-    /// no call: what nobody asks for is evicted first.)
+    /// no call: what nobody asks for is evicted first. What a reader has pinned goes with it.)
     pub(crate) fn forget_files(&self, is_gone: impl Fn(FileId) -> bool) {
         self.parts.retain(|&(file_id, _), _| !is_gone(file_id));
     }

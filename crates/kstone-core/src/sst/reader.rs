@@ -2,7 +2,8 @@
 //!
 //! A reader is made for every live file when the database opens, so making one opens nothing and
 //! reads nothing. Footer, index, filter and blocks are read when first needed and checked then;
-//! all but the footer (a few dozen bytes) live in the cache, so memory has one budget.
+//! all but the footer (a few dozen bytes) count against the cache's budget. Index and filter are kept
+//! here as long as the cache lets them be pinned, else in the cache.
 //!
 //! Called by the levels of a stripe, which have hashed the key already.
 
@@ -45,6 +46,19 @@ pub(crate) struct SstReader {
     db_id: [u8; 16],
     /// Read and checked once. Threads that race read it twice and agree.
     footer: OnceLock<Footer>,
+    pinned_index: OnceLock<Arc<Index>>,
+    pinned_filter: OnceLock<Arc<Filter>>,
+}
+
+impl Drop for SstReader {
+    fn drop(&mut self) {
+        if let Some(index) = self.pinned_index.get() {
+            self.cache.unpin(index.weight());
+        }
+        if let Some(filter) = self.pinned_filter.get() {
+            self.cache.unpin(filter.weight());
+        }
+    }
 }
 
 impl SstReader {
@@ -55,7 +69,15 @@ impl SstReader {
         cache: Arc<BlockCache>,
         db_id: [u8; 16],
     ) -> Self {
-        SstReader { meta, handles, cache, db_id, footer: OnceLock::new() }
+        SstReader {
+            meta,
+            handles,
+            cache,
+            db_id,
+            footer: OnceLock::new(),
+            pinned_index: OnceLock::new(),
+            pinned_filter: OnceLock::new(),
+        }
     }
 
     pub(crate) fn meta(&self) -> &Arc<SstMeta> {
@@ -77,16 +99,17 @@ impl SstReader {
         if max_seq < oldest || key < meta.smallest.as_slice() || key > meta.largest.as_slice() {
             return Ok(None);
         }
-        let filter = self.filter()?;
-        if let Some(filter) = &filter
-            && !filter.may_contain(hash)
-        {
-            self.cache.counters().count(Count::FilterUseful);
-            return Ok(None);
-        }
+        let has_filter = match self.filter_admits(hash)? {
+            Some(false) => {
+                self.cache.counters().count(Count::FilterUseful);
+                return Ok(None);
+            }
+            Some(true) => true,
+            None => false,
+        };
         let own_seq_max = if meta.global_seq.is_some() { SEQ_MAX } else { max_seq };
         let hit = self.search(key, own_seq_max)?;
-        if hit.is_none() && filter.is_some() && newest <= max_seq {
+        if hit.is_none() && has_filter && newest <= max_seq {
             self.cache.counters().count(Count::FilterFalsePositive);
         }
         Ok(hit)
@@ -94,7 +117,17 @@ impl SstReader {
 
     /// Looks the key up by the sequence numbers that are in the file's bytes.
     fn search(&self, key: &[u8], own_seq_max: Seq) -> Result<Option<SstHit>> {
-        let index = self.index(true)?;
+        let cached;
+        let index = match self.pinned_index.get() {
+            Some(pinned) => {
+                self.cache.counters().count(Count::IndexHit);
+                pinned
+            }
+            None => {
+                cached = self.index(true)?;
+                &cached
+            }
+        };
         let Some(handle) = index.find(key, own_seq_max).and_then(|i| index.handle(i)) else {
             return Ok(None);
         };
@@ -116,15 +149,29 @@ impl SstReader {
 
     /// The index; kept in the cache unless the caller is only passing through.
     pub(super) fn index(&self, fill_cache: bool) -> Result<Arc<Index>> {
+        if let Some(index) = self.pinned_index.get() {
+            self.cache.counters().count(Count::IndexHit);
+            return Ok(Arc::clone(index));
+        }
         let handle = self.footer()?.index;
         if let Some(index) = self.cache.index(self.meta.file_id, handle.offset) {
             return Ok(index);
         }
         let index = Arc::new(self.read_index()?);
-        if fill_cache {
+        if fill_cache && !self.pin(&self.pinned_index, &index, index.weight()) {
             self.cache.insert_index(self.meta.file_id, handle.offset, index.clone());
         }
         Ok(index)
+    }
+
+    /// What the filter says about the key with this hash; `None` if the file has no filter.
+    #[inline]
+    fn filter_admits(&self, hash: u64) -> Result<Option<bool>> {
+        if let Some(filter) = self.pinned_filter.get() {
+            self.cache.counters().count(Count::FilterHit);
+            return Ok(Some(filter.may_contain(hash)));
+        }
+        Ok(self.filter()?.map(|filter| filter.may_contain(hash)))
     }
 
     fn filter(&self) -> Result<Option<Arc<Filter>>> {
@@ -136,10 +183,24 @@ impl SstReader {
             return Ok(Some(filter));
         }
         let filter = self.read_filter()?.map(Arc::new);
-        if let Some(filter) = &filter {
+        if let Some(filter) = &filter
+            && !self.pin(&self.pinned_filter, filter, filter.weight())
+        {
             self.cache.insert_filter(self.meta.file_id, handle.offset, filter.clone());
         }
         Ok(filter)
+    }
+
+    /// Keeps a part in its slot if the cache gives up the memory for it.
+    fn pin<T>(&self, slot: &OnceLock<Arc<T>>, part: &Arc<T>, bytes: usize) -> bool {
+        if !self.cache.pin(bytes) {
+            return false;
+        }
+        if slot.set(Arc::clone(part)).is_err() {
+            // Another thread was first.
+            self.cache.unpin(bytes);
+        }
+        true
     }
 
     /// A data block, through the cache.

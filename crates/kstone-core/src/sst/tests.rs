@@ -290,7 +290,36 @@ fn the_filter_and_the_cache_are_counted() {
     assert_eq!(asked.filter_useful + asked.filter_false_positives, 299, "one is out of bounds");
     assert!(asked.filter_false_positives < 10);
     cache.forget_files(|id| id == IDENT.file_id);
+    drop(reader);
     assert_eq!(cache.used_bytes(), 0);
+}
+
+#[test]
+fn readers_pin_filter_and_index_within_half_of_the_budget_and_give_it_back() {
+    let entries = varied();
+    let sample = write(&entries, small());
+    let handles = Arc::new(FileHandles::new(sample.vfs.clone(), dir().to_owned(), 10));
+    let cache = Arc::new(BlockCache::new(256 << 10));
+    let open = || {
+        let meta = Arc::new(sample.meta.clone());
+        SstReader::open(meta, handles.clone(), cache.clone(), DB)
+    };
+    let mut readers = Vec::new();
+    let mut held_bytes = Vec::new();
+    for _ in 0..200 {
+        let reader = open();
+        assert!(get(&reader, b"user#0003", u64::MAX).is_some());
+        readers.push(reader);
+        cache.forget_files(|_| true);
+        held_bytes.push(cache.used_bytes());
+    }
+    assert!(held_bytes[0] > 0, "the first reader pins");
+    let most = *held_bytes.iter().max().unwrap();
+    assert!(most <= cache.capacity_bytes() / 2 && most > cache.capacity_bytes() / 4, "{most}");
+    assert_eq!(held_bytes.last(), Some(&most), "later readers cache instead");
+    drop(readers);
+    assert_eq!(cache.used_bytes(), 0);
+    assert!(get(&open(), b"user#0003", u64::MAX).is_some());
 }
 
 #[test]
@@ -437,7 +466,7 @@ fn the_cache_stays_within_its_budget_when_that_shrinks() {
     let reader = Arc::new(SstReader::open(meta, handles, cache.clone(), DB));
     assert_eq!(forward(&mut reader.cursor(true)), entries);
     assert!(cache.used_bytes() > 1_000_000 && cache.used_bytes() <= cache.capacity_bytes());
-    cache.set_capacity(100_000);
+    cache.set_capacity(|| 100_000);
     assert!(cache.used_bytes() <= 100_000);
     assert_eq!(forward(&mut reader.cursor(true)), entries);
     assert!(cache.used_bytes() <= 100_000);
