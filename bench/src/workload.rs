@@ -105,7 +105,7 @@ impl Workload {
             Workload::Durable32 => "durable commit, 32 writers",
             Workload::Fill1 => "random fill, 1 thread",
             Workload::Fill2 => "random fill, 2 threads",
-            Workload::FillSoon => "random fill, log written within ms",
+            Workload::FillSoon => "random fill, log within ms",
             Workload::FillBatch => "random fill, batches of 1000",
             Workload::Read1 => "random read, hit, 1 thread",
             Workload::Read2 => "random read, hit, 2 threads",
