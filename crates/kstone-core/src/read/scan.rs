@@ -274,11 +274,6 @@ mod tests {
         assert!(scan.next_ref().unwrap().is_none());
         assert_eq!(scan.cursor(), None);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn a_cursor_reads_back_and_bytes_behind_it_are_refused() {
