@@ -47,6 +47,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
+    #[cfg(feature = "deliberate-bugs")]
     pub const ALL: &[Bug] = &[
         Bug::LogSyncSkipped,
         Bug::FlushAheadOfLog,

@@ -27,7 +27,7 @@
 //! Where things are, from the caller down: `engine` (open, commit, flush, compact), `read`
 //! (snapshots and iterators), `maintenance` (checkpoint, ingest, purge, verify, statistics),
 //! `tree` (one stripe), `memtable` and `sst` (its parts), `commit` and `wal` (the log),
-//! `manifest` (what is live), [`env`] (files, time, randomness, threads). Each module's
+//! `manifest` (what is live), [`mod@env`] (files, time, randomness, threads). Each module's
 //! documentation says what it may call.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -63,7 +63,7 @@ mod wal;
 pub use batch::{BATCH_LEN_MAX, VALUE_LEN_MAX, WriteBatch};
 pub use engine::Engine;
 pub use engine::locks::Locked;
-pub use engine::write::{Commit, Durability, Durable};
+pub use engine::write::{Commit, Durability, Durable, Written};
 pub use entry::Seq;
 pub use error::{Error, Result};
 pub use expiry::Expired;

@@ -70,11 +70,6 @@ impl<T> RwLock<T> {
 pub(crate) struct Condvar(imp::Condvar);
 
 impl Condvar {
-    pub(crate) fn new() -> Self {
-        #[expect(clippy::disallowed_types, reason = "this is the wrapper the rule points to")]
-        Condvar(imp::Condvar::new())
-    }
-
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }

@@ -2,6 +2,7 @@
 //!
 //! The lines about `Key` itself (both hex forms of `encode`, the three stripes, the chapter's list
 //! of five keys, equal stripes for equal partition keys) are unit tests in `src/key/`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure here is a failed test")]
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

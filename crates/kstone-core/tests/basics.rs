@@ -1,5 +1,7 @@
 //! Put, get, delete, iterate, reopen: the promises of the first page of the documentation.
 
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -169,7 +171,7 @@ fn an_ingest_is_visible_at_once_and_survives() {
             table: T,
             key: Key::new(format!("k{n:04}")),
             value: "new".into(),
-            expires_at_ms: (n % 2 == 0).then_some(2000),
+            expires_at_ms: n.is_multiple_of(2).then_some(2000),
         })
     };
     let ingested = engine.ingest((0..300).map(record)).unwrap();

@@ -1,4 +1,5 @@
 //! Many threads on few keys: what they were told can be put into one order that explains it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure here is a failed test")]
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

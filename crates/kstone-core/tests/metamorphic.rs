@@ -66,8 +66,7 @@ fn files_in_memory_change_no_answer() {
 
 #[test]
 fn two_transcripts_that_differ_are_told_apart() {
-    let mut a = Transcript::new();
-    a.push(Err(kstone_torture::model::Refusal::NoSuchTable));
+    let a: Transcript = vec![Err(kstone_torture::model::Refusal::NoSuchTable)];
     let b = Transcript::new();
     assert!(first_difference(&a, &a).is_none());
     assert!(first_difference(&a, &b).unwrap().contains("answer 0"));

@@ -836,7 +836,7 @@ fn try_ask(view: &View<'_>, read: &Read, model: &Model) -> kstone_core::Result<A
             while borrowed.len() < *limit {
                 let Some(found) = records.next_ref()? else { break };
                 let key = Key { pk: pk.bytes(), sk: found.sk.map(|sk| sk.to_vec().into()) };
-                let (value, expires_at_ms) = (found.value.clone(), found.expires_at_ms);
+                let (value, expires_at_ms) = (found.value, found.expires_at_ms);
                 let record =
                     Record { value: value.to_vec().into(), expires_at_ms, version: found.version };
                 borrowed.push(KeyedRecord { key, record });

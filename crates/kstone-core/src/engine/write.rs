@@ -98,10 +98,24 @@ pub struct Durable {
     seq: Seq,
 }
 
+/// Ready when the operating system has everything up to a sequence number.
+#[must_use = "futures do nothing unless polled"]
+#[derive(Debug)]
+pub struct Written {
+    inner: Arc<Inner>,
+    seq: Seq,
+}
+
 impl Engine {
     /// [`wait_durable`](Engine::wait_durable) as a future.
     pub fn durable(&self, seq: Seq) -> Durable {
         Durable { inner: Arc::clone(self.inner()), seq }
+    }
+
+    /// Waits, as a future, until the operating system has everything up to `seq`: it survives the
+    /// end of this process.
+    pub fn written(&self, seq: Seq) -> Written {
+        Written { inner: Arc::clone(self.inner()), seq }
     }
 }
 
@@ -113,6 +127,14 @@ impl Future for Durable {
             return Poll::Ready(Ok(()));
         }
         self.inner.log.poll_durable(self.seq, cx)
+    }
+}
+
+impl Future for Written {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.inner.log.poll_written(self.seq, cx)
     }
 }
 

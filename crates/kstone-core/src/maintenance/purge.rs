@@ -221,6 +221,7 @@ impl Inner {
     /// still holds it: readers of what was purged have been ended or waited for.
     fn remove_old_files(&self, stripes: &StripeSet) -> Result<()> {
         let names = self.env.vfs.list(&self.dir).map_err(|e| Error::io("list", &self.dir, e))?;
+        let mut gone = Vec::new();
         for name in names {
             let Some((stripe, file_id)) = sst::parse_file_name(&name) else { continue };
             if !stripes.contains(stripe) || self.unnamed_files.lock().contains(&file_id) {
@@ -232,6 +233,7 @@ impl Inner {
             if version.levels.files().all(|file| file.meta().file_id != file_id) {
                 let path = self.dir.join(&name);
                 self.handles.evict(file_id);
+                gone.push(file_id);
                 match self.env.vfs.remove(&path) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                         return Err(Error::io("remove", &path, error));
@@ -240,6 +242,8 @@ impl Inner {
                 }
             }
         }
+        // Not for their bytes on disk, but nobody will ask for their blocks again.
+        self.cache.forget_files(|file_id| gone.contains(&file_id));
         self.env.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 

@@ -259,11 +259,13 @@ impl Manifest {
     }
 
     /// Length of the live file, without what is reserved.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.live.end
     }
 
     /// The live file.
+    #[cfg(test)]
     pub(crate) fn path(&self) -> &Path {
         &self.live.path
     }

@@ -49,6 +49,7 @@ impl MemCursor {
     }
 
     /// Whether the cursor is on an entry. Once it ran off either end, only a seek brings it back.
+    #[cfg(test)]
     pub(crate) fn valid(&self) -> bool {
         self.place.is_some()
     }
@@ -85,10 +86,12 @@ impl MemCursor {
         self.go(|tree, _| tree.before(key, seq));
     }
 
+    #[cfg(test)]
     pub(crate) fn seek_first(&mut self) {
         self.go(|tree, _| tree.first());
     }
 
+    #[cfg(test)]
     pub(crate) fn seek_last(&mut self) {
         self.go(|tree, _| tree.last());
     }

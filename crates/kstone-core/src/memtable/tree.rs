@@ -134,10 +134,12 @@ impl Tree {
         self.prev(Position { leaf, index: index as u32 })
     }
 
+    #[cfg(test)]
     pub(super) fn first(&self) -> Option<Position> {
         self.first_of(0)
     }
 
+    #[cfg(test)]
     pub(super) fn last(&self) -> Option<Position> {
         self.last_of(self.last_leaf)
     }

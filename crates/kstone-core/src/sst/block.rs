@@ -26,6 +26,7 @@ use std::ops::Range;
 
 use bytes::{Buf, Bytes};
 
+#[cfg(any(test, feature = "fuzzing"))]
 use super::block_cursor::BlockCursor;
 use crate::codec::{Reader, put_varint, varint_len};
 pub(super) use crate::entry::SEQ_MAX;
@@ -334,6 +335,7 @@ impl Block {
 }
 
 /// Whether any bytes are a well-formed block payload, read in every way there is. For fuzzing.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_block(bytes: &[u8]) -> bool {
     let Ok(block) = Block::parse(Bytes::copy_from_slice(bytes)) else { return false };
     let probe = bytes.get(..bytes.len() / 2).unwrap_or_default();

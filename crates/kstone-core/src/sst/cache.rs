@@ -96,6 +96,7 @@ impl BlockCache {
         self.parts.set_capacity(budget.bytes.saturating_sub(budget.pinned_bytes));
     }
 
+    #[cfg(test)]
     pub(crate) fn capacity_bytes(&self) -> u64 {
         self.budget.lock().bytes
     }

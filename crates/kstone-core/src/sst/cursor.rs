@@ -48,10 +48,6 @@ impl SstCursor {
         SstCursor { reader, index: None, block: None, slot: 0, ahead }
     }
 
-    pub(crate) fn reader(&self) -> &Arc<SstReader> {
-        &self.reader
-    }
-
     #[inline]
     pub(crate) fn valid(&self) -> bool {
         self.block.as_ref().is_some_and(BlockCursor::valid)

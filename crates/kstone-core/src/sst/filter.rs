@@ -125,6 +125,7 @@ fn probe(hash: u64, probes: u32, mut each: impl FnMut(usize, u32)) {
 }
 
 /// Decodes any bytes as a filter and asks it. For fuzzing.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_filter(bytes: &[u8]) -> bool {
     Filter::decode(bytes).is_some_and(|filter| filter.may_contain(key_hash(bytes)))
 }

@@ -268,6 +268,7 @@ pub(crate) fn parse_footer(bytes: &[u8], file_bytes: u64) -> Result<Footer, Foot
 }
 
 /// Whether any bytes are properties. For fuzzing.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_properties(bytes: &[u8]) -> bool {
     Properties::decode(bytes).is_some()
 }

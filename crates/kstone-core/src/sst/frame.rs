@@ -199,6 +199,7 @@ fn decompress_zstd(packed: &[u8], payload: &mut [u8]) -> Option<usize> {
 }
 
 /// Unpacks any bytes as a frame, without regard to the checksum. For fuzzing.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_frame(bytes: &[u8]) -> bool {
     unpack(Bytes::copy_from_slice(bytes)).is_ok()
 }

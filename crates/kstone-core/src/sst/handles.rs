@@ -1,6 +1,6 @@
 //! Open files, bounded: a database may have far more SSTs than the process may have descriptors.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use quick_cache::sync::Cache;
@@ -41,12 +41,9 @@ impl FileHandles {
     }
 
     /// How many files are kept open.
+    #[cfg(test)]
     pub(crate) fn open_files(&self) -> usize {
         self.open.len()
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
     }
 
     pub(crate) fn path(&self, stripe: u8, file_id: FileId) -> PathBuf {

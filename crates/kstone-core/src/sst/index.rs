@@ -296,6 +296,7 @@ impl Index {
 }
 
 /// Whether any bytes are a well-formed index, searched as well. For fuzzing.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_index(bytes: &[u8]) -> bool {
     let Some(index) = Index::parse(Bytes::copy_from_slice(bytes)) else { return false };
     let found = index.find(bytes, Seq::MAX).and_then(|i| index.handle(i));

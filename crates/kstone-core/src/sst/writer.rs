@@ -151,12 +151,6 @@ impl SstWriter {
         Ok((self.properties.into_meta(self.ident, self.written, footer.checksum), self.file))
     }
 
-    /// Gives up and removes the file.
-    pub(crate) fn abandon(self, vfs: &dyn Vfs) -> Result<()> {
-        drop(self.file);
-        vfs.remove(&self.path).map_err(|e| Error::io("remove", &self.path, e))
-    }
-
     /// Seals the current block. `next` is the key that will open the next one.
     fn finish_block(&mut self, next: Option<&[u8]>) -> Result<()> {
         let offset = self.offset();

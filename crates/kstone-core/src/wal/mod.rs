@@ -39,7 +39,7 @@ pub(crate) mod test_vfs;
 mod tests;
 
 pub(crate) use recover::{LogFrom, Recovered, ReplayedCommit, inspect, recover};
-pub(crate) use segments::{LiveSegments, Prepared, SegmentInfo, Segments};
+pub(crate) use segments::{LiveSegments, Prepared, Segments};
 pub(crate) use writer::LogWriter;
 
 /// Tells databases apart; drawn at random when one is created.

@@ -154,7 +154,6 @@ pub(crate) fn recover(
         let (end_pos, last_seq) = read.map_or((0, 0), |read| (read.end_pos, read.last_seq));
         inventory.live.push(Live {
             file: segment.file,
-            generation: segment.generation,
             start_pos: segment.start_pos,
             end_pos,
             durable_pos: end_pos,

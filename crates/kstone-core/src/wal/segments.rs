@@ -47,7 +47,6 @@ impl Prepared {
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) file: SegmentFile,
-    pub(crate) generation: u64,
     pub(crate) start_pos: u64,
     /// The end of what was written; final once a newer segment exists.
     pub(crate) end_pos: u64,
@@ -61,15 +60,13 @@ pub(crate) struct Live {
 #[derive(Debug, Clone)]
 pub(crate) struct SegmentInfo {
     pub(crate) path: PathBuf,
-    pub(crate) generation: u64,
+    /// How many bytes from the front of the file make a complete copy of what is synced.
+    pub(crate) copy_len: u64,
+    #[cfg(test)]
     pub(crate) start_pos: u64,
     /// The end of what is synced.
+    #[cfg(test)]
     pub(crate) end_pos: u64,
-    pub(crate) last_seq: Seq,
-    /// How many bytes from the front of the file make a complete copy of that.
-    pub(crate) copy_len: u64,
-    /// Whether nothing will be written to it any more.
-    pub(crate) sealed: bool,
 }
 
 /// The live segments, oldest first. While this exists none of them is reused or removed.
@@ -233,7 +230,6 @@ impl Segments {
         };
         self.state.lock().live.push_back(Live {
             file: segment,
-            generation,
             start_pos,
             end_pos: start_pos,
             durable_pos: start_pos,
@@ -369,18 +365,16 @@ impl Segments {
     /// The live segments, protected from reuse for as long as the result lives.
     pub(crate) fn live(&self) -> LiveSegments {
         let state = self.state.lock();
-        let newest = state.live.back().map(|segment| segment.generation);
         let segments = state
             .live
             .iter()
             .map(|segment| SegmentInfo {
                 path: segment.file.path.clone(),
-                generation: segment.generation,
+                #[cfg(test)]
                 start_pos: segment.start_pos,
+                #[cfg(test)]
                 end_pos: segment.durable_pos,
-                last_seq: segment.last_seq,
                 copy_len: SEGMENT_HEADER_LEN as u64 + (segment.durable_pos - segment.start_pos),
-                sealed: Some(segment.generation) != newest,
             })
             .collect();
         LiveSegments { segments, _hold: Arc::clone(&state.hold) }

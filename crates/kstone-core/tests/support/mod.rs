@@ -1,5 +1,6 @@
 //! What several test files need.
 #![allow(dead_code, reason = "each test file uses its part of this")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure here is a failed test")]
 
 pub mod linear;
 
