@@ -1,7 +1,7 @@
 //! Opening: the lock, the manifest, the files it names, then the log.
 
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::batch::{Op, Ops};
 use crate::bugs::{self, Bug};
@@ -89,7 +89,9 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         counters: Counters::default(),
         _lock: lock,
     };
+    let now_ms = inner.clock.monotonic().as_millis() as u64;
     for stripe in 0..=255u8 {
+        inner.stripe(stripe).touched_ms.store(now_ms, Ordering::Relaxed);
         let l0_files = inner.stripe(stripe).version().levels.level(0).len();
         inner.background.set_stopped(stripe, l0_files >= inner.options.tuning.l0_stop_files);
     }
