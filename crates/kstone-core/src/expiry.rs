@@ -42,7 +42,8 @@ impl Engine {
     /// is done.
     ///
     /// The layer above reclaims each under [`Engine::lock`] with [`WriteBatch::reclaim`], after
-    /// checking that it is still the same version.
+    /// checking with [`Locked::get_even_expired`](crate::Locked::get_even_expired) that it is still
+    /// the same version.
     pub fn expired(&self, from: u8, limit: usize) -> Result<(Vec<Expired>, Option<u8>)> {
         let mut found = Vec::new();
         for stripe in from..=255 {

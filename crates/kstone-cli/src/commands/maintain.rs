@@ -33,8 +33,9 @@ fn reclaim_expired(engine: &Engine) -> Result<u64> {
         let locked = engine.lock(expired.iter().map(|record| &record.key))?;
         let mut batch = WriteBatch::new();
         for record in &expired {
-            // A write since then may have brought it back.
-            if locked.get(record.table, &record.key)?.is_none() {
+            // A write since then may have replaced it.
+            let now = locked.get_even_expired(record.table, &record.key)?;
+            if now.is_some_and(|now| now.version == record.version) {
                 batch.reclaim(record)?;
                 reclaimed += 1;
             }

@@ -10,6 +10,7 @@ use crate::entry::{EntryRef, Kind, Seq};
 use crate::error::{Error, Result};
 use crate::key::internal;
 use crate::sst::SstWriter;
+use crate::stripes::StripeSet;
 use crate::sync::Arc;
 use crate::tree::cursor::{Cursor, RunCursor};
 use crate::tree::file::TreeFile;
@@ -17,6 +18,9 @@ use crate::tree::levels::Levels;
 use crate::tree::merge::Merge;
 use crate::tree::picker::{self, Task};
 use crate::tree::retain::{Retain, Verdict};
+
+/// How many stripes a merge of whole stripes syncs and installs together.
+const STRIPES_A_SYNC: usize = 16;
 
 /// Shows that the caller is the one that compacts the stripe.
 #[derive(Debug)]
@@ -61,25 +65,58 @@ impl Inner {
 
     /// Merges every stripe into its last level.
     pub(crate) fn compact_all(&self) -> Result<()> {
-        for stripe in 0..=255 {
-            self.compact_whole(stripe, false)?;
-        }
-        Ok(())
+        self.compact_whole(&StripeSet::ALL, false)
     }
 
-    /// Merges a whole stripe into its last level. Unless `force`d, leaves alone a stripe that is
-    /// one run without anything to drop.
-    pub(crate) fn compact_whole(&self, stripe: u8, force: bool) -> Result<()> {
-        let _claim = Claim::wait(self, stripe)?;
-        let levels = Arc::clone(&self.stripe(stripe).version().levels);
-        let Some(task) = picker::everything(&levels) else { return Ok(()) };
-        let one_run = task.inputs.iter().all(|(level, _)| *level == task.output_level);
-        let garbage = task.inputs.iter().any(|(_, f)| f.meta().deletes + f.meta().marks > 0);
-        let dropped = self.tables().known.values().any(|table| table.dropped_seq.is_some());
-        if one_run && !garbage && !dropped && !force {
-            return Ok(());
+    /// Merges whole stripes into their last level, several at a time, so that they share syncs.
+    /// Unless `force`d, leaves alone a stripe that is one run without anything to drop.
+    pub(crate) fn compact_whole(&self, stripes: &StripeSet, force: bool) -> Result<()> {
+        let stripes: Vec<u8> = stripes.iter().collect();
+        stripes.chunks(STRIPES_A_SYNC).try_for_each(|group| self.compact_group(group, force))
+    }
+
+    fn compact_group(&self, stripes: &[u8], force: bool) -> Result<()> {
+        // Ascending, as everybody who waits for more than one claim.
+        let _claims: Vec<_> =
+            stripes.iter().map(|&stripe| Claim::wait(self, stripe)).collect::<Result<_>>()?;
+        let mut written = Written::new(self);
+        let result = self.merge_group(stripes, force, &mut written);
+        match result {
+            Ok(changes) if changes.is_empty() => Ok(()),
+            Ok(changes) => {
+                let merged = changes.len() as u64;
+                self.install(changes)?;
+                self.counters.compactions.fetch_add(merged, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => {
+                written.remove_all();
+                Err(error)
+            }
         }
-        self.compact(stripe, &levels, &task)
+    }
+
+    fn merge_group(
+        &self,
+        stripes: &[u8],
+        force: bool,
+        written: &mut Written<'_>,
+    ) -> Result<Vec<Change>> {
+        let mut changes = Vec::new();
+        let dropped = self.tables().known.values().any(|table| table.dropped_seq.is_some());
+        for &stripe in stripes {
+            let levels = Arc::clone(&self.stripe(stripe).version().levels);
+            let Some(task) = picker::everything(&levels) else { continue };
+            let one_run = task.inputs.iter().all(|(level, _)| *level == task.output_level);
+            let garbage = task.inputs.iter().any(|(_, f)| f.meta().deletes + f.meta().marks > 0);
+            if one_run && !garbage && !dropped && !force {
+                continue;
+            }
+            let add = self.merge(stripe, &levels, &task, written)?;
+            changes.push(Change { stripe, add, remove: task.inputs, flushed: None });
+        }
+        written.sync()?;
+        Ok(changes)
     }
 
     pub(crate) fn compact(&self, stripe: u8, levels: &Levels, task: &Task) -> Result<()> {
@@ -95,7 +132,10 @@ impl Inner {
             }]);
         }
         let mut written = Written::new(self);
-        match self.merge(stripe, levels, task, &mut written) {
+        let merged = self
+            .merge(stripe, levels, task, &mut written)
+            .and_then(|add| written.sync().map(|()| add));
+        match merged {
             Ok(add) => {
                 self.install(vec![Change {
                     stripe,
@@ -113,6 +153,7 @@ impl Inner {
         }
     }
 
+    /// Writes the merged files; the caller syncs them.
     fn merge(
         &self,
         stripe: u8,
@@ -162,7 +203,6 @@ impl Inner {
         if let Some(last) = writer {
             outputs.push(written.finish(last)?);
         }
-        written.sync()?;
         let read: u64 = task.inputs.iter().map(|(_, f)| f.meta().file_bytes).sum();
         let wrote: u64 = outputs.iter().map(|meta| meta.file_bytes).sum();
         self.counters.compaction_read_bytes.fetch_add(read, Ordering::Relaxed);

@@ -88,7 +88,10 @@ impl Engine {
 impl Locked<'_> {
     /// The record as it is now. The key's stripe must be locked.
     pub fn get<'k>(&self, table: TableId, key: impl Into<KeyRef<'k>>) -> Result<Option<Record>> {
-        let key = key.into();
+        self.get_at(table, key.into(), self.now_ms)
+    }
+
+    fn get_at(&self, table: TableId, key: KeyRef<'_>, now_ms: u64) -> Result<Option<Record>> {
         let stripe = key.stripe();
         if !self.stripes.contains(stripe) {
             return Err(Error::StripeNotLocked { stripe });
@@ -100,12 +103,22 @@ impl Locked<'_> {
         // other stripes before it is published: so the newest version is the truth here.
         let stored = StoredKey::new(table, key);
         let version = self.inner.stripe(stripe).version();
-        let hit = version.get(&stored, Seq::MAX, || self.now_ms)?;
+        let hit = version.get(&stored, Seq::MAX, || now_ms)?;
         // What is told here must not be ahead of what other readers see: the caller may act on it
         // without committing anything. What hides a record has a number that is not known here.
         let told = hit.as_ref().map_or_else(|| self.inner.log.appended(), |hit| hit.seq);
         self.inner.log.wait_visible(told)?;
         Ok(hit.map(record_from_hit))
+    }
+
+    /// The record as it is now, even if its time is over: for who reclaims what
+    /// [`Engine::expired`] found, to see that it is still the same version.
+    pub fn get_even_expired<'k>(
+        &self,
+        table: TableId,
+        key: impl Into<KeyRef<'k>>,
+    ) -> Result<Option<Record>> {
+        self.get_at(table, key.into(), 0)
     }
 
     /// A snapshot that sees every commit to the locked stripes, for reading more than one key at a

@@ -55,7 +55,8 @@ use snapshots::Snapshots;
 /// # Ok::<(), kstone_core::Error>(())
 /// ```
 ///
-/// Dropping the last handle writes out and syncs the log, and ends the background threads.
+/// Dropping the last handle flushes what is in memory, syncs, and ends the background threads. The
+/// folder stays locked for as long as a [`Snapshot`](crate::Snapshot) or iterator of it lives.
 #[derive(Debug, Clone)]
 pub struct Engine {
     /// Shared by all handles; the background threads hold `inner` alone, so that the last handle

@@ -68,7 +68,7 @@ impl Inner {
             }
             // Whatever comes of it, not again for a while: a snapshot may keep the garbage alive.
             tree.touched_ms.store(now_ms, Ordering::Relaxed);
-            self.compact_whole(stripe, false)?;
+            self.compact_whole(&[stripe].into_iter().collect(), false)?;
             return Ok(true);
         }
         Ok(false)

@@ -137,8 +137,8 @@ impl Inner {
         let mut old_files = Vec::new();
         for stripe in stripes.iter() {
             old_files.extend(self.stripe(stripe).version().levels.files().map(Arc::downgrade));
-            self.compact_whole(stripe, true)?;
         }
+        self.compact_whole(&stripes, true)?;
         self.wait_for_readers(&old_files);
         self.remove_old_files(&stripes)?;
         self.purge_manifest()?;
