@@ -61,6 +61,11 @@ impl Log {
                 (!queue.thread_sleeps).then_some(TICK)
             };
             self.signal.wait(timeout);
+            if timeout.is_none() {
+                // Where there was one commit there will be more: stay awake for a while, so that
+                // not each of them has to ring.
+                idle_ticks = 0;
+            }
             self.drive();
         }
         // From here on futures lead themselves; the turn wakes those that are waiting already.
