@@ -2,48 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
+mod support;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use kstone_core::env::{Env, ManualClock, SeededRandom};
+use kstone_core::env::{Env, ManualClock};
 use kstone_core::{
     Durability, Engine, Error, IngestRecord, Key, Options, PurgeSnapshots, PurgeTarget, Result,
-    ScanCursor, TableId, Tuning, WriteBatch, verify,
+    ScanCursor, WriteBatch, verify,
 };
 use kstone_sim::{CrashPolicy, SimDisk};
-
-const T: TableId = TableId::DEFAULT;
-
-fn sim_env(disk: &SimDisk, clock: &Arc<ManualClock>) -> Env {
-    Env {
-        vfs: Arc::new(disk.clone()),
-        clock: clock.clone(),
-        random: Arc::new(SeededRandom::new(1)),
-        threads: None,
-    }
-}
-
-fn small() -> Options {
-    Options {
-        memory_budget_bytes: 256 << 10,
-        stripe_records_max: Some(8),
-        tuning: Tuning {
-            block_bytes: 128,
-            l0_compact_files: 2,
-            l1_bytes: 2048,
-            file_bytes: 1024,
-            log_segment_bytes: Some(4096),
-            ..Tuning::default()
-        },
-        ..Options::default()
-    }
-}
-
-fn put(engine: &Engine, key: &Key, value: &[u8]) {
-    let mut batch = WriteBatch::new();
-    batch.put(T, key, value).unwrap();
-    engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
-}
+use support::{T, put, sim_env, tiny};
 
 fn all(engine: &Engine) -> Vec<(Key, Vec<u8>)> {
     engine
@@ -57,7 +27,7 @@ fn all(engine: &Engine) -> Vec<(Key, Vec<u8>)> {
 #[test]
 fn what_is_put_is_read_back_before_and_after_flush_compaction_and_crash() {
     let (disk, clock) = (SimDisk::new(1), Arc::new(ManualClock::at(1000)));
-    let engine = Engine::open_with(sim_env(&disk, &clock), "db", small()).unwrap();
+    let engine = Engine::open_with(sim_env(&disk, &clock), "db", tiny()).unwrap();
     let mut expected = Vec::new();
     for n in 0..500u32 {
         let key = Key::with_sk(format!("user#{}", n % 7), format!("post#{n:05}"));
@@ -90,7 +60,7 @@ fn what_is_put_is_read_back_before_and_after_flush_compaction_and_crash() {
     };
     check(&engine);
     let crashed = disk.crash(CrashPolicy::LoseAll);
-    let reopened = Engine::open_with(sim_env(&crashed, &clock), "db", small()).unwrap();
+    let reopened = Engine::open_with(sim_env(&crashed, &clock), "db", tiny()).unwrap();
     check(&reopened);
     reopened.flush().unwrap();
     check(&reopened);
@@ -131,7 +101,7 @@ fn the_real_machine_works_the_same() {
 #[test]
 fn purge_leaves_no_byte_in_any_file() {
     let (disk, clock) = (SimDisk::new(2), Arc::new(ManualClock::at(1000)));
-    let mut options = small();
+    let mut options = tiny();
     options.compression = kstone_core::Compression::None;
     options.bottom_compression = kstone_core::Compression::None;
     let engine = Engine::open_with(sim_env(&disk, &clock), "db", options).unwrap();
@@ -164,7 +134,7 @@ fn purge_leaves_no_byte_in_any_file() {
 #[test]
 fn an_ingest_is_visible_at_once_and_survives() {
     let (disk, clock) = (SimDisk::new(3), Arc::new(ManualClock::at(1000)));
-    let engine = Engine::open_with(sim_env(&disk, &clock), "db", small()).unwrap();
+    let engine = Engine::open_with(sim_env(&disk, &clock), "db", tiny()).unwrap();
     put(&engine, &Key::new("k0005"), b"old");
     let record = |n: u32| {
         Ok(IngestRecord {
@@ -178,7 +148,7 @@ fn an_ingest_is_visible_at_once_and_survives() {
     assert_eq!(ingested.records, 300);
     put(&engine, &Key::new("k0006"), b"newer");
     let crashed = disk.crash(CrashPolicy::LoseAll);
-    let engine = Engine::open_with(sim_env(&crashed, &clock), "db", small()).unwrap();
+    let engine = Engine::open_with(sim_env(&crashed, &clock), "db", tiny()).unwrap();
     assert_eq!(all(&engine).len(), 300);
     assert_eq!(engine.get(T, &Key::new("k0005")).unwrap().unwrap().value, "new");
     assert_eq!(engine.get(T, &Key::new("k0006")).unwrap().unwrap().value, "newer");
@@ -199,7 +169,7 @@ fn asking_for_a_database_that_is_not_there_leaves_the_folder_as_it_was() {
     let (disk, clock) = (SimDisk::new(4), Arc::new(ManualClock::at(1000)));
     let env = sim_env(&disk, &clock);
     env.vfs.create_dir_all(Path::new("photos")).unwrap();
-    let options = Options { create_if_missing: false, ..small() };
+    let options = Options { create_if_missing: false, ..tiny() };
     for dir in ["photos", "nowhere"] {
         let opened = Engine::open_with(env.clone(), dir, options.clone());
         assert!(matches!(opened, Err(Error::NotFound { .. })), "{opened:?}");

@@ -7,6 +7,7 @@
 //! Nothing here looks inside the engine: it uses the public interface only, so that what it finds
 //! is what a user would meet.
 
+mod ask;
 pub mod kill9;
 pub mod model;
 pub mod ops;

@@ -12,6 +12,7 @@ use kstone_core::{
 };
 use kstone_sim::{CrashPolicy, SimDisk};
 
+use crate::ask::{View, ask};
 use crate::model::{Answer, Model, Refusal, record};
 use crate::ops::{Change, KeyNo, Op, Read, Slot, Target, Value};
 use crate::settings::Settings;
@@ -171,12 +172,6 @@ struct Held {
     ended: bool,
 }
 
-/// Who is asked.
-enum View<'a> {
-    Now(&'a Engine),
-    Then(&'a Snapshot),
-}
-
 impl Run {
     fn start(settings: Settings, mode: Mode, pinned: bool) -> Step<Self> {
         let mut run = Run::new(settings, mode, pinned);
@@ -242,7 +237,7 @@ impl Run {
             Op::CreateTable => self.create_table(),
             Op::DropTable(slot) => self.drop_table(*slot),
             Op::Read(read) => {
-                let found = ask(&View::Now(self.engine()?), read, &self.model)?;
+                let found = refused(ask(&View::Now(self.engine()?), read, &self.model))?;
                 self.compare(self.model.read(read, self.now_ms()), found)
             }
             Op::TakeSnapshot => self.take_snapshot(),
@@ -454,7 +449,7 @@ impl Run {
     fn read_snapshot(&mut self, number: u8, read: &Read) -> Step {
         let Some(index) = pick(number, self.snapshots.len()) else { return Ok(()) };
         let Some(held) = self.snapshots.get(index) else { return Ok(()) };
-        let found = ask(&View::Then(&held.snapshot), read, &held.model)?;
+        let found = refused(ask(&View::Then(&held.snapshot), read, &held.model))?;
         let expected = match read {
             Read::MultiGet(_, keys) if keys.is_empty() => Ok(Answer::Found(Vec::new())),
             _ if held.ended => Err(Refusal::SnapshotEnded),
@@ -791,94 +786,4 @@ fn refused<T>(result: kstone_core::Result<T>) -> Step<Result<T, Refusal>> {
         Err(Error::Invalid { .. }) => Refusal::Invalid,
         Err(error) => return Err(error.to_string()),
     }))
-}
-
-/// Puts a question to the engine. `model` says which tables slots stand for.
-fn ask(view: &View<'_>, read: &Read, model: &Model) -> Step<Result<Answer, Refusal>> {
-    refused(try_ask(view, read, model))
-}
-
-fn try_ask(view: &View<'_>, read: &Read, model: &Model) -> kstone_core::Result<Answer> {
-    Ok(match read {
-        Read::Get(slot, key) => {
-            let (table, key) = (model.table(*slot), key.key());
-            Answer::Found(vec![match view {
-                View::Now(engine) => engine.get(table, &key)?,
-                View::Then(snapshot) => snapshot.get(table, &key)?,
-            }])
-        }
-        Read::MultiGet(slot, keys) => {
-            let table = model.table(*slot);
-            let keys: Vec<Key> = keys.iter().map(|key| key.key()).collect();
-            Answer::Found(match view {
-                View::Now(engine) => engine.multi_get(table, &keys)?,
-                View::Then(snapshot) => {
-                    keys.iter().map(|key| snapshot.get(table, key)).collect::<Result<_, _>>()?
-                }
-            })
-        }
-        Read::Query { table, pk, prefix, low, high, reverse, limit } => {
-            let table = model.table(*table);
-            let query = || {
-                let mut query = match view {
-                    View::Now(engine) => engine.partition(table, pk.bytes()),
-                    View::Then(snapshot) => snapshot.partition(table, pk.bytes()),
-                };
-                query = query.range((low.map(|sk| sk.bytes()), high.map(|sk| sk.bytes())));
-                if let Some(prefix) = prefix {
-                    query = query.prefix(prefix.bytes());
-                }
-                if *reverse { query.reverse().iter() } else { query.iter() }
-            };
-            let owned: Vec<KeyedRecord> = query()?.take(*limit).collect::<Result<_, _>>()?;
-            let mut borrowed = Vec::new();
-            let mut records = query()?;
-            while borrowed.len() < *limit {
-                let Some(found) = records.next_ref()? else { break };
-                let key = Key { pk: pk.bytes(), sk: found.sk.map(|sk| sk.to_vec().into()) };
-                let (value, expires_at_ms) = (found.value, found.expires_at_ms);
-                let record =
-                    Record { value: value.to_vec().into(), expires_at_ms, version: found.version };
-                borrowed.push(KeyedRecord { key, record });
-            }
-            if owned != borrowed {
-                let what = format!("owned {owned:#?}\nborrowed {borrowed:#?}");
-                return Err(Error::corruption(DIR.as_ref(), 0, what));
-            }
-            Answer::Records(owned)
-        }
-        Read::Scan(slot, page) => {
-            let snapshot = snapshot(view);
-            let mut records = Vec::new();
-            let mut cursor = Some(ScanCursor::start());
-            while let Some(from) = cursor {
-                let from = ScanCursor::from_bytes(&from.to_bytes())?;
-                let mut scan = snapshot.scan(model.table(*slot), from);
-                for record in scan.by_ref().take(*page) {
-                    records.push(record?);
-                }
-                cursor = scan.cursor();
-            }
-            Answer::Records(records)
-        }
-        Read::Segments(slot, total) => {
-            let snapshot = snapshot(view);
-            let part = |n: u32| match ScanCursor::segment(n, *total)? {
-                Some(cursor) => snapshot.scan(model.table(*slot), cursor).collect(),
-                None => Ok(Vec::new()),
-            };
-            Answer::Parts((0..*total).map(part).collect::<Result<_, _>>()?)
-        }
-        Read::PartitionKeys(slot, prefix) => {
-            let keys = snapshot(view).partition_keys(model.table(*slot), &prefix.bytes())?;
-            Answer::PartitionKeys(keys.collect::<Result<_, _>>()?)
-        }
-    })
-}
-
-fn snapshot(view: &View<'_>) -> Snapshot {
-    match view {
-        View::Now(engine) => engine.snapshot(),
-        View::Then(snapshot) => (*snapshot).clone(),
-    }
 }
