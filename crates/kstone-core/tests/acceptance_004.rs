@@ -2,6 +2,9 @@
 //!
 //! The lines about `Key` itself (both hex forms of `encode`, the three stripes, the chapter's list
 //! of five keys, equal stripes for equal partition keys) are unit tests in `src/key/`.
+//!
+//! `db.put`, `put_with_sk` and `Query::new(pk)` are the embedded database's names for what is tested
+//! here on the engine: batches, gets, and `partition(pk)` with prefix, range and direction.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure here is a failed test")]
 #![allow(
     clippy::disallowed_methods,

@@ -105,7 +105,7 @@ impl Inner {
                 self.make_room_inline(stripes)?;
                 continue;
             }
-            if let Some(error) = self.background.failed_since(failures) {
+            if let Some(error) = self.background.failed_since(failures, stripes) {
                 return Err(error);
             }
             self.background.kick();

@@ -4,6 +4,7 @@
 //! a writer kicks them. Without threads (`Env::threads` = `None`), writers take the steps
 //! themselves, so that a run depends on nothing but its calls.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -14,6 +15,10 @@ use crate::key::STRIPES;
 use crate::stripes::StripeSet;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::tree::picker;
+
+/// How long a stripe whose compaction failed is left alone. Shorter: a damaged file costs more of
+/// the disk; longer: a disk that has room again is noticed later.
+const RETRY_MS: u64 = 1000;
 
 /// The state of the background work.
 #[derive(Debug, Default)]
@@ -40,6 +45,9 @@ pub(crate) struct Background {
 struct State {
     failures: u64,
     last_failure: Option<Error>,
+    /// Stripes whose compaction failed: why, and until when (milliseconds of the stopwatch) they
+    /// are left alone, so that one damaged file does not keep all other stripes waiting.
+    failed_stripes: BTreeMap<u8, (Error, u64)>,
     threads: Vec<JoinHandle>,
 }
 
@@ -90,10 +98,16 @@ impl Background {
         self.state.lock().failures
     }
 
-    /// The last failure, if there was one after `failures` of them.
-    pub(crate) fn failed_since(&self, failures: u64) -> Option<Error> {
+    /// What a writer to `stripes` waits for in vain: a failure after `failures` of them, or that of
+    /// the compaction that one of its stripes needs.
+    pub(crate) fn failed_since(&self, failures: u64, stripes: &StripeSet) -> Option<Error> {
         let state = self.state.lock();
-        if state.failures > failures { state.last_failure.clone() } else { None }
+        if state.failures > failures {
+            return state.last_failure.clone();
+        }
+        let stopped = self.stopped.load()?;
+        let waits_for = |stripe: &u8| stopped.contains(*stripe) && stripes.contains(*stripe);
+        state.failed_stripes.iter().find(|(stripe, _)| waits_for(stripe)).map(|(_, f)| f.0.clone())
     }
 
     /// Waits for a step to end, or a moment.
@@ -103,7 +117,9 @@ impl Background {
     }
 
     pub(crate) fn last_failure(&self) -> Option<Error> {
-        self.state.lock().last_failure.clone()
+        let state = self.state.lock();
+        let of_stripe = state.failed_stripes.values().next().map(|(error, _)| error.clone());
+        state.last_failure.clone().or(of_stripe)
     }
 
     pub(crate) fn stopped_stripes(&self) -> Option<StripeSet> {
@@ -175,7 +191,7 @@ impl Inner {
     fn work(&self) {
         let background = &self.background;
         while !background.is_closed() {
-            background.kicked.store(false, Ordering::Release);
+            background.kicked.swap(false, Ordering::AcqRel);
             match self.background_step() {
                 Ok(true) => continue,
                 Ok(false) => {}
@@ -280,16 +296,44 @@ impl Inner {
             return Ok(false);
         }
         let result = match self.most_due_stripe() {
-            Some(stripe) => self.compact_due(stripe),
+            Some(stripe) => self.compact_or_put_off(stripe),
             None => self.reclaim_step().and_then(|did| Ok(did || self.settle_step()?)),
         };
         running.fetch_sub(1, Ordering::AcqRel);
         result
     }
 
+    /// Compacts a stripe. With threads, a failure puts the stripe off for a while and lets the
+    /// others go on; without, the caller is to hear of it.
+    fn compact_or_put_off(&self, stripe: u8) -> Result<bool> {
+        let result = self.compact_due(stripe);
+        let state = &self.background.state;
+        match result {
+            Ok(_) => {
+                state.lock().failed_stripes.remove(&stripe);
+                result
+            }
+            Err(Error::Closed) => result,
+            Err(_) if self.env.threads.is_none() || self.log.poisoned().is_some() => result,
+            Err(error) => {
+                let until_ms = self.clock.monotonic().as_millis() as u64 + RETRY_MS;
+                state.lock().failed_stripes.insert(stripe, (error, until_ms));
+                self.admission.wake();
+                Ok(true)
+            }
+        }
+    }
+
     fn most_due_stripe(&self) -> Option<u8> {
         let tuning = &self.options.tuning;
+        let now_ms = self.clock.monotonic().as_millis() as u64;
+        let put_off: StripeSet = {
+            let state = self.background.state.lock();
+            let waits = state.failed_stripes.iter().filter(|(_, (_, until_ms))| now_ms < *until_ms);
+            waits.map(|(&stripe, _)| stripe).collect()
+        };
         (0..STRIPES)
+            .filter(|&s| !put_off.contains(s as u8))
             .filter(|&s| !self.stripe(s as u8).compacting.load(Ordering::Acquire))
             .map(|s| (picker::score(&self.stripe(s as u8).version().levels, tuning), s as u8))
             .filter(|&(score, _)| score >= 1.0)
@@ -358,11 +402,15 @@ impl Inner {
 impl SharedSet {
     /// Looks again, and remembers if there is something after all.
     fn reload(&self) -> StripeSet {
-        self.any.store(true, Ordering::Release);
-        let set = self.load();
-        if set.is_none() {
-            self.any.store(false, Ordering::Release);
+        self.any.store(true, Ordering::SeqCst);
+        if let Some(set) = self.load() {
+            return set;
         }
-        set.unwrap_or_default()
+        self.any.store(false, Ordering::SeqCst);
+        // A request may have come between that look and the store.
+        if self.words.iter().any(|word| word.load(Ordering::SeqCst) != 0) {
+            self.any.store(true, Ordering::SeqCst);
+        }
+        self.load().unwrap_or_default()
     }
 }

@@ -6,6 +6,7 @@ use crate::bugs::{self, Bug};
 use crate::engine::Inner;
 use crate::engine::flush::Written;
 use crate::engine::install::{Added, Change};
+use crate::engine::reclaim;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::error::{Error, Result};
 use crate::key::internal;
@@ -103,12 +104,13 @@ impl Inner {
         written: &mut Written<'_>,
     ) -> Result<Vec<Change>> {
         let mut changes = Vec::new();
-        let dropped = self.tables().known.values().any(|table| table.dropped_seq.is_some());
+        let dropped = self.reclaimable_tables();
         for &stripe in stripes {
             let levels = Arc::clone(&self.stripe(stripe).version().levels);
             let Some(task) = picker::everything(&levels) else { continue };
             let one_run = task.inputs.iter().all(|(level, _)| *level == task.output_level);
             let garbage = task.inputs.iter().any(|(_, f)| f.meta().deletes + f.meta().marks > 0);
+            let dropped = task.inputs.iter().any(|(_, file)| reclaim::touches(file, &dropped));
             if one_run && !garbage && !dropped && !force {
                 continue;
             }

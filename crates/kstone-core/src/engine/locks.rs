@@ -1,5 +1,7 @@
 //! Read-modify-write: stripe locks, taken in ascending order, and what can be done under them.
 
+use std::sync::atomic::Ordering;
+
 use crate::batch::WriteBatch;
 use crate::engine::write::{Commit, Durability};
 use crate::engine::{Engine, Inner};
@@ -102,7 +104,9 @@ impl Locked<'_> {
         // Every commit to a locked stripe is applied in full, also one that waits for commits to
         // other stripes before it is published: so the newest version is the truth here.
         let stored = StoredKey::new(table, key);
-        let version = self.inner.stripe(stripe).version();
+        let tree = self.inner.stripe(stripe);
+        tree.stats.gets.fetch_add(1, Ordering::Relaxed);
+        let version = tree.version();
         let hit = version.get(&stored, Seq::MAX, || now_ms)?;
         // What is told here must not be ahead of what other readers see: the caller may act on it
         // without committing anything. What hides a record has a number that is not known here.

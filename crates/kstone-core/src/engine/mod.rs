@@ -84,6 +84,9 @@ pub(crate) struct Inner {
     /// Table changes that only the log holds so far: (seq, change). They go into the next manifest
     /// edit. A lock of its own, because a commit must not wait for who holds the manifest.
     pub(crate) pending_tables: Mutex<Vec<(Seq, TableEdit)>>,
+    /// Held while a checkpoint is made, and while a purge looks after those that were made: an
+    /// unfinished one must not be taken for one that was given up.
+    pub(crate) checkpoints: Mutex<()>,
     /// Serialises creating tables: the next id is read, logged, then applied.
     pub(crate) table_ids: Mutex<()>,
     pub(crate) snapshots: Snapshots,

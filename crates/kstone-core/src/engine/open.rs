@@ -70,6 +70,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         db_id: state.db_id,
         next_file_id: AtomicU64::new(state.next_file_id),
         unnamed_files: Mutex::default(),
+        checkpoints: Mutex::new(()),
         env,
         dir: dir.to_owned(),
         options,

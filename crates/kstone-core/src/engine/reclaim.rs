@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use crate::engine::Inner;
 use crate::engine::compact::Claim;
 use crate::engine::install::Change;
+use crate::entry::Seq;
 use crate::error::Result;
 use crate::key::internal;
 use crate::sync::Arc;
@@ -26,7 +27,7 @@ use crate::tree::picker::Task;
 const QUIET_MS: u64 = 30_000;
 
 /// The key range of a table that no reader sees any more.
-struct Dropped {
+pub(crate) struct Dropped {
     low: Vec<u8>,
     high: Vec<u8>,
 }
@@ -59,10 +60,12 @@ impl Inner {
     /// was one.
     pub(crate) fn settle_step(&self) -> Result<bool> {
         let now_ms = self.clock.monotonic().as_millis() as u64;
+        let oldest = self.snapshots.boundaries(&self.log).oldest();
         for stripe in 0..=255u8 {
             let tree = self.stripe(stripe);
             let quiet_since = tree.touched_ms.load(Ordering::Relaxed);
-            if now_ms.saturating_sub(quiet_since) < QUIET_MS || !has_garbage(&tree.version().levels)
+            if now_ms.saturating_sub(quiet_since) < QUIET_MS
+                || !has_garbage(&tree.version().levels, oldest)
             {
                 continue;
             }
@@ -91,7 +94,7 @@ impl Inner {
     }
 
     /// Tables whose drop every reader sees.
-    fn reclaimable_tables(&self) -> Vec<Dropped> {
+    pub(crate) fn reclaimable_tables(&self) -> Vec<Dropped> {
         let tables = self.tables();
         if tables.known.values().all(|table| table.dropped_seq.is_none()) {
             return Vec::new();
@@ -109,17 +112,24 @@ impl Inner {
     }
 }
 
-/// Whether the files above the last level hold a partition drop, or deletes for a quarter of what
-/// they hold.
-fn has_garbage(levels: &Levels) -> bool {
-    let upper = (0..levels.depth().saturating_sub(1).max(1)).flat_map(|n| levels.level(n));
+/// Whether files hold a partition drop, or deletes for a quarter of what they hold, that a merge
+/// would remove: in the last level only what a snapshot had kept, and keeps no longer.
+fn has_garbage(levels: &Levels, oldest: Seq) -> bool {
+    let last = levels.depth().saturating_sub(1).max(1);
+    let upper = (0..last).flat_map(|n| levels.level(n));
+    let kept = levels.level(last).iter().filter(|file| file.meta().newest_seq() <= oldest);
     let (mut deletes, mut entries, mut marks) = (0, 0, 0);
-    for meta in upper.map(|file| file.meta()) {
+    for meta in upper.chain(kept).map(|file| file.meta()) {
         deletes += meta.deletes;
         entries += meta.entries;
         marks += meta.marks;
     }
     marks > 0 || (deletes > 0 && deletes * 4 >= entries)
+}
+
+/// Whether a file may hold records of a dropped table.
+pub(crate) fn touches(file: &TreeFile, dropped: &[Dropped]) -> bool {
+    dropped.iter().any(|table| file.overlaps(&table.low, Some(&table.high)))
 }
 
 /// A file that holds records of a dropped table, and whether it holds nothing else.

@@ -42,6 +42,7 @@ impl Engine {
 impl Inner {
     fn checkpoint(&self, target: &Path) -> Result<Checkpoint> {
         self.check_writable()?;
+        let _only_one = self.checkpoints.lock();
         let vfs = &self.env.vfs;
         let target = &vfs.absolute(target).map_err(|e| Error::io("find", target, e))?;
         vfs.create_dir_all(target).map_err(|e| Error::io("create", target, e))?;

@@ -16,7 +16,7 @@ use crate::engine::{Engine, Inner};
 use crate::entry::Seq;
 use crate::error::{Error, Result};
 use crate::key::{Key, internal, stripe_of};
-use crate::manifest::Edit;
+use crate::manifest::{self, Edit};
 use crate::sst;
 use crate::stripes::StripeSet;
 use crate::sync::Arc;
@@ -257,10 +257,17 @@ impl Inner {
             }
             return Err(error);
         }
+        // An older manifest whose removal failed once holds bounds too.
+        let number = keeper.manifest.number();
+        for name in manifest::leftovers(&*self.env.vfs, &self.dir, number)? {
+            let path = self.dir.join(name);
+            self.env.vfs.remove(&path).map_err(|e| Error::io("remove", &path, e))?;
+        }
         self.env.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
     fn purge_checkpoints(&self, targets: &[PurgeTarget]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+        let _no_other = self.checkpoints.lock();
         let known = self.manifest.lock().state.checkpoints.clone();
         let (mut purged, mut missing, mut forget) = (Vec::new(), Vec::new(), Vec::new());
         for name in known {

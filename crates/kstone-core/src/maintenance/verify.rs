@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::{Op, Ops};
 use crate::engine::{lock_folder, refuse_other_folder};
-use crate::entry::EntryRef;
+use crate::entry::{EntryRef, Seq};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::expiry;
 use crate::key::{internal, stripe_of};
-use crate::manifest::{Manifest, State};
+use crate::manifest::{Manifest, State, StripeState};
 use crate::sst::{self, BlockCache, FileHandles, SstMeta, SstReader};
 use crate::sync::Arc;
 use crate::table::TableId;
+use crate::tree::cursor::Cursor;
+use crate::tree::file::TreeFile;
+use crate::tree::merge::Merge;
 use crate::wal;
 
 /// What [`verify`] found.
@@ -118,10 +121,58 @@ fn check_files(env: &Env, dir: &Path, state: &State, report: &mut VerifyReport) 
             check_keys(&reader, meta, &path, report);
         }
     }
+    if report.is_sound() {
+        for stripe in &state.stripes {
+            check_ages(env, dir, state, stripe, &handles, &cache, report)?;
+        }
+    }
     let mut leftovers: Vec<_> = there.difference(&named).copied().collect();
     leftovers.sort_unstable();
     report.leftovers =
         leftovers.into_iter().map(|(stripe, id)| dir.join(sst::file_name(stripe, id))).collect();
+    Ok(())
+}
+
+/// Of two versions of a key in different files, the newer one is where readers look first: L0
+/// newest first, then level by level.
+fn check_ages(
+    env: &Env,
+    dir: &Path,
+    state: &State,
+    stripe: &StripeState,
+    handles: &Arc<FileHandles>,
+    cache: &Arc<BlockCache>,
+    report: &mut VerifyReport,
+) -> Result<()> {
+    let mut sources = Vec::new();
+    let mut ranks: Vec<(usize, PathBuf)> = Vec::new();
+    for (level, meta) in
+        stripe.levels.iter().enumerate().flat_map(|(n, l)| l.iter().map(move |m| (n, m)))
+    {
+        let path = dir.join(sst::file_name(meta.stripe, meta.file_id));
+        let reader =
+            SstReader::open(Arc::clone(meta), Arc::clone(handles), Arc::clone(cache), state.db_id);
+        let (vfs, handles) = (Arc::clone(&env.vfs), Arc::clone(handles));
+        let file = Arc::new(TreeFile::new(reader, vfs, handles, path.clone()));
+        sources.push(Cursor::file(&file, false));
+        // Files of one deeper level share no key, so they share a rank.
+        ranks.push((if level == 0 { ranks.len() } else { usize::MAX / 2 + level }, path));
+    }
+    let mut merge = Merge::new(sources);
+    merge.seek(&[], Seq::MAX)?;
+    let (mut last_key, mut last_rank) = (Vec::new(), 0);
+    while let Some(entry) = merge.entry() {
+        let Some((rank, path)) = merge.source().and_then(|at| ranks.get(at)) else { break };
+        if entry.key != last_key.as_slice() {
+            last_key.clear();
+            last_key.extend_from_slice(entry.key);
+        } else if *rank < last_rank {
+            let what = format!("key {:02x?} is older here than in a deeper level", entry.key);
+            report.fault(path, 0, what);
+        }
+        last_rank = *rank;
+        merge.next()?;
+    }
     Ok(())
 }
 
@@ -193,5 +244,34 @@ fn check_commit(first_seq: u64, seq_count: u32, ops: &[u8]) -> Result<(), String
         Ok(())
     } else {
         Err(format!("commit {first_seq} has {count} records and claims {seq_count}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Edit;
+    use crate::{Durability, Engine, Key, Options, WriteBatch};
+
+    #[test]
+    fn a_newer_version_below_an_older_one_is_a_fault() {
+        let env = Env { threads: None, ..Env::memory() };
+        let key = Key::new("user#1");
+        let engine = Engine::open_with(env.clone(), "db", Options::default()).unwrap();
+        for value in ["old", "new"] {
+            let mut batch = WriteBatch::new();
+            batch.put(TableId::DEFAULT, &key, value.as_bytes()).unwrap();
+            engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+            engine.flush().unwrap();
+        }
+        drop(engine);
+        assert_eq!(verify(&env, "db").unwrap().faults, []);
+
+        let (mut manifest, state, _) = Manifest::open(&env.vfs, Path::new("db")).unwrap().unwrap();
+        let newest = (*state.stripes[usize::from(key.stripe())].levels[0][0]).clone();
+        let remove = vec![(newest.stripe, 0, newest.file_id)];
+        manifest.append(&Edit { remove, add: vec![(1, newest)], ..Edit::default() }).unwrap();
+        let faults = verify(&env, "db").unwrap().faults;
+        assert!(faults.len() == 1 && faults[0].what.contains("older here"), "{faults:?}");
     }
 }

@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use current::{CURRENT, is_file_name, leftovers};
 #[cfg(feature = "fuzzing")]
 pub(crate) use record::decode_record;
-pub(crate) use state::{Edit, LEVELS, State, TableEdit, TableState};
+pub(crate) use state::{Edit, LEVELS, State, StripeState, TableEdit, TableState};
 
 use self::current::{FIRST_NUMBER, current_path, manifest_name};
 use crate::bugs::{self, Bug};

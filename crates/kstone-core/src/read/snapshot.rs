@@ -1,5 +1,7 @@
 //! A view of the database as of one moment.
 
+use std::sync::atomic::Ordering;
+
 use bytes::Bytes;
 
 use crate::engine::Inner;
@@ -54,7 +56,9 @@ impl Snapshot {
     pub fn get<'k>(&self, table: TableId, key: impl Into<KeyRef<'k>>) -> Result<Option<Record>> {
         let key = key.into();
         self.check(table)?;
-        let version = self.inner().stripe(key.stripe()).version();
+        let stripe = self.inner().stripe(key.stripe());
+        stripe.stats.gets.fetch_add(1, Ordering::Relaxed);
+        let version = stripe.version();
         let stored = StoredKey::new(table, key);
         let hit = version.get(&stored, self.seq(), || self.now_ms())?;
         // Again: a purge that ended the snapshot meanwhile may have removed what it would have seen.

@@ -30,6 +30,11 @@ impl Merge {
         self.sources.get(self.at?)?.entry()
     }
 
+    /// Which of the sources holds the current entry.
+    pub(crate) fn source(&self) -> Option<usize> {
+        self.at
+    }
+
     pub(crate) fn value_bytes(&self) -> Bytes {
         self.at.and_then(|at| self.sources.get(at)).map(Cursor::value_bytes).unwrap_or_default()
     }

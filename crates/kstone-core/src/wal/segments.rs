@@ -162,9 +162,9 @@ impl Segments {
             let mut state = self.state.lock();
             if usual
                 && state.purges == 0
-                && let Some(idle) = state.idle.pop()
+                && let Some(at) = state.idle.iter().rposition(|f| f.len == self.segment_bytes)
             {
-                return Ok(Prepared(idle));
+                return Ok(Prepared(state.idle.swap_remove(at)));
             }
             let slot = (0..=u32::MAX).find(|slot| !state.slots.contains(slot)).unwrap_or(u32::MAX);
             state.slots.insert(slot);
@@ -338,8 +338,12 @@ impl Segments {
                 Ok(()) => {
                     self.state.lock().slots.remove(&segment.slot);
                 }
-                // The slot stays taken, so that its name is not used while the file is there.
-                Err(error) => outcome = Err(Error::io("remove", &segment.path, error)),
+                // It waits with the others: to be used again if it has the usual size, and to be
+                // overwritten by the next purge.
+                Err(error) => {
+                    outcome = Err(Error::io("remove", &segment.path, error));
+                    self.state.lock().idle.push(segment);
+                }
             }
         }
         outcome
