@@ -17,18 +17,17 @@ pub struct Options {
     /// Memory for memtables and block cache together, in bytes. Default: 256 MiB.
     ///
     /// Up to half of it buffers writes; what they do not hold caches blocks, indexes and filters.
-    /// Why not smaller: every
-    /// flush writes files of about `budget / 512` a stripe, and small files mean more compaction.
-    /// Why not larger: what it holds unflushed must be replayed from the log after a crash. At
-    /// least 256 KiB.
+    /// Why not smaller: every flush writes files of about `budget / 512` a stripe, and small files
+    /// mean more compaction. Why not larger: what it holds unflushed must be replayed from the log
+    /// after a crash. At least 256 KiB.
     pub memory_budget_bytes: usize,
 
     /// Compression of all levels but the last. Default: LZ4, which costs less time than the bytes
     /// it saves.
     pub compression: Compression,
 
-    /// Compression of the last level, where nine tenths of the data end up. Default: ZSTD 3. Why not a higher level: compaction would take
-    /// several times the CPU for a few per cent.
+    /// Compression of the last level, where nine tenths of the data end up. Default: ZSTD 3. Why
+    /// not a higher level: compaction would take several times the CPU for a few per cent.
     pub bottom_compression: Compression,
 
     /// Threads that flush and compact. Default: 2. Why not fewer: a long compaction would delay
