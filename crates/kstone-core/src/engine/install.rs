@@ -61,6 +61,10 @@ impl Inner {
         let log_start = keeper.state.log_start;
         drop(keeper);
         self.shrink_memtables(freed);
+        // New files may make a compaction due.
+        if self.env.threads.is_some() {
+            self.background.kick();
+        }
         // The change is made. A segment that cannot be removed is no reason to say otherwise.
         if let Err(error) = self.log.release(log_start) {
             self.background.note_failure(error);
