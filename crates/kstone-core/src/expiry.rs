@@ -9,6 +9,8 @@
 //! reclaiming is a normal delete by the layer above, so that its indexes, counters and streams see
 //! it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::batch::WriteBatch;
 use crate::engine::locks::StripeGuards;
 use crate::engine::write::Durability;
@@ -18,7 +20,7 @@ use crate::error::Result;
 use crate::key::Key;
 use crate::key::internal::{self, Decoded};
 use crate::stripes::StripeSet;
-use crate::sync::Arc;
+use crate::sync::{Arc, Mutex};
 use crate::table::TableId;
 use crate::tree::merge::Merge;
 use crate::tree::stripe::is_expired;
@@ -36,6 +38,35 @@ pub struct Expired {
     pub version: Seq,
 }
 
+/// When the next record expires, so that who looks when nothing is due need not walk 256 indexes.
+///
+/// A walk and a write that it does not see meet in the order of the changes to `at_ms`: the walk
+/// sets it to "never" before it reads, the write lowers it after it is in the memtable. If the
+/// write lowered it first, the walk sees the record; else the lower value is there after the walk.
+#[derive(Debug)]
+pub(crate) struct NextExpiry {
+    /// No record expires earlier; 0 is not known.
+    at_ms: AtomicU64,
+    /// Held by who walks, and by who asks: during a walk, `at_ms` says nothing.
+    walking: Mutex<()>,
+}
+
+impl NextExpiry {
+    pub(crate) fn unknown() -> Self {
+        NextExpiry { at_ms: AtomicU64::new(0), walking: Mutex::new(()) }
+    }
+
+    /// There is a record with this expiry now.
+    pub(crate) fn lower(&self, at_ms: u64) {
+        self.at_ms.fetch_min(at_ms, Ordering::AcqRel);
+    }
+
+    /// There may be records with any expiry now.
+    pub(crate) fn forget(&self) {
+        self.lower(0);
+    }
+}
+
 impl Engine {
     /// Up to `limit` records that have expired and not been reclaimed, oldest expiry first within
     /// a stripe, starting at stripe `from`; with the stripe to go on with, `None` when the round
@@ -44,15 +75,36 @@ impl Engine {
     /// The layer above reclaims each under [`Engine::lock`] with [`WriteBatch::reclaim`], after
     /// checking with [`Locked::get_even_expired`](crate::Locked::get_even_expired) that it is still
     /// the same version.
+    ///
+    /// A round that begins at stripe 0 when nothing is due costs next to nothing.
     pub fn expired(&self, from: u8, limit: usize) -> Result<(Vec<Expired>, Option<u8>)> {
+        let inner = self.inner();
+        let next = &inner.next_expiry;
+        let _walking = next.walking.lock();
+        if from == 0 && next.at_ms.load(Ordering::Acquire) > inner.clock.now_ms() {
+            return Ok((Vec::new(), None));
+        }
+        next.at_ms.swap(u64::MAX, Ordering::AcqRel);
+        let walked = self.walk_expired(from, limit);
+        match &walked {
+            Ok((_, None, next_ms)) if from == 0 => next.lower(*next_ms),
+            _ => next.forget(),
+        }
+        walked.map(|(found, stripe, _)| (found, stripe))
+    }
+
+    /// What [`Engine::expired`] answers, and when the next record of these stripes expires.
+    fn walk_expired(&self, from: u8, limit: usize) -> Result<(Vec<Expired>, Option<u8>, u64)> {
         let mut found = Vec::new();
+        let mut next_ms = u64::MAX;
         for stripe in from..=255 {
-            self.inner().expired_in(stripe, limit.saturating_sub(found.len()), &mut found)?;
+            let left = limit.saturating_sub(found.len());
+            next_ms = next_ms.min(self.inner().expired_in(stripe, left, &mut found)?);
             if found.len() >= limit {
-                return Ok((found, Some(stripe)));
+                return Ok((found, Some(stripe), next_ms));
             }
         }
-        Ok((found, None))
+        Ok((found, None, next_ms))
     }
 
     /// When to look for expired records next: no record that is not reclaimed expires earlier. (An
@@ -142,17 +194,20 @@ impl Inner {
     }
 
     /// Collects expired records of a stripe and removes index entries that point at nothing.
+    /// Answers when the next record expires: at once, if one was found or may have been left.
     fn expired_in(
         self: &Arc<Self>,
         stripe: u8,
         limit: usize,
         found: &mut Vec<Expired>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let now_ms = self.clock.now_ms();
         let (mut stale, wanted) = (Vec::new(), found.len() + limit);
         let mut index = self.expiry_index(stripe)?;
+        let mut next_ms = u64::MAX;
         while found.len() < wanted && stale.len() < 10_000 {
             let Some((at_ms, stored)) = index.next()? else { break };
+            next_ms = next_ms.min(at_ms);
             if !is_expired(at_ms, now_ms) {
                 break;
             }
@@ -163,7 +218,8 @@ impl Inner {
                 None => stale.push((at_ms, stored)),
             }
         }
-        self.remove_stale(stripe, &stale)
+        self.remove_stale(stripe, &stale)?;
+        Ok(next_ms)
     }
 
     /// The record that an index entry points at, if it still has that expiry.
@@ -201,5 +257,139 @@ impl Inner {
             }
         }
         self.commit(&batch, Durability::Os, guards)?.wait()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::{Env, ManualClock};
+    use crate::maintenance::ingest::IngestRecord;
+    use crate::options::Options;
+    use std::collections::BTreeMap;
+
+    const T: TableId = TableId::DEFAULT;
+
+    struct World {
+        engine: Engine,
+        clock: Arc<ManualClock>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let clock = Arc::new(ManualClock::at(1_000));
+            let env = Env { clock: Arc::clone(&clock) as _, threads: None, ..Env::memory() };
+            World { engine: Engine::open_with(env, "db", Options::default()).unwrap(), clock }
+        }
+
+        fn put(&self, key: &str, expires_at_ms: Option<u64>) {
+            let (mut batch, key) = (WriteBatch::new(), Key::new(key.to_owned()));
+            match expires_at_ms {
+                Some(at_ms) => batch.put_expiring(T, &key, b"v", at_ms).unwrap(),
+                None => batch.put(T, &key, b"v").unwrap(),
+            }
+            self.engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+        }
+
+        fn expired(&self) -> Vec<(String, u64)> {
+            let (found, next) = self.engine.expired(0, 1000).unwrap();
+            assert_eq!(next, None);
+            let name = |key: &Key| String::from_utf8(key.pk.to_vec()).unwrap();
+            let mut found: Vec<_> = found.iter().map(|e| (name(&e.key), e.expires_at_ms)).collect();
+            found.sort_unstable();
+            found
+        }
+
+        fn reclaim(&self) {
+            for expired in self.engine.expired(0, 1000).unwrap().0 {
+                let locked = self.engine.lock([&expired.key]).unwrap();
+                let mut batch = WriteBatch::new();
+                batch.reclaim(&expired).unwrap();
+                locked.commit(&batch, Durability::Os).unwrap().wait().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_look_when_nothing_is_due_reads_nothing() {
+        let world = World::new();
+        for n in 0..500 {
+            world.put(&format!("{n}"), Some(9_000 + n));
+        }
+        world.engine.flush().unwrap();
+        let reads = || {
+            let stats = world.engine.stats();
+            stats.cache_hits + stats.cache_misses
+        };
+        let before_first = reads();
+        assert_eq!(world.expired(), []);
+        let after_first = reads();
+        assert!(after_first > before_first, "the first look walks the index");
+        assert_eq!(world.expired(), []);
+        assert_eq!(reads(), after_first);
+        world.clock.set(9_000);
+        assert_eq!(world.expired(), [("0".to_owned(), 9_000)]);
+        assert_eq!(world.expired().len(), 1, "it is found until it is reclaimed");
+        world.reclaim();
+        assert_eq!(world.expired(), []);
+    }
+
+    #[test]
+    fn what_expires_sooner_than_everything_before_it_is_found_on_time() {
+        let world = World::new();
+        world.put("late", Some(50_000));
+        assert_eq!(world.expired(), []);
+        world.put("soon", Some(2_000));
+        let record = IngestRecord {
+            table: T,
+            key: Key::new("ingested"),
+            value: "v".into(),
+            expires_at_ms: Some(3_000),
+        };
+        world.clock.set(2_000);
+        assert_eq!(world.expired(), [("soon".to_owned(), 2_000)]);
+        world.reclaim();
+        assert_eq!(world.expired(), []);
+        world.engine.ingest([Ok(record)]).unwrap();
+        world.clock.set(3_000);
+        assert_eq!(world.expired(), [("ingested".to_owned(), 3_000)]);
+    }
+
+    #[test]
+    fn every_look_finds_exactly_what_has_expired_whatever_was_written_between() {
+        let world = World::new();
+        let mut model: BTreeMap<String, Option<u64>> = BTreeMap::new();
+        let mut dice = 7_u64;
+        let mut roll = |sides: u64| {
+            dice = dice
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (dice >> 33) % sides
+        };
+        let mut now_ms = 1_000;
+        for _ in 0..3_000 {
+            let key = format!("{}", roll(40));
+            match roll(8) {
+                0..4 => {
+                    let at_ms = (roll(4) > 0).then(|| now_ms + roll(60));
+                    world.put(&key, at_ms);
+                    model.insert(key, at_ms);
+                }
+                4 | 5 => {
+                    now_ms += roll(20);
+                    world.clock.set(now_ms);
+                }
+                6 => {
+                    world.reclaim();
+                    model.retain(|_, at_ms| at_ms.is_none_or(|at_ms| at_ms > now_ms));
+                }
+                _ => {
+                    let due =
+                        model.iter().filter_map(|(key, at_ms)| Some((key.clone(), (*at_ms)?)));
+                    let due: Vec<_> = due.filter(|(_, at_ms)| *at_ms <= now_ms).collect();
+                    assert_eq!(world.expired(), due);
+                }
+            }
+        }
     }
 }

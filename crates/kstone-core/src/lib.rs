@@ -54,7 +54,8 @@ mod options;
 mod read;
 mod sst;
 mod stripes;
-mod sync;
+#[doc(hidden)]
+pub mod sync;
 mod table;
 mod tables;
 mod tree;

@@ -1,6 +1,8 @@
 //! The locks the engine uses: the standard library's, or shuttle's when `cfg(kstone_shuttle)` asks
 //! for a controlled schedule.
 //!
+//! The layers above take the same ones: one way to lock.
+//!
 //! A panic while a lock is held does not poison it here. The commit path poisons the whole engine
 //! instead (see `commit`), which is what a half-applied write calls for.
 
@@ -18,24 +20,27 @@ use std::sync as imp;
 #[cfg(kstone_shuttle)]
 use shuttle::sync as imp;
 
-pub(crate) use imp::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+pub use imp::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// A mutual-exclusion lock that ignores poisoning.
 #[derive(Debug, Default)]
 #[expect(clippy::disallowed_types, reason = "this is the wrapper the rule points to")]
-pub(crate) struct Mutex<T>(imp::Mutex<T>);
+pub struct Mutex<T>(imp::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// Wraps a value.
+    pub fn new(value: T) -> Self {
         #[expect(clippy::disallowed_types, reason = "this is the wrapper the rule points to")]
         Mutex(imp::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+    /// The lock, if nobody holds it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(imp::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -47,19 +52,22 @@ impl<T> Mutex<T> {
 /// A readers-writer lock that ignores poisoning.
 #[derive(Debug, Default)]
 #[expect(clippy::disallowed_types, reason = "this is the wrapper the rule points to")]
-pub(crate) struct RwLock<T>(imp::RwLock<T>);
+pub struct RwLock<T>(imp::RwLock<T>);
 
 impl<T> RwLock<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// Wraps a value.
+    pub fn new(value: T) -> Self {
         #[expect(clippy::disallowed_types, reason = "this is the wrapper the rule points to")]
         RwLock(imp::RwLock::new(value))
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+    /// Waits until nobody writes.
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
+    /// Waits until nobody reads or writes.
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -67,14 +75,16 @@ impl<T> RwLock<T> {
 /// A condition variable that ignores poisoning.
 #[derive(Debug, Default)]
 #[expect(clippy::disallowed_types, reason = "this is the wrapper the rule points to")]
-pub(crate) struct Condvar(imp::Condvar);
+pub struct Condvar(imp::Condvar);
 
 impl Condvar {
-    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    /// Waits to be woken.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(crate) fn wait_timeout<'a, T>(
+    /// Waits to be woken, but not longer than this.
+    pub fn wait_timeout<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,
         timeout: std::time::Duration,
@@ -85,11 +95,13 @@ impl Condvar {
         }
     }
 
-    pub(crate) fn notify_one(&self) {
+    /// Wakes one waiter.
+    pub fn notify_one(&self) {
         self.0.notify_one();
     }
 
-    pub(crate) fn notify_all(&self) {
+    /// Wakes every waiter.
+    pub fn notify_all(&self) {
         self.0.notify_all();
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kstone_core::{Durability, Engine, Key, Result, ScanCursor, WriteBatch};
-use support::linear::{Object, Timed, check};
+use kstone_torture::linear::{Object, Timed, check};
 use support::{Dice, T, pks_of_different_stripes, put, tiny};
 
 /// Two records in different stripes, which some calls touch both at once.
@@ -81,7 +81,7 @@ impl Object for Pair {
 }
 
 fn timed(began: u64, ended: u64, call: Call) -> Timed<Call> {
-    Timed { began, ended, call }
+    Timed { began, ended: Some(ended), call }
 }
 
 #[test]
@@ -125,6 +125,26 @@ fn the_checker_refuses_a_lost_update_and_half_a_batch() {
     check::<Pair>(lost).unwrap_err();
     let half = vec![timed(0, 9, Call::PutBoth(1, 1)), timed(1, 8, Call::ReadBoth(Some(1), None))];
     check::<Pair>(half).unwrap_err();
+}
+
+#[test]
+fn the_checker_lets_a_call_without_an_answer_happen_or_not_but_not_twice() {
+    let unanswered = |call| Timed { began: 0, ended: None, call };
+    for seen in [None, Some(7)] {
+        let history = vec![
+            unanswered(Call::Put(0, 7)),
+            timed(1, 2, Call::Get(0, None)),
+            timed(3, 4, Call::Get(0, seen)),
+        ];
+        check::<Pair>(history).unwrap();
+    }
+    let twice = vec![
+        unanswered(Call::Put(0, 7)),
+        timed(1, 2, Call::Get(0, Some(7))),
+        timed(3, 4, Call::Delete(0)),
+        timed(5, 6, Call::Get(0, Some(7))),
+    ];
+    check::<Pair>(twice).unwrap_err();
 }
 
 const THREADS: u64 = 8;
@@ -210,7 +230,7 @@ fn history_of_threads(seed: u64, calls_each: u64) -> Vec<Vec<Timed<Call>>> {
                     let began = clock.fetch_add(1, Ordering::SeqCst);
                     let call = call(engine, &pairs[pair], &mut dice, unique).unwrap();
                     let ended = clock.fetch_add(1, Ordering::SeqCst);
-                    histories[pair].lock().unwrap().push(Timed { began, ended, call });
+                    histories[pair].lock().unwrap().push(timed(began, ended, call));
                 }
             });
         }

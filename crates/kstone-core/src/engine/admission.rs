@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::engine::Inner;
+use crate::engine::{Engine, Inner};
 use crate::error::{Error, Result};
 use crate::stripes::StripeSet;
 use crate::sync::{Arc, Condvar, Mutex};
@@ -42,6 +42,34 @@ impl Admission {
         self.freed.notify_all();
     }
 }
+
+impl Engine {
+    /// Whether a write would be let in at once: whoever must not wait asks before it locks or
+    /// writes, and does it elsewhere if not. Takes no lock.
+    ///
+    /// An answer is about this moment, so "yes" leaves a margin for the writes of others that come
+    /// between the question and the write.
+    pub fn has_room(&self) -> bool {
+        let inner = self.inner();
+        let limit = inner.limits.write_buffer_bytes;
+        let used = inner.admission.used_bytes();
+        used.saturating_add(limit / ROOM_MARGIN_PARTS) <= limit
+            && inner.background.stopped_stripes().is_none()
+    }
+
+    /// Whether writes are accepted at all.
+    ///
+    /// # Errors
+    /// What every write would be refused with: the log failed, so that only opening the database
+    /// again can tell what is on disk.
+    pub fn check_writable(&self) -> Result<()> {
+        self.inner().check_writable()
+    }
+}
+
+/// [`Engine::has_room`] says no when less than this part of the write buffer is left. A larger part
+/// would have the last writes before each flush handed over for nothing.
+const ROOM_MARGIN_PARTS: usize = 32;
 
 /// The cache is resized when unflushed writes have grown or shrunk by this part of the budget.
 /// Smaller: writers evict more often; larger: more of the budget is nobody's.
@@ -169,5 +197,21 @@ mod tests {
         assert!(least <= at_rest - 2_000_000, "{least}");
         engine.flush().unwrap();
         assert_eq!(cache_bytes(), at_rest);
+    }
+
+    #[test]
+    fn there_is_room_until_the_write_buffer_is_nearly_full_or_a_stripe_is_stopped() {
+        let engine = Engine::memory(Options::default()).unwrap();
+        let inner = engine.inner();
+        assert!(engine.has_room());
+        let limit = inner.limits.write_buffer_bytes;
+        inner.grow_memtables(limit);
+        assert!(!engine.has_room(), "the next writer would wait");
+        inner.shrink_memtables(limit);
+        assert!(engine.has_room());
+        inner.background.set_stopped(7, true);
+        assert!(!engine.has_room(), "a writer to this stripe would wait");
+        inner.background.set_stopped(7, false);
+        assert!(engine.has_room());
     }
 }

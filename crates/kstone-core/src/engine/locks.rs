@@ -87,6 +87,16 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Waits until everyone who holds a stripe's lock at this moment has let go of it. Who changes
+    /// what writers look at under their locks knows afterwards that all of them see the change.
+    pub fn fence(&self) {
+        for stripe in 0..=255 {
+            drop(self.inner().stripe(stripe).lock());
+        }
+    }
+}
+
 impl Locked<'_> {
     /// The record as it is now. The key's stripe must be locked.
     pub fn get<'k>(&self, table: TableId, key: impl Into<KeyRef<'k>>) -> Result<Option<Record>> {

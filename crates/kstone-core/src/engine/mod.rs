@@ -26,6 +26,7 @@ use crate::commit::Log;
 use crate::entry::Seq;
 use crate::env::{Env, VfsLock};
 use crate::error::{Error, Result};
+use crate::expiry::NextExpiry;
 use crate::manifest::{Manifest, State, TableEdit};
 use crate::options::{Limits, Options};
 use crate::sst::{BlockCache, FileHandles, SstOptions};
@@ -90,6 +91,7 @@ pub(crate) struct Inner {
     /// Serialises creating tables: the next id is read, logged, then applied.
     pub(crate) table_ids: Mutex<()>,
     pub(crate) snapshots: Snapshots,
+    pub(crate) next_expiry: NextExpiry,
     pub(crate) admission: Admission,
     pub(crate) background: Background,
     /// The manifest and the state that it describes. Held while a change is made durable and

@@ -81,6 +81,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         tables: RwLock::new(Arc::new(tables)),
         table_ids: Mutex::new(()),
         snapshots: Snapshots::default(),
+        next_expiry: expiry::NextExpiry::unknown(),
         admission,
         background: Background::default(),
         manifest: Mutex::new(ManifestKeeper { manifest, state }),

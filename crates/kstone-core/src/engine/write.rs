@@ -119,6 +119,13 @@ impl Engine {
     }
 }
 
+impl Durable {
+    /// Blocks the thread instead of the task.
+    pub fn wait(self) -> Result<()> {
+        if self.seq == 0 { Ok(()) } else { self.inner.log.wait_durable(self.seq) }
+    }
+}
+
 impl Future for Durable {
     type Output = Result<()>;
 
@@ -222,6 +229,9 @@ impl Inner {
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
         tree.insert(entry, index, |bytes| self.grow_memtables(bytes));
+        if index_key.is_some() {
+            self.next_expiry.lower(entry.expires_at_ms);
+        }
         tree.stats.writes.fetch_add(1, Ordering::Relaxed);
         let bytes = (entry.key.len() + entry.value.len()) as u64;
         tree.stats.bytes_written.fetch_add(bytes, Ordering::Relaxed);

@@ -10,11 +10,11 @@ pub trait Threads: Send + Sync + Debug {
 }
 
 /// Waits for a thread when joined.
-pub struct JoinHandle(Box<dyn FnOnce() + Send>);
+pub struct JoinHandle(Box<dyn FnOnce() + Send + Sync>);
 
 impl JoinHandle {
     /// Wraps what waiting for the thread means.
-    pub fn new(join: impl FnOnce() + Send + 'static) -> Self {
+    pub fn new(join: impl FnOnce() + Send + Sync + 'static) -> Self {
         JoinHandle(Box::new(join))
     }
 

@@ -111,6 +111,7 @@ impl Inner {
             let changes = stripes.iter().map(|stripe| self.place(stripe, metas, seq)).collect();
             self.install_locked(keeper, changes)
         });
+        self.next_expiry.forget();
         // The number is spent either way; if the files are not there, it names nothing.
         self.log.applied(ticket);
         drop(guards);

@@ -39,6 +39,11 @@ impl ScanCursor {
         Ok(Some(ScanCursor { stripe: from as u8, last_stripe: (to - 1) as u8, after: None }))
     }
 
+    /// Whether the scan reads this stripe.
+    pub fn covers(&self, stripe: u8) -> bool {
+        (self.stripe..=self.last_stripe).contains(&stripe)
+    }
+
     /// The scan goes on behind `key`, which was the last one seen.
     pub fn after(&self, key: Key) -> Self {
         ScanCursor { stripe: key.stripe(), last_stripe: self.last_stripe, after: Some(key) }

@@ -22,6 +22,10 @@ use std::sync::Arc;
 /// Reusing a file saves writing its zeros. More than a few waiting ones only take up disk.
 const IDLE_MAX: usize = 4;
 
+/// The first file of a new database is no larger than this, so that making one takes milliseconds:
+/// writing the zeros of a file of the usual size can take a tenth of a second.
+const FIRST_BYTES: u64 = 1 << 20;
+
 /// A segment file, whatever its state.
 #[derive(Debug)]
 pub(crate) struct SegmentFile {
@@ -158,8 +162,9 @@ impl Segments {
     /// file is removed and the call may be repeated.
     pub(crate) fn prepare(&self, need: u64) -> Result<Prepared> {
         let usual = need <= self.usual_capacity();
-        let slot = {
+        let (slot, is_first) = {
             let mut state = self.state.lock();
+            let is_first = state.slots.is_empty() && need <= capacity_of(FIRST_BYTES);
             if usual
                 && state.purges == 0
                 && let Some(at) = state.idle.iter().rposition(|f| f.len == self.segment_bytes)
@@ -168,9 +173,11 @@ impl Segments {
             }
             let slot = (0..=u32::MAX).find(|slot| !state.slots.contains(slot)).unwrap_or(u32::MAX);
             state.slots.insert(slot);
-            slot
+            (slot, is_first)
         };
-        let len = if usual {
+        let len = if usual && is_first {
+            self.segment_bytes.min(FIRST_BYTES)
+        } else if usual {
             self.segment_bytes
         } else {
             need.checked_add(SEGMENT_HEADER_LEN as u64)

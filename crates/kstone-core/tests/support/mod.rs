@@ -2,8 +2,6 @@
 #![allow(dead_code, reason = "each test file uses its part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failure here is a failed test")]
 
-pub mod linear;
-
 use std::sync::Arc;
 
 use kstone_core::env::{Env, ManualClock, SeededRandom};

@@ -3,6 +3,9 @@
 //! The search of Wing and Gong, with Lowe's memory of the states that were tried: calls are put in
 //! order one by one; a call may come next if no other call that is left had ended before it began;
 //! a pair of (calls done, state reached) that led nowhere once is not tried again.
+//!
+//! A call that was never answered, because the process that would have answered it was killed, may
+//! have been carried out or not: the search may use it, and may leave it out.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -24,9 +27,19 @@ pub trait Object {
 /// A call, when it began and when it ended, on one clock that gives every moment once.
 #[derive(Debug, Clone)]
 pub struct Timed<C> {
+    /// When it was sent.
     pub began: u64,
-    pub ended: u64,
+    /// When it was answered; `None` if it never was.
+    pub ended: Option<u64>,
+    /// What was asked and what was answered.
     pub call: C,
+}
+
+impl<C> Timed<C> {
+    /// The last moment at which it can have been carried out.
+    fn latest(&self) -> u64 {
+        self.ended.unwrap_or(u64::MAX)
+    }
 }
 
 /// A set of calls.
@@ -51,20 +64,36 @@ impl Done {
 
 /// Whether the history is linearizable; if not, how many calls of it could be put in order at
 /// most, and the calls that could not come next then.
-pub fn check<O: Object>(mut history: Vec<Timed<O::Call>>) -> Result<(), String> {
+///
+/// # Errors
+/// If no order explains the answers.
+pub fn check<O: Object>(history: Vec<Timed<O::Call>>) -> Result<(), String> {
+    check_from::<O>(O::initial(), history)
+}
+
+/// The same, for a history that begins in another state than the first.
+///
+/// # Errors
+/// If no order explains the answers.
+pub fn check_from<O: Object>(
+    initial: O::State,
+    mut history: Vec<Timed<O::Call>>,
+) -> Result<(), String> {
     history.sort_by_key(|timed| timed.began);
+    let mut answered_left = history.iter().filter(|timed| timed.ended.is_some()).count();
     let mut done = Done::none(history.len());
     let mut tried = HashSet::new();
     // What was put in order so far: the call, and the state before it.
     let mut order: Vec<(usize, O::State)> = Vec::new();
-    let mut state = O::initial();
+    let mut state = initial;
     let mut from = 0; // the first call that may be tried next here
     let mut best = (0, String::new());
-    while order.len() < history.len() {
+    while answered_left > 0 {
         match next::<O>(&history, &done, &state, from) {
             Some((call, after)) => {
                 done.flip(call);
                 if tried.insert((done.clone(), after.clone())) {
+                    answered_left -= usize::from(history[call].ended.is_some());
                     order.push((call, std::mem::replace(&mut state, after)));
                     from = 0;
                 } else {
@@ -86,6 +115,7 @@ pub fn check<O: Object>(mut history: Vec<Timed<O::Call>>) -> Result<(), String> 
                     ));
                 };
                 done.flip(call);
+                answered_left += usize::from(history[call].ended.is_some());
                 state = before;
                 from = call + 1;
             }
@@ -108,7 +138,7 @@ fn candidates<'a, C>(
         if history[call].began > ends {
             break;
         }
-        ends = ends.min(history[call].ended);
+        ends = ends.min(history[call].latest());
     }
     left().take_while(move |&call| history[call].began <= ends).filter(move |&call| call >= from)
 }
