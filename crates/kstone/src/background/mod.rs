@@ -1,0 +1,142 @@
+//! Work that nobody waits for: reclaiming what has expired, filling new indexes, stamping items
+//! when time to live is switched, dropping streams that were closed a day ago.
+//!
+//! One thread does it, in small steps, each an ordinary commit under ordinary locks. Without
+//! threads (a simulated machine), [`Database::run_background`] does it on the calling thread.
+
+mod backfill;
+mod reclaim;
+mod retire;
+mod stamp;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kstone_core::Durability;
+use kstone_core::TableId;
+use kstone_core::env::JoinHandle;
+use kstone_core::sync::{Condvar, Mutex};
+
+use crate::database::{Database, Inner};
+use crate::error::Result;
+
+/// How long the thread sleeps when there is nothing to do. What it finds late by this much still
+/// counts as absent on time: expiry is exact on read.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The background thread's bell, and how far its long jobs have got.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    bell: Mutex<Bell>,
+    rung: Condvar,
+    /// Items looked at, by table, by index that is being filled.
+    progress: Mutex<HashMap<TableId, HashMap<u32, u64>>>,
+}
+
+#[derive(Debug, Default)]
+struct Bell {
+    work: bool,
+    stop: bool,
+}
+
+/// Whether there is more to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    More,
+    Idle,
+}
+
+impl Background {
+    /// How many items have been looked at for each index of this table that is being filled.
+    pub fn progress(&self, table: TableId) -> HashMap<u32, u64> {
+        self.progress.lock().get(&table).cloned().unwrap_or_default()
+    }
+
+    pub fn wake(&self) {
+        self.bell.lock().work = true;
+        self.rung.notify_one();
+    }
+
+    pub fn stop(&self) {
+        self.bell.lock().stop = true;
+        self.rung.notify_one();
+    }
+
+    /// Sleeps for a while or until woken; `false` when it is time to stop.
+    fn pause(&self) -> bool {
+        let mut bell = self.bell.lock();
+        if !bell.work && !bell.stop {
+            bell = self.rung.wait_timeout(bell, PAUSE);
+        }
+        bell.work = false;
+        !bell.stop
+    }
+
+    fn stopping(&self) -> bool {
+        self.bell.lock().stop
+    }
+}
+
+/// Starts the thread, where there are threads.
+pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<JoinHandle>> {
+    let Some(threads) = inner.env.threads.clone() else { return Ok(None) };
+    let inner = Arc::clone(inner);
+    let work = move || {
+        let db = Database::background(inner);
+        while db.inner().background.pause() {
+            // What fails here fails for whoever works on the same data, too, and is told there;
+            // the next round tries again.
+            while let Ok(Step::More) = db.background_step() {
+                if db.inner().background.stopping() {
+                    break;
+                }
+            }
+        }
+    };
+    let handle = threads.spawn("kstone-background", Box::new(work)).map_err(|error| {
+        kstone_core::Error::Io {
+            op: "start a thread for",
+            path: "the background".into(),
+            source: Arc::new(error),
+        }
+    })?;
+    Ok(Some(handle))
+}
+
+impl Database {
+    /// Does all background work that is due, on the calling thread. Only needed without threads,
+    /// and in tests that want to know when it is done.
+    pub fn run_background(&self) -> Result<()> {
+        let db = self.with_durability(Durability::Os);
+        while db.background_step()? == Step::More {}
+        Ok(())
+    }
+
+    pub(crate) fn wake_background(&self) {
+        self.inner().background.wake();
+    }
+
+    fn background_step(&self) -> Result<Step> {
+        // Each has its turn, whatever becomes of the others.
+        let jobs = [
+            self.fill_indexes(),
+            self.stamp_tables(),
+            self.reclaim_expired(),
+            self.retire_streams().map(|()| Step::Idle),
+        ];
+        let (mut step, mut failure) = (Step::Idle, None);
+        for job in jobs {
+            match job {
+                Ok(Step::More) => step = Step::More,
+                Ok(Step::Idle) => {}
+                Err(error) => failure = Some(error),
+            }
+        }
+        // A job that fails keeps no other waiting; it is told when it alone is left.
+        match (step, failure) {
+            (Step::Idle, Some(error)) => Err(error),
+            (step, _) => Ok(step),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! PutItem.
+
+use kstone_core::StripeSet;
+
+use crate::cost::Costs;
+use crate::database::locking::{Changed, Stop};
+use crate::database::{Database, Reply};
+use crate::error::{Error, Result};
+use crate::ops::binding::{Unbound, check};
+use crate::ops::{
+    CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, ReturnValues,
+};
+use crate::table::live::Table;
+use crate::value::{Item, ItemBytes, Value, check_name};
+
+/// Writes a whole item, in place of the one with the same key.
+#[derive(Debug, Clone, Default)]
+pub struct PutItem {
+    /// The table's name.
+    pub table: String,
+    /// The item with its key attributes.
+    pub item: Item,
+    /// What the item in its place must be like.
+    pub condition: Option<Condition>,
+    /// What the condition's placeholders stand for.
+    pub placeholders: Placeholders,
+    /// [`ReturnValues::None`] or [`ReturnValues::AllOld`].
+    pub return_values: ReturnValues,
+    /// Whether a failed condition's error carries the item.
+    pub return_on_failure: bool,
+    /// How much to say about consumed capacity.
+    pub capacity: CapacityDetail,
+    /// Whether to estimate the item collection's size.
+    pub collection_metrics: bool,
+}
+
+/// The answer to [`PutItem`].
+#[derive(Debug, Clone, Default)]
+pub struct PutItemOutput {
+    /// The item that was replaced, when asked for.
+    pub attributes: Option<ItemBytes>,
+    /// Capacity units, when asked for.
+    pub consumed: Option<Consumed>,
+    /// The item collection's size, when asked for.
+    pub collection: Option<CollectionMetrics>,
+}
+
+impl Database {
+    /// Writes a whole item.
+    pub fn put_item(&self, request: &PutItem) -> Reply<PutItemOutput> {
+        self.reply_changed(self.try_put(request), |output, consumed| output.consumed = consumed)
+    }
+
+    fn try_put(&self, request: &PutItem) -> Result<Changed<PutItemOutput>> {
+        let item = encode_checked(&request.item)?;
+        if !matches!(request.return_values, ReturnValues::None | ReturnValues::AllOld) {
+            return Err(Error::validation("ReturnValues can only be ALL_OLD or NONE"));
+        }
+        let unbound = Unbound { condition: request.condition.as_ref(), ..Unbound::default() };
+        let condition = self.bind(&unbound, &request.placeholders)?.condition;
+        let returns_old = request.return_values == ReturnValues::AllOld;
+        let costs = || Costs::writes(request.capacity);
+        self.on_table(&request.table, |table| {
+            let key = table.key_of_item(item.as_ref())?;
+            table.check_index_keys(item.as_ref())?;
+            // What is in the item's place matters to none of this: then it is not read.
+            let blind = condition.is_none()
+                && !returns_old
+                && table.indexes.is_empty()
+                && table.stream().is_none()
+                && request.capacity == CapacityDetail::None;
+            let stripes = stripes_of_put(table, &key, &item);
+            self.change(stripes, costs, |staged| {
+                if !table.is_current() {
+                    return Err(Stop::TableChanged);
+                }
+                let old = if blind { None } else { staged.stored(table.id(), &key)? };
+                let before = old.as_ref().filter(|old| !old.expired).map(|old| &old.item);
+                check(condition.as_ref(), before, request.return_on_failure)?;
+                staged.put(table, &key, old.as_ref(), &item)?;
+                Ok(PutItemOutput {
+                    attributes: before.filter(|_| returns_old).cloned(),
+                    consumed: None,
+                    collection: collection_metrics(table, &item, request.collection_metrics),
+                })
+            })
+        })
+    }
+}
+
+/// An item in the form that is stored, unless it is too large or too deep.
+pub(crate) fn encode_checked(item: &Item) -> Result<ItemBytes> {
+    check_values(item)?;
+    let bytes = ItemBytes::encode(item);
+    if is_too_large(&bytes) {
+        return Err(Error::validation("Item size has exceeded the maximum allowed size"));
+    }
+    Ok(bytes)
+}
+
+/// Refuses an item whose values are nested too deep, or which could not be read back: with names
+/// that are too long, with sets that are empty or hold a value twice.
+pub(crate) fn check_values(item: &Item) -> Result<()> {
+    if item.iter().any(|(_, value)| value.depth() > Value::DEPTH_MAX) {
+        return Err(Error::validation(
+            "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit",
+        ));
+    }
+    item.iter().try_for_each(|(name, value)| {
+        check_name(name)?;
+        value.check_sets()
+    })
+}
+
+/// Whether an item is larger than DynamoDB stores.
+pub(crate) fn is_too_large(item: &ItemBytes) -> bool {
+    // The stored form takes at least half the bytes that DynamoDB counts.
+    item.as_slice().len() > Item::SIZE_MAX / 2 && item.size() > Item::SIZE_MAX
+}
+
+/// The stripes that writing this item touches, as far as the item itself tells.
+pub(crate) fn stripes_of_put(table: &Table, key: &kstone_core::Key, item: &ItemBytes) -> StripeSet {
+    let mut stripes = StripeSet::EMPTY;
+    stripes.insert(key.stripe());
+    if table.has_global {
+        let entries = table.indexes.iter().filter_map(|index| index.entry_key(key, item.as_ref()));
+        for entry in entries {
+            stripes.insert(entry.stripe());
+        }
+    }
+    stripes
+}
+
+/// The item collection that an item belongs to, on tables that have such (those with local
+/// indexes), when asked for.
+pub(crate) fn collection_metrics(
+    table: &Table,
+    item: &ItemBytes,
+    wanted: bool,
+) -> Option<CollectionMetrics> {
+    if !wanted || table.record.local.is_empty() {
+        return None;
+    }
+    let hash = table.key().hash.first()?;
+    let value = item.as_ref().get(&hash.name)?.decode().ok()?;
+    Some(CollectionMetrics {
+        table: table.name().to_owned(),
+        key: Item::new().with(hash.name.clone(), value),
+        size_estimate_gb: [0.0, 1.0],
+    })
+}

@@ -1,0 +1,97 @@
+//! Scan: every item of a table or of an index, one page at a time, in segments if asked.
+
+use kstone_core::{ScanCursor, Seq};
+
+use crate::cost::Costs;
+use crate::database::{Database, Reply};
+use crate::error::{Error, Result, table_gone};
+use crate::ops::binding::Unbound;
+use crate::ops::query::{Full, Page, Source, check_select};
+use crate::ops::{CapacityDetail, Condition, Placeholders, Projection, QueryOutput, Select};
+use crate::value::Item;
+
+/// Reads every item of a table or an index. Answers with a
+/// [`QueryOutput`](crate::ops::QueryOutput).
+#[derive(Debug, Clone, Default)]
+pub struct Scan {
+    /// The table's name.
+    pub table: String,
+    /// The index to read instead of the table.
+    pub index: Option<String>,
+    /// Which of the items found to return.
+    pub filter: Option<Condition>,
+    /// Which attributes to return.
+    pub projection: Option<Projection>,
+    /// What the placeholders of all expressions stand for.
+    pub placeholders: Placeholders,
+    /// What to return; `None` is DynamoDB's default for the request.
+    pub select: Option<Select>,
+    /// How many items to look at, at most.
+    pub limit: Option<u32>,
+    /// Where the page before ended.
+    pub start: Option<Item>,
+    /// The part of the table that this worker reads.
+    pub segment: Option<Segment>,
+    /// Costs twice the capacity units; refused on global indexes.
+    pub consistent_read: bool,
+    /// How much to say about consumed capacity.
+    pub capacity: CapacityDetail,
+}
+
+/// One of several parts that together are the whole table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Which part, from 0.
+    pub index: u32,
+    /// How many parts there are, 1 to 1,000,000.
+    pub total: u32,
+}
+
+impl Database {
+    /// Reads every item of a table or an index: one page of them.
+    pub fn scan_items(&self, request: &Scan) -> Reply<QueryOutput> {
+        self.reply_read(&request.table, || self.try_scan(request))
+    }
+
+    fn try_scan(&self, request: &Scan) -> Result<(QueryOutput, Seq)> {
+        let unbound = Unbound {
+            filter: request.filter.as_ref(),
+            projection: request.projection.as_ref(),
+            ..Unbound::default()
+        };
+        let bound = self.bind(&unbound, &request.placeholders)?;
+        let table = self.table_for_items(&request.table)?;
+        let source = Source::find(&table, request.index.as_deref(), request.consistent_read)?;
+        check_select(request.select, request.projection.as_ref(), request.index.as_deref())?;
+        let select = source.select(request.select, &bound)?;
+        let segment = request.segment.unwrap_or(Segment { index: 0, total: 1 });
+        let mut cursor = ScanCursor::segment(segment.index, segment.total)?;
+        if let Some(start) = &request.start {
+            let key = source.start_key(start)?;
+            cursor = match cursor {
+                Some(cursor) if cursor.covers(key.stripe()) => Some(cursor.after(key)),
+                _ => {
+                    return Err(Error::validation(format!(
+                        "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: {} Segment: {}",
+                        segment.total, segment.index
+                    )));
+                }
+            };
+        }
+        let snapshot = self.engine().snapshot();
+        let seq = snapshot.seq();
+        let mut page = Page::new(source, select, bound, &snapshot, request.limit);
+        page.costs = Costs::reads(request.capacity);
+        // More segments than stripes leave some without any.
+        if let Some(cursor) = cursor {
+            let id = source.index.map_or(table.id(), |index| index.id);
+            let mut items = snapshot.scan(id, cursor);
+            while let Some(record) = items.next_ref().map_err(table_gone)? {
+                if page.add(record.value)? == Full::Yes {
+                    break;
+                }
+            }
+        }
+        Ok((page.finish(request.consistent_read)?, seq))
+    }
+}

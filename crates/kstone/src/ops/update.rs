@@ -1,0 +1,170 @@
+//! UpdateItem.
+
+use kstone_core::{Key, StripeSet};
+
+use crate::cost::Costs;
+use crate::database::locking::{Changed, Stop};
+use crate::database::{Database, Reply};
+use crate::error::{Error, Result};
+use crate::expr::{BoundUpdate, too_large};
+use crate::ops::binding::{Unbound, check};
+use crate::ops::put::{check_values, collection_metrics, is_too_large};
+use crate::ops::{
+    CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, ReturnValues, Update,
+};
+use crate::staging::{Staged, Stored};
+use crate::table::live::Table;
+use crate::value::{Item, ItemBytes};
+
+/// Changes attributes of an item; makes the item if there is none, unless all it does is to take
+/// something away.
+#[derive(Debug, Clone, Default)]
+pub struct UpdateItem {
+    /// The table's name.
+    pub table: String,
+    /// The key attributes.
+    pub key: Item,
+    /// What to change; `None` only makes the item.
+    pub update: Option<Update>,
+    /// What the item must be like.
+    pub condition: Option<Condition>,
+    /// What the placeholders of both expressions stand for.
+    pub placeholders: Placeholders,
+    /// What to return of the item.
+    pub return_values: ReturnValues,
+    /// Whether a failed condition's error carries the item.
+    pub return_on_failure: bool,
+    /// How much to say about consumed capacity.
+    pub capacity: CapacityDetail,
+    /// Whether to estimate the item collection's size.
+    pub collection_metrics: bool,
+}
+
+/// The answer to [`UpdateItem`].
+#[derive(Debug, Clone, Default)]
+pub struct UpdateItemOutput {
+    /// What [`UpdateItem::return_values`] asked for.
+    pub attributes: Option<ItemBytes>,
+    /// Capacity units, when asked for.
+    pub consumed: Option<Consumed>,
+    /// The item collection's size, when asked for.
+    pub collection: Option<CollectionMetrics>,
+}
+
+impl Database {
+    /// Changes attributes of an item; makes the item if there is none.
+    pub fn update_item(&self, request: &UpdateItem) -> Reply<UpdateItemOutput> {
+        self.reply_changed(self.try_update(request), |output, consumed| output.consumed = consumed)
+    }
+
+    fn try_update(&self, request: &UpdateItem) -> Result<Changed<UpdateItemOutput>> {
+        let unbound = Unbound {
+            condition: request.condition.as_ref(),
+            update: request.update.as_ref(),
+            ..Unbound::default()
+        };
+        let bound = self.bind(&unbound, &request.placeholders)?;
+        let (condition, update) = (bound.condition.as_ref(), bound.update.as_ref());
+        let costs = || Costs::writes(request.capacity);
+        let key_item = ItemBytes::encode(&request.key);
+        self.on_table(&request.table, |table| {
+            let key = table.key_of_request(key_item.as_ref())?;
+            check_keeps_key(table, update)?;
+            let stripes: StripeSet = [key.stripe()].into_iter().collect();
+            self.change(stripes, costs, |staged| {
+                if !table.is_current() {
+                    return Err(Stop::TableChanged);
+                }
+                let old = staged.stored(table.id(), &key)?;
+                let before = old.as_ref().filter(|old| !old.expired).map(|old| &old.item);
+                check(condition, before, request.return_on_failure)?;
+                let after = staged.update(table, &key, &key_item, old.as_ref(), update)?;
+                Ok(UpdateItemOutput {
+                    attributes: returned(request.return_values, update, before, after.as_ref()),
+                    consumed: None,
+                    collection: collection_metrics(table, &key_item, request.collection_metrics),
+                })
+            })
+        })
+    }
+}
+
+/// Refuses an update of a key attribute.
+pub(crate) fn check_keeps_key(table: &Table, update: Option<&BoundUpdate>) -> Result<()> {
+    let names = update.into_iter().flat_map(BoundUpdate::top_level_names);
+    for name in names {
+        if table.key().contains(name) {
+            return Err(Error::validation(format!(
+                "One or more parameter values were invalid: Cannot update attribute {name}. This attribute is part of the key"
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Staged<'_> {
+    /// Applies an update to what is stored, or to a new item with this key. Gives what is stored
+    /// then: nothing, if there was no item and the update only takes something away.
+    pub fn update(
+        &mut self,
+        table: &Table,
+        key: &Key,
+        key_item: &ItemBytes,
+        old: Option<&Stored>,
+        update: Option<&BoundUpdate>,
+    ) -> Result<Option<ItemBytes>> {
+        let before = old.filter(|old| !old.expired).map(|old| &old.item);
+        // Not even a path that leads nowhere is wrong then.
+        if before.is_none() && update.is_some_and(BoundUpdate::only_removes) {
+            self.costs.write(table, None, 0);
+            return Ok(None);
+        }
+        let mut item = before.unwrap_or(key_item).decode()?;
+        if let Some(update) = update {
+            update.apply(&mut item)?;
+        }
+        check_values(&item)?;
+        let after = ItemBytes::encode(&item);
+        if is_too_large(&after) {
+            return Err(too_large());
+        }
+        if table.check_index_keys(after.as_ref()).is_err() {
+            check_updated_index_keys(table, &after)?;
+        }
+        self.put(table, key, old, &after)?;
+        Ok(Some(after))
+    }
+}
+
+/// What DynamoDB says when an update gives an index key a wrong value.
+fn check_updated_index_keys(table: &Table, after: &ItemBytes) -> Result<()> {
+    match table.check_index_keys(after.as_ref()) {
+        Err(Error::Validation(message)) if message.contains("Type mismatch for Index Key") => {
+            Err(Error::validation(
+                "The update expression attempted to update the secondary index key to unsupported type",
+            ))
+        }
+        Err(Error::Validation(message)) if message.contains("empty string") => {
+            Err(Error::validation(
+                "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty string value.",
+            ))
+        }
+        other => other,
+    }
+}
+
+fn returned(
+    wanted: ReturnValues,
+    update: Option<&BoundUpdate>,
+    before: Option<&ItemBytes>,
+    after: Option<&ItemBytes>,
+) -> Option<ItemBytes> {
+    let some = |item: ItemBytes| (!item.as_ref().is_empty()).then_some(item);
+    match wanted {
+        ReturnValues::None => None,
+        ReturnValues::AllOld => before.cloned(),
+        ReturnValues::AllNew => after.cloned(),
+        ReturnValues::UpdatedOld => some(update?.touched_old(before?.as_ref())),
+        ReturnValues::UpdatedNew => some(update?.touched_new(after?.as_ref())),
+    }
+}

@@ -1,0 +1,159 @@
+//! The write path of one item: the item itself, its index entries and its stream records, staged
+//! for one atomic commit. Every operation that writes items goes through here, the reclaiming of
+//! expired items included.
+
+use kstone_core::{Engine, Key, Locked, Seq, TableId, WriteBatch};
+
+use crate::cost::Costs;
+use crate::error::Result;
+use crate::stream::{Change, StreamTicket};
+use crate::table::live::Table;
+use crate::value::ItemBytes;
+
+/// A write as it is put together under the locks.
+pub(crate) struct Staged<'a> {
+    pub batch: WriteBatch,
+    pub locked: Locked<'a>,
+    pub streams: StreamTicket<'a>,
+    pub costs: Costs,
+    /// The newest thing that was read: what the answer rests on if nothing is written.
+    pub seen: Seq,
+    /// Asked for what an absent record rests on.
+    pub engine: &'a Engine,
+}
+
+/// An item as it is stored now.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub item: ItemBytes,
+    pub expires_at_ms: Option<u64>,
+    /// Its time is over: it counts as absent, but it and its index entries still take room, and
+    /// the stream has not seen it go.
+    pub expired: bool,
+}
+
+/// Who deletes an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    User,
+    Expiry,
+}
+
+impl Staged<'_> {
+    /// The item with this key as it is now, also when it has expired.
+    pub fn stored(&mut self, table: TableId, key: &Key) -> Result<Option<Stored>> {
+        let Some(record) = self.locked.get_even_expired(table, key)? else {
+            // What hides the record was waited for by the read, so it is below this number.
+            self.seen = self.seen.max(self.engine.applied_seq());
+            return Ok(None);
+        };
+        self.seen = self.seen.max(record.version);
+        let now_ms = self.locked.now_ms();
+        Ok(Some(Stored {
+            item: ItemBytes::from_bytes(record.value)?,
+            expires_at_ms: record.expires_at_ms,
+            expired: record.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms),
+        }))
+    }
+
+    /// Writes an item in place of what is stored under its key.
+    pub fn put(
+        &mut self,
+        table: &Table,
+        key: &Key,
+        old: Option<&Stored>,
+        new: &ItemBytes,
+    ) -> Result<()> {
+        let expires_at_ms = table.expiry_ms(new.as_ref(), self.locked.now_ms());
+        put_record(&mut self.batch, table.id(), key, new, expires_at_ms)?;
+        for index in &table.indexes {
+            let before = old.and_then(|old| index.entry_key(key, old.item.as_ref()));
+            let after = index.entry_key(key, new.as_ref());
+            if let Some(gone) = before.as_ref().filter(|before| after.as_ref() != Some(before)) {
+                self.batch.delete(index.id, gone)?;
+                if self.costs.wanted() {
+                    let bytes = old.map_or(0, |old| index.project(&old.item).size());
+                    self.costs.write(table, Some(index), bytes);
+                }
+            }
+            let Some(entry) = after else { continue };
+            let held = index.project(new);
+            let unchanged = before.as_ref() == Some(&entry)
+                && old.is_some_and(|old| {
+                    old.expires_at_ms == expires_at_ms
+                        && index.project(&old.item).as_slice() == held.as_slice()
+                });
+            if !unchanged {
+                put_record(&mut self.batch, index.id, &entry, &held, expires_at_ms)?;
+                if self.costs.wanted() {
+                    self.costs.write(table, Some(index), held.size());
+                }
+            }
+        }
+        if self.costs.wanted() {
+            let before = old.filter(|old| !old.expired).map_or(0, |old| old.item.size());
+            self.costs.write(table, None, new.size().max(before));
+        }
+        if table.stream().is_some() {
+            let mut before = old;
+            if let Some(expired) = old.filter(|old| old.expired) {
+                // Its time was over before this write came.
+                self.record_change(table, key, Some(&expired.item), None, Cause::Expiry)?;
+                before = None;
+            }
+            self.record_change(table, key, before.map(|old| &old.item), Some(new), Cause::User)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a stored item with its index entries.
+    pub fn delete(&mut self, table: &Table, key: &Key, old: &Stored, cause: Cause) -> Result<()> {
+        self.batch.delete(table.id(), key)?;
+        for index in &table.indexes {
+            let Some(entry) = index.entry_key(key, old.item.as_ref()) else { continue };
+            self.batch.delete(index.id, &entry)?;
+            if self.costs.wanted() {
+                self.costs.write(table, Some(index), index.project(&old.item).size());
+            }
+        }
+        if self.costs.wanted() {
+            self.costs.write(table, None, old.item.size());
+        }
+        let cause = if old.expired { Cause::Expiry } else { cause };
+        self.record_change(table, key, Some(&old.item), None, cause)
+    }
+
+    fn record_change(
+        &mut self,
+        table: &Table,
+        key: &Key,
+        old: Option<&ItemBytes>,
+        new: Option<&ItemBytes>,
+        cause: Cause,
+    ) -> Result<()> {
+        let Some((stream, view)) = table.stream() else { return Ok(()) };
+        let Some(any) = new.or(old) else { return Ok(()) };
+        // Writing the same again changes nothing, and a stream tells of changes only.
+        if old.map(ItemBytes::as_slice) == new.map(ItemBytes::as_slice) {
+            return Ok(());
+        }
+        let keys = table.key_attributes(any.as_ref());
+        let change = Change { keys: &keys, old, new, cause, now_ms: self.locked.now_ms() };
+        self.streams.append(&mut self.batch, stream, view, key.stripe(), &change)
+    }
+}
+
+/// Writes a record, with its expiry if it has one.
+pub(crate) fn put_record(
+    batch: &mut WriteBatch,
+    table: TableId,
+    key: &Key,
+    item: &ItemBytes,
+    expires_at_ms: Option<u64>,
+) -> Result<()> {
+    match expires_at_ms {
+        Some(at_ms) => batch.put_expiring(table, key, item.as_slice(), at_ms)?,
+        None => batch.put(table, key, item.as_slice())?,
+    }
+    Ok(())
+}

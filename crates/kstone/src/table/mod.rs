@@ -1,0 +1,21 @@
+//! Tables: how they are described, the catalogue that keeps the descriptions, and the form that
+//! the operations use.
+
+pub(crate) mod catalog;
+mod constraint;
+mod definition;
+pub(crate) mod live;
+mod operations;
+mod raw;
+pub(crate) mod record;
+mod tags;
+mod validate;
+mod validate_change;
+
+pub use definition::*;
+pub(crate) use operations::no_such_table;
+pub use operations::{Billing, TableChange};
+pub use raw::{
+    BillingMode, KeyElement, KeyRole, ProjectionType, RawIndex, RawIndexChange, RawStream,
+    RawTable, RawTableChange,
+};

@@ -1,0 +1,10 @@
+//! Tables: which ones DynamoDB allows, how they change, and that they are there after a restart
+//! and whole after a crash.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod change;
+mod create;
+mod durable;
+mod load;
+mod support;
+mod tags;
