@@ -1,0 +1,438 @@
+//! Who may ask: AWS Signature Version 4, in the `Authorization` header or in the query string.
+//!
+//! Without configured keys everything passes, signed or not: the server then listens on loopback
+//! only. With keys, a request has to be signed with one of them, over its headers and its body,
+//! within a quarter of an hour. The checks and their messages come in the order of AWS.
+//!
+//! All but the signature itself is seen in the head of a request, and checked before its body is
+//! read: who has no key does not get to fill memory.
+
+mod canonical;
+mod date;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hmac::{Hmac, Mac};
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use hyper::http::request::Parts;
+use kstone_core::env::Clock;
+use sha2::{Digest, Sha256};
+
+use crate::error::Fault;
+
+type HmacSha256 = Hmac<Sha256>;
+
+const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+const SERVICE: &str = "dynamodb";
+const TERMINATOR: &str = "aws4_request";
+const AMZ_DATE: &str = "x-amz-date";
+const SKEW_MAX_S: i64 = 15 * 60;
+/// A query-string signature says itself how long it holds; this is the most that counts.
+const EXPIRES_MAX_S: i64 = 7 * 24 * 3600;
+/// One entry for each key, day and region in use.
+const DERIVED_KEYS_MAX: usize = 256;
+
+/// A key that clients may sign with.
+#[derive(Clone)]
+pub struct Credential {
+    /// The access key id, which the client sends.
+    pub access_key: String,
+    /// The secret key, which it does not.
+    pub secret_key: String,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Credential").field("access_key", &self.access_key).finish_non_exhaustive()
+    }
+}
+
+/// What of a request's head is signed.
+#[derive(Debug)]
+pub(crate) struct Head<'a> {
+    method: &'a str,
+    path: &'a str,
+    /// The parameters of the query string, decoded.
+    query: Vec<(String, String)>,
+    headers: &'a HeaderMap,
+}
+
+impl<'a> Head<'a> {
+    pub(crate) fn new(
+        method: &'a str,
+        path: &'a str,
+        query: Option<&str>,
+        headers: &'a HeaderMap,
+    ) -> Self {
+        Head { method, path, query: canonical::pairs(query.unwrap_or("")), headers }
+    }
+
+    pub(crate) fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
+    pub(crate) fn of(request: &'a Parts) -> Self {
+        let uri = &request.uri;
+        Head::new(request.method.as_str(), uri.path(), uri.query(), &request.headers)
+    }
+}
+
+/// Checks signatures against the configured keys.
+pub(crate) struct Authority {
+    secrets: HashMap<String, String>,
+    clock: Arc<dyn Clock>,
+    /// The key derived from a secret for one day, region and service, by the credential scope as it
+    /// is sent, ready to sign with: this makes a check four hashes cheaper. Filled only by requests
+    /// that proved to know the secret.
+    derived: quick_cache::sync::Cache<String, HmacSha256>,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Authority").field("keys", &self.secrets.len()).finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    pub(crate) fn new(keys: Vec<Credential>, clock: Arc<dyn Clock>) -> Self {
+        let secrets = keys.into_iter().map(|key| (key.access_key, key.secret_key)).collect();
+        Authority { secrets, clock, derived: quick_cache::sync::Cache::new(DERIVED_KEYS_MAX) }
+    }
+
+    /// Whether there are keys to check against.
+    pub(crate) fn is_required(&self) -> bool {
+        !self.secrets.is_empty()
+    }
+
+    /// Everything that can be said of a request before its body is there: that it claims to be
+    /// signed, in time, over what matters, with one of the keys. `None` if there are no keys.
+    pub(crate) fn read_claim<'a>(&'a self, head: &'a Head<'a>) -> Result<Option<Claim<'a>>, Fault> {
+        if !self.is_required() {
+            return Ok(None);
+        }
+        let claim = Sent::read(head.headers, &head.query)?;
+        self.check_date(&claim)?;
+        claim.check_signed_headers()?;
+        if claim.algorithm != ALGORITHM {
+            return Err(incomplete(format!(
+                "Unsupported AWS 'algorithm': '{}' (only {ALGORITHM} for now). ",
+                claim.algorithm
+            )));
+        }
+        let scope = Scope::read(claim.credential, &claim.date)?;
+        let Some(secret) = self.secrets.get(scope.access_key) else {
+            return Err(Fault::service(
+                "UnrecognizedClientException",
+                "The security token included in the request is invalid.",
+            ));
+        };
+        Ok(Some(Claim { sent: claim, scope, secret }))
+    }
+
+    fn check_date(&self, claim: &Sent<'_>) -> Result<(), Fault> {
+        let Some(signed_at) = date::parse(&claim.date) else {
+            return Err(incomplete(format!(
+                "Date must be in ISO-8601 'basic format'. Got '{}'. See \
+                 http://en.wikipedia.org/wiki/ISO_8601",
+                claim.date
+            )));
+        };
+        let now = (self.clock.now_ms() / 1000) as i64;
+        let holds_for = claim.expires.unwrap_or(SKEW_MAX_S);
+        let (earliest, latest) = (now - holds_for, now + SKEW_MAX_S);
+        let [at, early, late, now] = [signed_at, earliest, latest, now].map(date::print);
+        if signed_at < earliest {
+            let minutes = holds_for / 60;
+            return Err(invalid(format!(
+                "Signature expired: {at} is now earlier than {early} ({now} - {minutes} min.)"
+            )));
+        }
+        if signed_at > latest {
+            return Err(invalid(format!(
+                "Signature not yet current: {at} is still later than {late} ({now} + 15 min.)"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether the claim is true: the signature is one of this head and this body, as it was sent,
+    /// still compressed if it was.
+    pub(crate) fn check(
+        &self,
+        claim: &Claim<'_>,
+        head: &Head<'_>,
+        body: &[u8],
+    ) -> Result<(), Fault> {
+        let Claim { sent: claim, scope, secret } = claim;
+        let hash = canonical::hash(head, body, claim.signed_headers, claim.in_query);
+        let (mut mac, is_new) = match self.derived.get(claim.credential) {
+            Some(mac) => (mac, false),
+            None => (scope.derive(secret), true),
+        };
+        let fresh = mac.clone();
+        for part in [ALGORITHM, "\n", &claim.date, "\n", scope.text, "\n"] {
+            mac.update(part.as_bytes());
+        }
+        mac.update(&hex(&hash));
+        let given = unhex(claim.signature);
+        // The comparison takes the same time wherever the first difference is.
+        if given.is_none_or(|given| mac.verify_slice(&given).is_err()) {
+            return Err(invalid(
+                "The request signature we calculated does not match the signature you provided. \
+                 Check your AWS Secret Access Key and signing method. Consult the service \
+                 documentation for details.",
+            ));
+        }
+        if is_new {
+            self.derived.insert(claim.credential.to_owned(), fresh);
+        }
+        Ok(())
+    }
+}
+
+/// A request that says it is signed with a key that there is.
+pub(crate) struct Claim<'a> {
+    sent: Sent<'a>,
+    scope: Scope<'a>,
+    secret: &'a str,
+}
+
+/// What a request says about its signature.
+struct Sent<'a> {
+    algorithm: &'a str,
+    credential: &'a str,
+    signed_headers: &'a str,
+    signature: &'a str,
+    date: std::borrow::Cow<'a, str>,
+    /// The header that the date was in, if it was in one.
+    date_header: Option<&'static str>,
+    expires: Option<i64>,
+    in_query: bool,
+}
+
+impl<'a> Sent<'a> {
+    fn read(headers: &'a HeaderMap, query: &'a [(String, String)]) -> Result<Self, Fault> {
+        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let in_query = query.iter().any(|(name, _)| name == "X-Amz-Algorithm");
+        match header {
+            Some(_) if in_query => Err(invalid(
+                "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP \
+                 header.",
+            )),
+            Some(header) if header.trim_start().starts_with("AWS4-") => {
+                Sent::from_header(header, headers)
+            }
+            None if in_query => Sent::from_query(query),
+            _ => Err(Fault::service(
+                "MissingAuthenticationTokenException",
+                "Request is missing Authentication Token",
+            )),
+        }
+    }
+
+    fn from_header(header: &'a str, headers: &'a HeaderMap) -> Result<Self, Fault> {
+        let mut parts = header.split([',', ' ']).filter(|part| !part.is_empty());
+        let algorithm = parts.next().unwrap_or("");
+        let [mut credential, mut signature, mut signed_headers] = [None; 3];
+        for part in parts {
+            let Some((name, value)) = part.split_once('=') else {
+                return Err(incomplete(format!(
+                    "'{part}' not a valid key=value pair (missing equal-sign) in Authorization \
+                     header: '{header}'."
+                )));
+            };
+            match name {
+                "Credential" => credential = Some(value),
+                "Signature" => signature = Some(value),
+                "SignedHeaders" => signed_headers = Some(value),
+                _ => {}
+            }
+        }
+        let date_header = if headers.contains_key(AMZ_DATE) { AMZ_DATE } else { "date" };
+        let date = headers.get(date_header).and_then(|value| value.to_str().ok());
+        let present = |value: Option<&'a str>| value.filter(|value| !value.is_empty());
+        match (present(credential), present(signature), present(signed_headers), date) {
+            (Some(credential), Some(signature), Some(signed_headers), Some(date)) => Ok(Sent {
+                algorithm,
+                credential,
+                signed_headers,
+                signature,
+                date: date::to_basic(date),
+                date_header: Some(date_header),
+                expires: None,
+                in_query: false,
+            }),
+            (credential, signature, signed_headers, date) => {
+                let mut message = String::new();
+                let parameters = [
+                    ("Credential", credential),
+                    ("Signature", signature),
+                    ("SignedHeaders", signed_headers),
+                ];
+                for (name, value) in parameters {
+                    if value.is_none() {
+                        message += &format!("Authorization header requires '{name}' parameter. ");
+                    }
+                }
+                if date.is_none() {
+                    message += "Authorization header requires existence of either a \
+                                'X-Amz-Date' or a 'Date' header. ";
+                }
+                Err(incomplete(format!("{message}Authorization={header}")))
+            }
+        }
+    }
+
+    fn from_query(query: &'a [(String, String)]) -> Result<Self, Fault> {
+        let mut message = String::new();
+        let mut parameter = |name: &str| {
+            let found = query.iter().find(|(have, _)| have == name).map(|(_, value)| &**value);
+            let found = found.unwrap_or("");
+            if found.is_empty() {
+                message += &format!("AWS query-string parameters must include '{name}'. ");
+            }
+            found
+        };
+        let claim = Sent {
+            algorithm: parameter("X-Amz-Algorithm"),
+            credential: parameter("X-Amz-Credential"),
+            signature: parameter("X-Amz-Signature"),
+            signed_headers: parameter("X-Amz-SignedHeaders"),
+            date: parameter("X-Amz-Date").into(),
+            date_header: None,
+            expires: query
+                .iter()
+                .find(|(name, _)| name == "X-Amz-Expires")
+                .and_then(|(_, value)| value.parse().ok())
+                .map(|seconds: i64| seconds.clamp(0, EXPIRES_MAX_S)),
+            in_query: true,
+        };
+        if message.is_empty() {
+            Ok(claim)
+        } else {
+            Err(incomplete(format!("{message}Re-examine the query-string parameters.")))
+        }
+    }
+}
+
+impl Sent<'_> {
+    /// A header that decides what a request does, and when it may, counts only if it is signed: a
+    /// request that was listened to could otherwise be sent again as another operation.
+    fn check_signed_headers(&self) -> Result<(), Fault> {
+        let is_signed = |header: &str| {
+            self.signed_headers.split(';').any(|name| name.eq_ignore_ascii_case(header))
+        };
+        let shown = match self.date_header {
+            _ if !is_signed("host") => "'Host' or ':authority'",
+            Some(header) if !is_signed(header) && header == AMZ_DATE => "'X-Amz-Date'",
+            Some(header) if !is_signed(header) => "'Date'",
+            _ if !is_signed("x-amz-target") => "'X-Amz-Target'",
+            _ => return Ok(()),
+        };
+        Err(invalid(format!("{shown} must be a 'SignedHeader' in the AWS Authorization.")))
+    }
+}
+
+/// A credential: `keyid/date/region/service/term`.
+struct Scope<'a> {
+    access_key: &'a str,
+    day: &'a str,
+    region: &'a str,
+    /// Everything after the access key.
+    text: &'a str,
+}
+
+impl<'a> Scope<'a> {
+    fn read(credential: &'a str, date: &str) -> Result<Self, Fault> {
+        let credential = credential.trim_end_matches('/');
+        let parts: Vec<&str> = credential.split('/').collect();
+        let &[access_key, day, region, service, terminator] = parts.as_slice() else {
+            return Err(incomplete(format!(
+                "Credential must have exactly 5 slash-delimited elements, e.g. \
+                 keyid/date/region/service/term, got '{credential}'"
+            )));
+        };
+        let mut wrong = Vec::new();
+        if region.is_empty() {
+            wrong.push("Credential should be scoped to a valid region, not ''.".to_owned());
+        }
+        if service != SERVICE {
+            wrong.push(format!("Credential should be scoped to correct service: '{SERVICE}'."));
+        }
+        if terminator != TERMINATOR {
+            wrong.push(format!(
+                "Credential should be scoped with a valid terminator: '{TERMINATOR}', not \
+                 '{terminator}'."
+            ));
+        }
+        let date_day = date.get(..8).unwrap_or(date);
+        if day != date_day {
+            wrong.push(format!(
+                "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date \
+                 from HTTP: '{day}' != '{date_day}', from '{date}'."
+            ));
+        }
+        if wrong.is_empty() {
+            let text = credential.get(access_key.len() + 1..).unwrap_or("");
+            Ok(Scope { access_key, day, region, text })
+        } else {
+            Err(invalid(wrong.join(" ")))
+        }
+    }
+
+    /// The key to sign with on this day, in this region.
+    fn derive(&self, secret: &str) -> HmacSha256 {
+        let mut key = keyed(format!("AWS4{secret}").as_bytes());
+        for part in [self.day, self.region, SERVICE, TERMINATOR] {
+            key.update(part.as_bytes());
+            key = keyed(&key.finalize().into_bytes());
+        }
+        key
+    }
+}
+
+/// HMAC takes keys of any length: a longer one is hashed first, which is all that `new_from_slice`
+/// could have failed at.
+fn keyed(key: &[u8]) -> HmacSha256 {
+    HmacSha256::new_from_slice(key)
+        .unwrap_or_else(|_| <HmacSha256 as hmac::digest::KeyInit>::new(&Default::default()))
+}
+
+fn invalid(message: impl Into<String>) -> Fault {
+    Fault::service("InvalidSignatureException", message)
+}
+
+fn incomplete(message: impl Into<String>) -> Fault {
+    Fault::service("IncompleteSignatureException", message)
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+fn hex(hash: &[u8; 32]) -> [u8; 64] {
+    let mut out = [0; 64];
+    for (byte, pair) in hash.iter().zip(out.chunks_exact_mut(2)) {
+        pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+    }
+    out
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digit = |byte: u8| HEX.iter().position(|have| *have == byte).map(|at| at as u8);
+    if text.len() != 64 {
+        return None;
+    }
+    let mut out = [0; 32];
+    for (pair, byte) in text.as_bytes().chunks_exact(2).zip(&mut out) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(out)
+}
+
+fn sha256(data: &[u8]) -> [u8; 32] {
+    Sha256::digest(data).into()
+}
+
+#[cfg(test)]
+mod tests;

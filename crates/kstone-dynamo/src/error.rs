@@ -1,0 +1,243 @@
+//! Errors as they go over the wire: an HTTP status and a JSON body that names the type. Also the
+//! translation of the database's errors, which carry DynamoDB's words already.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use hyper::StatusCode;
+use kstone::{CancellationReason, Error, ItemBytes};
+
+use crate::wire::Out;
+
+/// The types that the service itself defines.
+const OF_DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
+/// The types of the framework that every AWS service runs on.
+const OF_SERVICE: &str = "com.amazon.coral.service#";
+const OF_VALIDATION: &str = "com.amazon.coral.validate#";
+
+/// An error, ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    status: StatusCode,
+    prefix: &'static str,
+    kind: &'static str,
+    message: Option<Message>,
+    detail: Detail,
+}
+
+/// What the body says besides type and message.
+#[derive(Debug, Clone)]
+enum Detail {
+    None,
+    /// The item that did not meet the condition.
+    Item(ItemBytes),
+    /// Why each action of a transaction did not pass.
+    Reasons(Vec<CancellationReason>),
+}
+
+#[derive(Debug, Clone)]
+struct Message {
+    /// DynamoDB writes `message` or `Message`, depending on the error.
+    name: &'static str,
+    text: Cow<'static, str>,
+}
+
+impl Fault {
+    fn new(
+        prefix: &'static str,
+        kind: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Fault {
+            status: StatusCode::BAD_REQUEST,
+            prefix,
+            kind,
+            message: Some(Message { name: "message", text: message.into() }),
+            detail: Detail::None,
+        }
+    }
+
+    /// The request is wrong as it stands.
+    pub(crate) fn validation(message: impl Into<Cow<'static, str>>) -> Self {
+        Fault::new(OF_VALIDATION, "ValidationException", message)
+    }
+
+    /// The body has a wrong type somewhere.
+    pub(crate) fn serialization(message: impl Into<Cow<'static, str>>) -> Self {
+        Fault::new(OF_SERVICE, "SerializationException", message).capital()
+    }
+
+    /// The body is not JSON, or not an object.
+    pub(crate) fn malformed() -> Self {
+        Fault { message: None, ..Fault::serialization("") }
+    }
+
+    /// There is no such operation.
+    pub(crate) fn unknown_operation() -> Self {
+        Fault { message: None, ..Fault::service("UnknownOperationException", "") }
+    }
+
+    /// An error of the framework: authentication and such.
+    pub(crate) fn service(kind: &'static str, message: impl Into<String>) -> Self {
+        Fault::new(OF_SERVICE, kind, message.into())
+    }
+
+    /// Something failed that is not the client's fault; it may try again.
+    pub(crate) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Fault {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            ..Fault::dynamodb("InternalServerError", message)
+        }
+    }
+
+    /// No permission, which is what AWS says about ARNs of tables that are not there.
+    pub(crate) fn access_denied(message: impl Into<String>) -> Self {
+        Fault::service("AccessDeniedException", message).capital()
+    }
+
+    /// An error that DynamoDB defines.
+    fn dynamodb(kind: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Fault::new(OF_DYNAMODB, kind, message)
+    }
+
+    fn capital(mut self) -> Self {
+        if let Some(message) = &mut self.message {
+            message.name = "Message";
+        }
+        self
+    }
+
+    /// The HTTP status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The message, empty if there is none.
+    pub(crate) fn message(&self) -> &str {
+        self.message.as_ref().map_or("", |message| &message.text)
+    }
+
+    /// The body to send.
+    pub(crate) fn body(&self) -> Vec<u8> {
+        let mut out = Out::with_capacity(128 + self.message().len());
+        out.object(|out| {
+            out.text_member("__type", &format!("{}{}", self.prefix, self.kind));
+            match &self.detail {
+                Detail::None => {}
+                Detail::Item(item) => out.name("Item").item(item),
+                Detail::Reasons(reasons) => {
+                    out.name("CancellationReasons").list(reasons, write_reason);
+                }
+            }
+            if let Some(message) = &self.message {
+                out.text_member(message.name, &message.text);
+            }
+        });
+        out.finish().unwrap_or_else(|damaged| damaged.body())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.kind, self.message())
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Validation(_) => Fault::validation(message),
+            Error::ConditionFailed { item } => {
+                let detail = item.map_or(Detail::None, Detail::Item);
+                Fault { detail, ..Fault::dynamodb("ConditionalCheckFailedException", message) }
+            }
+            Error::NotFound(_) => Fault::dynamodb("ResourceNotFoundException", message),
+            Error::InUse(_) => Fault::dynamodb("ResourceInUseException", message),
+            Error::LimitExceeded(_) => Fault::dynamodb("LimitExceededException", message),
+            Error::TransactionCanceled { reasons } => {
+                let fault = Fault::dynamodb("TransactionCanceledException", message).capital();
+                Fault { detail: Detail::Reasons(reasons), ..fault }
+            }
+            Error::IdempotentParameterMismatch(_) => {
+                Fault::dynamodb("IdempotentParameterMismatchException", message).capital()
+            }
+            Error::DuplicateItem => Fault::dynamodb("DuplicateItemException", message),
+            Error::ExpiredIterator(_) => Fault::dynamodb("ExpiredIteratorException", message),
+            Error::TrimmedData(_) => Fault::dynamodb("TrimmedDataAccessException", message),
+            // The engine's own words, for whoever runs the server.
+            _ => Fault::internal(message),
+        }
+    }
+}
+
+fn write_reason(out: &mut Out, reason: &CancellationReason) {
+    out.object(|out| {
+        out.text_member("Code", reason.code.as_str());
+        if let Some(item) = &reason.item {
+            out.name("Item").item(item);
+        }
+        if let Some(message) = &reason.message {
+            out.text_member("Message", message);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use kstone::{CancellationCode, Item};
+
+    use super::*;
+
+    /// What a client gets to see of an error.
+    fn shown(error: Error) -> (u16, String) {
+        let fault = Fault::from(error);
+        (fault.status().as_u16(), String::from_utf8(fault.body()).unwrap())
+    }
+
+    #[test]
+    fn an_error_of_the_database_is_named_as_dynamodb_names_it() {
+        let (status, body) = shown(Error::validation("no \"good\""));
+        assert_eq!(status, 400);
+        assert_eq!(
+            body,
+            r#"{"__type":"com.amazon.coral.validate#ValidationException","message":"no \"good\""}"#
+        );
+        let (status, body) = shown(Error::NotFound("Requested resource not found".to_owned()));
+        assert_eq!(status, 400);
+        assert!(body.contains("com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"));
+    }
+
+    #[test]
+    fn a_failed_condition_carries_the_item_when_there_is_one() {
+        let item = ItemBytes::encode(&Item::new().with("pk", "a"));
+        assert_eq!(
+            shown(Error::ConditionFailed { item: Some(item) }).1,
+            r#"{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","Item":{"pk":{"S":"a"}},"message":"The conditional request failed"}"#
+        );
+        assert!(!shown(Error::ConditionFailed { item: None }).1.contains("Item"));
+    }
+
+    #[test]
+    fn a_cancelled_transaction_lists_a_reason_for_each_action() {
+        let failed = CancellationReason {
+            code: CancellationCode::ConditionalCheckFailed,
+            message: Some("The conditional request failed".to_owned()),
+            item: None,
+        };
+        let reasons = vec![CancellationReason::none(), failed];
+        assert_eq!(
+            shown(Error::TransactionCanceled { reasons }).1,
+            r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"ConditionalCheckFailed","Message":"The conditional request failed"}],"Message":"Transaction cancelled, please refer cancellation reasons for specific reasons [None, ConditionalCheckFailed]"}"#
+        );
+    }
+
+    #[test]
+    fn a_body_that_is_not_json_gets_a_type_and_nothing_else() {
+        let body = Fault::malformed().body();
+        assert_eq!(body, br#"{"__type":"com.amazon.coral.service#SerializationException"}"#);
+        // The checksum that AWS sends with this body.
+        assert_eq!(crc32fast::hash(&body), 3_948_637_019);
+        assert_eq!(crc32fast::hash(&Fault::unknown_operation().body()), 1_368_724_161);
+    }
+}

@@ -1,0 +1,76 @@
+//! What the fuzz targets call.
+
+use std::cell::RefCell;
+
+use kstone::Database;
+
+use crate::operations::{self, Context, Operation};
+
+/// The tables that requests find; the names and keys are those of the seeds.
+const TABLES: [&str; 2] = [
+    r#"{"TableName":"plain","BillingMode":"PAY_PER_REQUEST",
+        "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
+        "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}]}"#,
+    r#"{"TableName":"sorted","BillingMode":"PAY_PER_REQUEST",
+        "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},
+            {"AttributeName":"sk","KeyType":"RANGE"}],
+        "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},
+            {"AttributeName":"sk","AttributeType":"S"},{"AttributeName":"k1","AttributeType":"S"},
+            {"AttributeName":"k2","AttributeType":"N"}],
+        "GlobalSecondaryIndexes":[{"IndexName":"global","Projection":{"ProjectionType":"ALL"},
+            "KeySchema":[{"AttributeName":"k1","KeyType":"HASH"},
+                {"AttributeName":"k2","KeyType":"RANGE"}]}]}"#,
+];
+
+/// How many requests a database sees: enough to find what others wrote, few enough that it does
+/// not grow.
+const REQUESTS_MAX: usize = 500;
+
+thread_local! {
+    static DATABASE: RefCell<Option<(Context, usize)>> = const { RefCell::new(None) };
+}
+
+/// A request to a database in memory: the first byte says which operation, the rest is the body.
+/// Whatever it is, the answer is JSON.
+///
+/// # Panics
+/// If it is not.
+pub fn request(bytes: &[u8]) {
+    let Some((&which, body)) = bytes.split_first() else { return };
+    let Some(&operation) = Operation::ALL.get(usize::from(which) % Operation::ALL.len()) else {
+        return;
+    };
+    let answer = operations::run_here(operation, body, &context());
+    let body = answer.unwrap_or_else(|fault| fault.body());
+    if let Err(error) = serde_json::from_slice::<serde_json::Value>(&body) {
+        panic!("{error}: {}", String::from_utf8_lossy(&body));
+    }
+}
+
+/// The input of [`request`] that stands for this operation and body.
+pub fn input(operation: &str, body: &[u8]) -> Option<Vec<u8>> {
+    let wanted = Operation::from_target(format!("DynamoDB_20120810.{operation}").as_bytes())?;
+    let which = Operation::ALL.iter().position(|operation| *operation == wanted)?;
+    Some([&[u8::try_from(which).ok()?], body].concat())
+}
+
+fn context() -> Context {
+    DATABASE.with_borrow_mut(|database| {
+        let (context, uses) = database
+            .take()
+            .filter(|(_, uses)| *uses < REQUESTS_MAX)
+            .unwrap_or_else(|| (fresh(), 0));
+        *database = Some((context.clone(), uses + 1));
+        context
+    })
+}
+
+fn fresh() -> Context {
+    let database = Database::memory().unwrap_or_else(|error| panic!("{error}"));
+    let context = Context::new(database, "us-east-1".to_owned());
+    for table in TABLES {
+        let made = operations::run_here(Operation::CreateTable, table.as_bytes(), &context);
+        made.unwrap_or_else(|fault| panic!("{}", String::from_utf8_lossy(&fault.body())));
+    }
+    context
+}

@@ -1,0 +1,248 @@
+//! A request's body as a tree that borrows from it. Light on purpose: strings without escapes stay
+//! where they are, and objects are lists of members, because a request has few.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+/// A JSON value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Json<'a> {
+    Null,
+    Bool(bool),
+    /// A number without fraction that fits.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    Str(Cow<'a, str>),
+    List(Vec<Json<'a>>),
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+impl<'a> Json<'a> {
+    /// Reads a whole body. Text after the value, broken UTF-8 and nesting beyond 128 levels are
+    /// errors.
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Json<'a>, serde_json::Error> {
+        serde_json::from_slice(body)
+    }
+
+    /// The member of an object; `None` if it is absent, `null`, or this is no object. Of members
+    /// with the same name the last counts.
+    pub(crate) fn get(&self, name: &str) -> Option<&Json<'a>> {
+        match self {
+            Json::Object(members) => members
+                .iter()
+                .rev()
+                .find(|(have, _)| have == name)
+                .map(|(_, value)| value)
+                .filter(|value| !matches!(value, Json::Null)),
+            _ => None,
+        }
+    }
+
+    /// The text of a string.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match self {
+            Json::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list; none if this is no list.
+    pub(crate) fn elements(&self) -> &[Json<'a>] {
+        match self {
+            Json::List(elements) => elements,
+            _ => &[],
+        }
+    }
+
+    /// The members of an object; none if this is no object.
+    pub(crate) fn members(&self) -> &[(Cow<'a, str>, Json<'a>)] {
+        match self {
+            Json::Object(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// A member that is a string.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    /// A member that is a number, cut to an integer as DynamoDB does.
+    pub(crate) fn integer(&self, name: &str) -> Option<i64> {
+        self.get(name)?.as_integer()
+    }
+
+    /// The number, cut to an integer.
+    pub(crate) fn as_integer(&self) -> Option<i64> {
+        match self {
+            Json::Int(number) => Some(*number),
+            Json::Float(number) => Some(*number as i64),
+            _ => None,
+        }
+    }
+
+    /// A member that is a boolean, or one of the words that DynamoDB takes for one.
+    pub(crate) fn boolean(&self, name: &str) -> Option<bool> {
+        self.get(name)?.as_boolean()
+    }
+
+    /// The boolean, or what the word stands for.
+    pub(crate) fn as_boolean(&self) -> Option<bool> {
+        match self {
+            Json::Bool(value) => Some(*value),
+            Json::Str(word) => boolean_word(word),
+            _ => None,
+        }
+    }
+}
+
+/// DynamoDB takes these strings for booleans.
+fn boolean_word(word: &str) -> Option<bool> {
+    let is_one_of = |words: [&str; 3]| words.iter().any(|have| have.eq_ignore_ascii_case(word));
+    if is_one_of(["true", "1", "yes"]) {
+        Some(true)
+    } else if is_one_of(["false", "0", "no"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+impl<'de> Deserialize<'de> for Json<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Tree)
+    }
+}
+
+struct Tree;
+
+impl<'de> Visitor<'de> for Tree {
+    type Value = Json<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Json<'de>, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Json<'de>, E> {
+        Ok(Json::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Json<'de>, E> {
+        Ok(Json::Int(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Json<'de>, E> {
+        Ok(i64::try_from(value).map_or(Json::Float(value as f64), Json::Int))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Json<'de>, E> {
+        Ok(Json::Float(value))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Json<'de>, E> {
+        Ok(Json::Str(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Json<'de>, E> {
+        Ok(Json::Str(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Json<'de>, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = from.next_element()? {
+            elements.push(element);
+        }
+        Ok(Json::List(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Json<'de>, A::Error> {
+        // Nearly every object of this protocol is a typed value, which has one member.
+        let mut members = Vec::with_capacity(1);
+        while let Some((Name(name), value)) = from.next_entry()? {
+            members.push((name, value));
+        }
+        Ok(Json::Object(members))
+    }
+}
+
+/// A member's name, borrowed if it has no escapes.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(NameText)
+    }
+}
+
+struct NameText;
+
+impl<'de> Visitor<'de> for NameText {
+    type Value = Name<'de>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a name")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Name<'de>, E> {
+        Ok(Name(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Name<'de>, E> {
+        Ok(Name(Cow::Owned(text.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_strings_are_borrowed_and_escaped_ones_are_decoded() {
+        let tree = Json::parse(br#"{"a":"plain","b":"t\u00e4b\n"}"#).unwrap();
+        assert!(matches!(tree.get("a"), Some(Json::Str(Cow::Borrowed("plain")))));
+        assert_eq!(tree.text("b"), Some("täb\n"));
+    }
+
+    #[test]
+    fn numbers_keep_whether_they_had_a_fraction() {
+        let tree = Json::parse(b"[1, -9223372036854775808, 1.5, 18446744073709551615]").unwrap();
+        let numbers = [
+            Json::Int(1),
+            Json::Int(i64::MIN),
+            Json::Float(1.5),
+            Json::Float(18_446_744_073_709_551_615.0),
+        ];
+        assert_eq!(tree.elements(), numbers);
+    }
+
+    #[test]
+    fn a_null_member_counts_as_absent_and_the_last_of_two_counts() {
+        let tree = Json::parse(br#"{"a":null,"b":1,"b":2}"#).unwrap();
+        assert_eq!(tree.get("a"), None);
+        assert_eq!(tree.integer("b"), Some(2));
+    }
+
+    #[test]
+    fn what_is_not_one_json_value_is_refused() {
+        for body in ["", "{", "{} x", "{\"a\":}", "\"\\ud800\"", "nul", "{\"a\":1,}"] {
+            assert!(Json::parse(body.as_bytes()).is_err(), "{body}");
+        }
+        assert!(Json::parse(b"\"\xff\"").is_err());
+        assert!(Json::parse("[".repeat(100_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn words_stand_for_booleans() {
+        let tree = Json::parse(br#"{"a":"YES","b":"0","c":"maybe"}"#).unwrap();
+        assert_eq!(tree.boolean("a"), Some(true));
+        assert_eq!(tree.boolean("b"), Some(false));
+        assert_eq!(tree.boolean("c"), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! The DynamoDB door of KeystoneDB: serves the embedded database over DynamoDB's own protocol, so
+//! that the AWS SDKs and the AWS CLI work unchanged.
+//!
+//! A door translates: parse, call, encode. No storage logic is here, and no protocol in the layers
+//! below. One request passes through:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `http` | connections, limits, headers, the body |
+//! | `auth` | AWS Signature Version 4, if there are keys |
+//! | `json` | the body as a tree |
+//! | `shape` | types and constraints of each operation's input, in AWS's words |
+//! | `wire` | attribute values: `{"S": "…"}` to and from the database's values |
+//! | `operations` | one file for each operation: request, call, answer |
+//! | `error` | errors as HTTP status and JSON |
+//!
+//! ```no_run
+//! # async fn f() -> Result<(), Box<dyn std::error::Error>> {
+//! use kstone_dynamo::{DoorOptions, serve};
+//!
+//! let database = kstone::Database::memory()?;
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
+//! serve(listener, database, DoorOptions::default(), std::future::pending()).await?;
+//! # Ok(()) }
+//! ```
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod auth;
+mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod http;
+mod json;
+mod operations;
+mod shape;
+mod wire;
+
+pub use auth::Credential;
+pub use http::serve;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kstone_core::env::{Clock, SystemClock};
+
+/// How the door is served.
+#[derive(Debug, Clone)]
+pub struct DoorOptions {
+    /// The keys that requests have to be signed with. Without any, every request passes: then
+    /// listen on loopback only.
+    pub keys: Vec<Credential>,
+    /// The region that ARNs name.
+    pub region: String,
+    /// How many connections are open at a time; more wait to be accepted. Each takes one of the
+    /// files that the process may have open: leave enough of those to the database.
+    pub connections_max: usize,
+    /// How long a client may take to send a request's head, and then its body; how long it may
+    /// leave an answer unread; also how long a connection may be idle.
+    pub read_timeout: Duration,
+    /// How long requests that are under way may take to finish when the door is closed.
+    pub shutdown_timeout: Duration,
+    /// What signatures' dates are compared with.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for DoorOptions {
+    fn default() -> Self {
+        DoorOptions {
+            keys: Vec::new(),
+            region: "us-east-1".to_owned(),
+            // Below what an ordinary limit of open files allows would refuse real clients; each
+            // idle connection costs about 20 KiB.
+            connections_max: 4096,
+            // SDKs keep idle connections for about this long.
+            read_timeout: Duration::from_secs(60),
+            shutdown_timeout: Duration::from_secs(10),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+}

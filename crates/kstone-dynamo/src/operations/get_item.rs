@@ -1,0 +1,29 @@
+//! GetItem.
+
+use kstone::ops::GetItem;
+
+use super::parameters::{self, Styles};
+use super::{Answering, Context, capacity};
+use crate::error::Fault;
+use crate::json::Json;
+
+const STYLES: Styles =
+    Styles { expressions: &["ProjectionExpression"], legacy: &["AttributesToGet"] };
+
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+    STYLES.check(json)?;
+    let request = GetItem {
+        table: parameters::table_name(json),
+        key: parameters::item(json, "Key")?,
+        projection: parameters::projection(json)?,
+        placeholders: parameters::names(json),
+        consistent_read: parameters::consistent_read(json),
+        capacity: parameters::capacity(json),
+    };
+    Answering::later(context.database.get_item(&request), |out, output| {
+        if let Some(item) = &output.item {
+            out.name("Item").item(item);
+        }
+        capacity::write(out, output.consumed.as_ref(), json);
+    })
+}

@@ -1,0 +1,32 @@
+//! PutItem.
+
+use kstone::ops::PutItem;
+
+use super::parameters::{self, Styles};
+use super::{Answering, Context, capacity, legacy};
+use crate::error::Fault;
+use crate::json::Json;
+
+pub(super) const STYLES: Styles =
+    Styles { expressions: &["ConditionExpression"], legacy: &["Expected", "ConditionalOperator"] };
+
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+    STYLES.check(json)?;
+    let request = PutItem {
+        table: parameters::table_name(json),
+        item: parameters::item(json, "Item")?,
+        return_values: parameters::old_or_nothing(json)?,
+        condition: legacy::condition(json)?,
+        placeholders: parameters::placeholders(json)?,
+        return_on_failure: parameters::return_on_failure(json),
+        capacity: parameters::capacity(json),
+        collection_metrics: parameters::collection_metrics(json),
+    };
+    Answering::later(context.database.put_item(&request), |out, output| {
+        if let Some(attributes) = &output.attributes {
+            out.name("Attributes").item(attributes);
+        }
+        capacity::write(out, output.consumed.as_ref(), json);
+        capacity::write_collection(out, output.collection.as_ref());
+    })
+}

@@ -1,0 +1,35 @@
+//! UpdateItem.
+
+use kstone::ops::UpdateItem;
+
+use super::parameters::{self, Styles};
+use super::{Answering, Context, capacity, legacy};
+use crate::error::Fault;
+use crate::json::Json;
+
+const STYLES: Styles = Styles {
+    expressions: &["UpdateExpression", "ConditionExpression"],
+    legacy: &["AttributeUpdates", "Expected", "ConditionalOperator"],
+};
+
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+    STYLES.check(json)?;
+    let request = UpdateItem {
+        table: parameters::table_name(json),
+        key: parameters::item(json, "Key")?,
+        update: legacy::update(json)?,
+        condition: legacy::condition(json)?,
+        placeholders: parameters::placeholders(json)?,
+        return_values: parameters::return_values(json),
+        return_on_failure: parameters::return_on_failure(json),
+        capacity: parameters::capacity(json),
+        collection_metrics: parameters::collection_metrics(json),
+    };
+    Answering::later(context.database.update_item(&request), |out, output| {
+        if let Some(attributes) = &output.attributes {
+            out.name("Attributes").item(attributes);
+        }
+        capacity::write(out, output.consumed.as_ref(), json);
+        capacity::write_collection(out, output.collection.as_ref());
+    })
+}
