@@ -1,8 +1,9 @@
-//! `kstone`: a KeystoneDB folder from the command line.
+//! `kstone`: KeystoneDB from the command line.
 //!
-//! `args` says what can be typed, `commands` has one file for each command, `database` opens the
-//! folder, `keys`, `json` and `time` turn text into what the engine takes and back, `output` knows
-//! whether a person or a program is reading, `heatmap` draws the stripes.
+//! `args` says what can be typed, `commands` has one file for each command, `serve` is the server
+//! and `demo` what it shows, `database` opens a folder, `tables` are named tables in a folder or
+//! behind a server, `keys`, `json` and `time` turn text into what the database takes and back,
+//! `output` knows whether a person or a program is reading, `heatmap` draws the stripes.
 #![allow(
     clippy::disallowed_methods,
     reason = "a command of the real machine: its clock and its files are meant"
@@ -11,10 +12,13 @@
 mod args;
 mod commands;
 mod database;
+mod demo;
 mod heatmap;
 mod json;
 mod keys;
 mod output;
+mod serve;
+mod tables;
 mod time;
 
 use std::io;
@@ -39,7 +43,7 @@ fn main() -> ExitCode {
     // Ends the process with code 2 when what was typed makes no sense, 0 for help.
     let cli = Cli::parse();
     let mut out = Output::of_process();
-    let outcome = commands::run(cli.command, &mut out)
+    let outcome = commands::run(&cli.command, &mut out)
         .and_then(|outcome| out.flush().map(|()| outcome).map_err(Into::into));
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -39,11 +39,6 @@ impl Output {
         self.out.write_all(b"\n")
     }
 
-    /// Bytes as they are.
-    pub fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_all(bytes)
-    }
-
     /// What was written goes out.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()

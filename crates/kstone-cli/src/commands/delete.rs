@@ -1,4 +1,4 @@
-//! `kstone delete`: removes one record and says whether it was there.
+//! `kstone delete`: removes one item and says whether it was there.
 
 use anyhow::Result;
 use kstone_core::{Durability, Engine, WriteBatch};

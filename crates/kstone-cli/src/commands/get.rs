@@ -1,12 +1,12 @@
-//! `kstone get`: one record.
+//! `kstone get`: one item.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use kstone_core::Engine;
 
 use crate::Outcome;
 use crate::args::Get;
 use crate::commands::record;
-use crate::database::TABLE;
+use crate::database::{self, TABLE};
 use crate::output::Output;
 use crate::{json, keys};
 
@@ -17,21 +17,10 @@ pub fn run(engine: &Engine, args: &Get, out: &mut Output) -> Result<Outcome> {
         out.complain(&format!("not found: {}", keys::shown(&key)));
         return Ok(Outcome::No);
     };
-    if args.raw {
-        out.raw(&found.value)?;
-        return Ok(Outcome::Done);
-    }
     let answer = if args.record {
-        record::line(&key, &found)
-    } else if let Some(value) = json::from_stored(&found.value) {
-        value
+        record::line(&key, &found)?
     } else {
-        bail!(
-            "the value of {} is {} bytes that are not JSON; --raw writes them as they are, \
-             --record shows them in hexadecimal",
-            keys::shown(&key),
-            found.value.len()
-        );
+        json::text(&database::decode(&found.value)?)
     };
     out.line(if out.is_terminal { json::pretty(&answer) } else { answer })?;
     Ok(Outcome::Done)

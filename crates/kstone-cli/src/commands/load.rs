@@ -1,16 +1,17 @@
-//! `kstone load`: many records from JSON lines, in batches.
+//! `kstone load`: many items from JSON lines, in batches.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
 use anyhow::{Context, Result, anyhow, bail};
+use kstone::ItemBytes;
 use kstone_core::{Durability, Engine, Key, WriteBatch};
 use serde_json::value::RawValue;
 
 use crate::Outcome;
 use crate::args::Load;
-use crate::database::TABLE;
+use crate::database::{self, TABLE};
 use crate::output::{Output, count, counted};
 use crate::{json, keys, time};
 
@@ -20,25 +21,44 @@ const BATCH_BYTES: usize = 1 << 20;
 const BATCH_RECORDS: usize = 1000;
 
 pub fn run(engine: &Engine, args: &Load, out: &mut Output) -> Result<Outcome> {
-    let mut input: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        let file = File::open(&args.file)
-            .with_context(|| format!("cannot open {}", args.file.display()))?;
-        Box::new(BufReader::new(file))
-    };
+    let mut input = input(args)?;
     let mut loader = Loader { engine, batch: WriteBatch::new(), stored: 0 };
     let result = loader.lines(&mut *input, out);
     out.end_progress();
     // What came before a bad line stays, and is as durable as the rest.
-    loader
-        .commit()
-        .and_then(|()| Ok(engine.sync()?))
-        .context("the last records were not stored")?;
-    let stored = counted(loader.stored, "record", "records");
+    loader.commit().and_then(|()| Ok(engine.sync()?)).context("the last items were not stored")?;
+    let stored = counted(loader.stored, "item", "items");
     result.map_err(|error| anyhow!("{error:#}; the {stored} before it were stored"))?;
     out.line(format!("{{\"loaded\":{}}}", loader.stored))?;
     Ok(Outcome::Done)
+}
+
+/// The lines to load.
+pub fn input(args: &Load) -> Result<Box<dyn BufRead>> {
+    if args.file.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file =
+        File::open(&args.file).with_context(|| format!("cannot open {}", args.file.display()))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+/// Calls `line` with each line that is not blank. An error says in which one it was.
+pub fn each_line(input: &mut dyn BufRead, mut line: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    let (mut bytes, mut number) = (Vec::new(), 0u64);
+    loop {
+        bytes.clear();
+        number += 1;
+        let len = input.read_until(b'\n', &mut bytes).context("cannot read the input")?;
+        if len == 0 {
+            return Ok(());
+        }
+        let in_line = || format!("line {number}");
+        let text = std::str::from_utf8(&bytes).context("it is not UTF-8").with_context(in_line)?;
+        if !text.trim().is_empty() {
+            line(text.trim_end()).with_context(in_line)?;
+        }
+    }
 }
 
 struct Loader<'a> {
@@ -49,34 +69,26 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     fn lines(&mut self, input: &mut dyn BufRead, out: &mut Output) -> Result<()> {
-        let (mut line, mut number) = (Vec::new(), 0u64);
-        loop {
-            line.clear();
-            number += 1;
-            let len = input.read_until(b'\n', &mut line).context("cannot read the input")?;
-            if len == 0 {
-                return Ok(());
-            }
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            self.line(&line).with_context(|| format!("line {number}"))?;
+        each_line(input, |line| {
+            self.line(line)?;
             if self.batch.len() >= BATCH_RECORDS || self.batch.encoded_len() >= BATCH_BYTES {
                 self.commit()?;
-                out.progress(&format!("{} records", count(self.stored)));
+                out.progress(&format!("{} items", count(self.stored)));
             }
-        }
+            Ok(())
+        })
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<()> {
+    fn line(&mut self, line: &str) -> Result<()> {
         let parsed = Line::parse(line)?;
         let expires_at_ms = match (parsed.ttl_ms, parsed.expires_at_ms) {
             (Some(ttl_ms), _) => Some(self.engine.now_ms().saturating_add(ttl_ms)),
             (None, at_ms) => at_ms,
         };
+        let item = parsed.item.as_slice();
         match expires_at_ms {
-            Some(at_ms) => self.batch.put_expiring(TABLE, &parsed.key, &parsed.value, at_ms)?,
-            None => self.batch.put(TABLE, &parsed.key, &parsed.value)?,
+            Some(at_ms) => self.batch.put_expiring(TABLE, &parsed.key, item, at_ms)?,
+            None => self.batch.put(TABLE, &parsed.key, item)?,
         }
         Ok(())
     }
@@ -91,19 +103,18 @@ impl Loader<'_> {
 
 struct Line {
     key: Key,
-    value: Vec<u8>,
+    item: ItemBytes,
     ttl_ms: Option<u64>,
     expires_at_ms: Option<u64>,
 }
 
 impl Line {
-    fn parse(line: &[u8]) -> Result<Line> {
-        let line = std::str::from_utf8(line).context("it is not UTF-8")?;
+    fn parse(line: &str) -> Result<Line> {
         // Of its position, `serde_json` knows only the column: each line is parsed alone.
-        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(line.trim_end())
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(line)
             .map_err(|error| anyhow!("{error}").context("it is not a JSON object"))?;
-        const KNOWN: [&str; 9] =
-            ["pk", "pk_hex", "sk", "sk_hex", "value", "value_hex", "ttl", "expires_at", "version"];
+        const KNOWN: [&str; 8] =
+            ["pk", "pk_hex", "sk", "sk_hex", "value", "ttl", "expires_at", "version"];
         if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             bail!("unknown field \"{unknown}\"; known ones are {}", KNOWN.join(", "));
         }
@@ -125,12 +136,8 @@ impl Line {
             }
         };
         let pk = bytes("pk")?.context("it has no \"pk\"")?;
-        let value = match (fields.get("value"), text("value_hex")?) {
-            (Some(raw), None) => json::check(raw.get())?.into_bytes(),
-            (None, Some(digits)) => keys::from_hex(digits.as_bytes())?,
-            (Some(_), Some(_)) => bail!("it has both \"value\" and \"value_hex\""),
-            (None, None) => bail!("it has no \"value\""),
-        };
+        let value = fields.get("value").context("it has no \"value\"")?;
+        let item = database::encode(&json::item_of(value)?)?;
         let expires_at = match field("expires_at") {
             Some(raw) if !raw.starts_with('"') => Some(raw.to_owned()),
             _ => text("expires_at")?,
@@ -141,7 +148,7 @@ impl Line {
         }
         Ok(Line {
             key: Key { pk: pk.into(), sk: bytes("sk")?.map(Into::into) },
-            value,
+            item,
             ttl_ms: ttl.as_deref().map(time::duration_ms).transpose()?,
             expires_at_ms: expires_at.as_deref().map(time::moment_ms).transpose()?,
         })

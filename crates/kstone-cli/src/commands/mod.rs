@@ -1,7 +1,9 @@
-//! One file for each command: from its arguments to the engine, and the answer back.
+//! One file for each command: from its arguments to the database, and the answer back.
+//!
+//! A command on items works on the default table of a folder, through the engine, which knows
+//! versions and expiry; or, in `table`, on a named table of a folder or of a server.
 
 mod delete;
-mod demo;
 mod get;
 mod load;
 mod maintain;
@@ -10,64 +12,63 @@ mod query;
 mod record;
 mod scan;
 mod stats;
+mod table;
 mod verify;
 
-use anyhow::Result;
-use kstone_core::Engine;
+pub use table::query as query_table;
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
 
 use crate::Outcome;
 use crate::args::Command;
-use crate::database;
 use crate::output::Output;
+use crate::{database, serve, tables};
 
 /// Opens what the command needs and runs it.
-pub fn run(command: Command, out: &mut Output) -> Result<Outcome> {
-    match &command {
-        Command::Verify(args) => return verify::run(args, out),
-        Command::Demo(args) => return demo::run(args, out),
-        _ => {}
-    }
-    let engine = match &command {
-        // Nothing is created for a record that is refused.
+pub fn run(command: &Command, out: &mut Output) -> Result<Outcome> {
+    match command {
+        Command::Serve(args) => serve::run(args, out),
+        Command::Tables(args) => table::list(args, out),
+        Command::Put(args) if args.table.is_some() => table::put(args, out),
         Command::Put(args) => {
+            // Nothing is created for an item that is refused.
             put::check(args)?;
-            database::open_or_create(&args.dir)?
+            put::run(database::open_or_create(folder(&args.place)?)?.engine(), args, out)
         }
-        Command::Load(args) => database::open_or_create(&args.dir)?,
-        other => database::open(folder(other))?,
-    };
-    run_on(&engine, &command, out)
-}
-
-/// Runs a command on a database that is open.
-fn run_on(engine: &Engine, command: &Command, out: &mut Output) -> Result<Outcome> {
-    match command {
-        Command::Put(args) => put::run(engine, args, out),
-        Command::Get(args) => get::run(engine, args, out),
-        Command::Delete(args) => delete::run(engine, args, out),
-        Command::Load(args) => load::run(engine, args, out),
-        Command::Query(args) => query::run(engine, args, out),
-        Command::Scan(args) => scan::run(engine, args, out),
-        Command::Stats(args) => stats::run(engine, args, out),
-        Command::Compact(_) => maintain::compact(engine, out),
-        Command::Checkpoint(args) => maintain::checkpoint(engine, args, out),
+        Command::Get(args) if args.target.table.is_some() => table::get(args, out),
+        Command::Get(args) => {
+            get::run(database::open(folder(&args.target.place)?)?.engine(), args, out)
+        }
+        Command::Delete(args) if args.target.table.is_some() => table::delete(args, out),
+        Command::Delete(args) => {
+            delete::run(database::open(folder(&args.target.place)?)?.engine(), args, out)
+        }
+        Command::Load(args) if args.table.is_some() => table::load(args, out),
+        Command::Load(args) => {
+            load::run(database::open_or_create(folder(&args.place)?)?.engine(), args, out)
+        }
+        Command::Query(args) if table::is_asked(args) => table::query(args, out),
+        Command::Query(args) => {
+            query::run(database::open(folder(&args.place)?)?.engine(), args, out)
+        }
+        Command::Scan(args) if args.table.is_some() => table::scan(args, out),
+        Command::Scan(args) => scan::run(database::open(folder(&args.place)?)?.engine(), args, out),
+        Command::Stats(args) => stats::run(database::open(&args.dir)?.engine(), args, out),
         Command::Verify(args) => verify::run(args, out),
-        Command::Demo(args) => demo::run(args, out),
+        Command::Compact(args) => maintain::compact(&database::open(&args.dir)?, out),
+        Command::Checkpoint(args) => {
+            maintain::checkpoint(database::open(&args.dir)?.engine(), args, out)
+        }
     }
 }
 
-fn folder(command: &Command) -> &std::path::Path {
-    match command {
-        Command::Put(args) => &args.dir,
-        Command::Get(args) => &args.target.dir,
-        Command::Delete(args) => &args.target.dir,
-        Command::Load(args) => &args.dir,
-        Command::Query(args) => &args.dir,
-        Command::Scan(args) => &args.dir,
-        Command::Stats(args) => &args.dir,
-        Command::Verify(args) => &args.dir,
-        Command::Compact(args) => &args.dir,
-        Command::Checkpoint(args) => &args.dir,
-        Command::Demo(args) => args.dir.as_deref().unwrap_or_else(|| ".".as_ref()),
+/// The default table is nowhere but in a folder.
+fn folder(place: &Path) -> Result<&Path> {
+    if tables::is_url(place) {
+        let url = place.display();
+        bail!("which table? a server has named ones: --table TABLE (kstone tables {url})");
     }
+    Ok(place)
 }

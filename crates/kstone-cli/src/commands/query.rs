@@ -1,9 +1,9 @@
-//! `kstone query`: the records of one partition.
+//! `kstone query`: the items of one partition.
 
 use std::ffi::OsString;
 use std::ops::Bound;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use kstone_core::Engine;
 
 use crate::Outcome;
@@ -37,7 +37,8 @@ pub fn run(engine: &Engine, args: &Query, out: &mut Output) -> Result<Outcome> {
             *bound = behind;
         }
     }
-    let mut query = engine.partition(TABLE, keys::typed(&args.pk, args.hex)?).range((low, high));
+    let pk = args.first.as_deref().context("which partition? give its key")?;
+    let mut query = engine.partition(TABLE, keys::typed(pk, args.hex)?).range((low, high));
     if let Some(prefix) = &args.prefix {
         query = query.prefix(keys::typed(prefix, args.hex)?);
     }
@@ -53,7 +54,7 @@ pub fn run(engine: &Engine, args: &Query, out: &mut Output) -> Result<Outcome> {
             break;
         }
         left -= 1;
-        out.line(record::line(&found.key, &found.record))?;
+        out.line(record::line(&found.key, &found.record)?)?;
         last_sk = Some(found.key.sk);
     }
     let cursor = match last_sk {

@@ -1,4 +1,4 @@
-//! `kstone scan`: all records, or all partition keys.
+//! `kstone scan`: all items, or all partition keys.
 
 use std::ffi::OsStr;
 
@@ -34,7 +34,7 @@ pub fn run(engine: &Engine, args: &Scan, out: &mut Output) -> Result<Outcome> {
                 break;
             }
             left -= 1;
-            out.line(record::line(&found.key, &found.record))?;
+            out.line(record::line(&found.key, &found.record)?)?;
             if left == 0 {
                 behind = behind.after(found.key);
             }
@@ -63,13 +63,17 @@ fn partition_keys(
     Ok(Outcome::Done)
 }
 
-fn segment_start(segment: &str) -> Result<Option<ScanCursor>> {
-    let (index, total) = segment
-        .split_once('/')
+/// `0/4` is the first of four.
+pub fn segment(text: &str) -> Result<(u32, u32)> {
+    text.split_once('/')
         .and_then(|(index, total)| Some((index.parse().ok()?, total.parse().ok()?)))
-        .ok_or_else(|| anyhow!("`{segment}` is no segment: 0/4 is the first of four"))?;
+        .ok_or_else(|| anyhow!("`{text}` is no segment: 0/4 is the first of four"))
+}
+
+fn segment_start(text: &str) -> Result<Option<ScanCursor>> {
+    let (index, total) = segment(text)?;
     ScanCursor::segment(index, total)
-        .with_context(|| format!("--segment {segment}: segments of {total} are 0/{total} and up"))
+        .with_context(|| format!("--segment {text}: segments of {total} are 0/{total} and up"))
 }
 
 fn to_cursor(cursor: &ScanCursor) -> String {

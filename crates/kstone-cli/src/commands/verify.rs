@@ -11,8 +11,8 @@ use crate::database;
 use crate::output::{Output, counted};
 
 pub fn run(args: &Verify, out: &mut Output) -> Result<Outcome> {
-    let report =
-        verify(&Env::system(), &args.dir).map_err(|error| database::explain(&args.dir, error))?;
+    let report = verify(&Env::system(), &args.dir)
+        .map_err(|error| database::explain_engine(&args.dir, error))?;
     if args.json {
         out.line(as_json(&report).to_string())?;
     } else {

@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "put",
     "get",
     "delete",
@@ -13,7 +13,8 @@ const COMMANDS: [&str; 11] = [
     "verify",
     "compact",
     "checkpoint",
-    "demo",
+    "tables",
+    "serve",
 ];
 
 #[test]
@@ -32,18 +33,22 @@ fn help_names_every_command_and_each_has_help_with_examples() {
 #[test]
 fn what_makes_no_sense_is_refused_with_code_2() {
     let place = Place::new();
-    let words: [&[&str]; 6] = [
+    let words: [&[&str]; 12] = [
         &["fetch", "db"],
-        &["put", "db", "only-a-key"],
+        &["put", "db"],
+        &["put", "db", "a", "b", "{}", "one too many"],
+        &["serve"],
+        &["serve", "--data", "db", "--memory"],
+        &["serve", "--memory", "--dynamodb", "nowhere"],
+        &["serve", "--memory", "--durability", "maybe"],
+        &["serve", "--memory", "--memory-budget", "64"],
         &["get", "db"],
-        &["put", "db", "k", "1", "--ttl", "5m", "--expires-at", "2030-01-01T00:00:00Z"],
+        &["put", "db", "k", "{}", "--ttl", "5m", "--expires-at", "2030-01-01T00:00:00Z"],
         &["scan", "db", "--segment", "0/2", "--cursor", "s00ff00"],
         &[],
     ];
     for words in words {
-        let done = place.run(words);
-        assert_eq!(done.code, Some(2), "{words:?} {done:?}");
-        assert!(done.err.contains("Usage"), "{done:?}");
+        place.run(words).refused_as_nonsense();
     }
     assert!(!place.path("db").exists());
 }
@@ -61,18 +66,4 @@ fn the_tour_of_the_help_text_works_as_printed() {
         place.ok(&words);
     }
     assert_eq!(place.ok(["get", "mydb", "user#1", "post#001"]), "{\"title\":\"Hello\"}\n");
-}
-
-#[test]
-fn the_demo_shows_every_step_and_leaves_a_sound_database() {
-    let place = Place::new();
-    let shown = place.ok(["demo", "demo db"]);
-    for command in ["get", "put", "query", "delete", "scan", "stats", "verify"] {
-        assert!(shown.contains(&format!("$ kstone {command} 'demo db'")), "{command}\n{shown}");
-    }
-    assert!(shown.contains("sound:"), "{shown}");
-    assert!(!shown.contains('\x1b'), "no colours when a program reads");
-    assert!(place.json(["scan", "demo db"]).len() > 4000);
-    place.ok(["verify", "demo db"]);
-    place.run(["demo", "demo db"]).failed_with("is not empty");
 }

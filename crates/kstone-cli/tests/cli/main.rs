@@ -1,6 +1,7 @@
 //! The real binary, run as a user or a script runs it.
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "real processes and real files are the point"
@@ -10,6 +11,9 @@ mod care;
 mod help;
 mod many;
 mod records;
+mod serve;
+mod server;
+mod tables;
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -31,7 +35,17 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Runs `kstone`; the word `DB` stands for a database folder of this place.
+    /// `kstone` in this place, without what the environment of the tests may say.
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kstone"));
+        command.current_dir(self.0.path());
+        for name in ["NO_COLOR", "KSTONE_ACCESS_KEY", "AWS_ACCESS_KEY_ID"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// Runs `kstone` in this place.
     fn run<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Done {
         self.run_with_input(words, "")
     }
@@ -41,10 +55,9 @@ impl Place {
         words: impl IntoIterator<Item = S>,
         input: &str,
     ) -> Done {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kstone"))
+        let mut child = self
+            .command()
             .args(words)
-            .current_dir(self.0.path())
-            .env_remove("NO_COLOR")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -95,6 +108,14 @@ impl Done {
         assert_eq!(self.code, Some(1), "{self:?}");
         assert_eq!(self.err.lines().count(), 1, "{self:?}");
         assert!(self.err.starts_with("kstone: ") && self.err.contains(what), "{self:?}");
+        self
+    }
+
+    /// Exit code 2, and a hint at the help.
+    #[track_caller]
+    fn refused_as_nonsense(self) -> Self {
+        assert_eq!(self.code, Some(2), "{self:?}");
+        assert!(self.err.contains("Usage") || self.err.contains("--help"), "{self:?}");
         self
     }
 }

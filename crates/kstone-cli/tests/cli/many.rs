@@ -12,7 +12,7 @@ fn filled() -> Place {
     let place = Place::new();
     let mut lines = String::new();
     for user in 0..10 {
-        lines.push_str(&format!("{{\"pk\":\"user#{user}\",\"value\":{user}}}\n"));
+        lines.push_str(&format!("{{\"pk\":\"user#{user}\",\"value\":{{\"user\":{user}}}}}\n"));
         for post in 0..30 {
             lines.push_str(&format!(
                 "{{\"pk\":\"user#{user}\",\"sk\":\"post#{post:03}\",\"value\":{{\"n\":{post}}}}}\n"
@@ -33,7 +33,7 @@ fn a_query_reads_a_partition_in_order_within_its_bounds() {
     let place = filled();
     let all = place.json(["query", "db", "user#3"]);
     assert_eq!(all.len(), 31);
-    assert_eq!(all[0]["value"], 3, "the record without sort key comes first");
+    assert_eq!(all[0]["value"]["user"], 3, "the record without sort key comes first");
     assert!(all.iter().all(|line| line["pk"] == "user#3"));
     assert!(sort_keys(&all[1..]).is_sorted());
 
@@ -157,7 +157,7 @@ fn a_cursor_of_something_else_is_refused() {
 #[test]
 fn what_scan_prints_load_takes() {
     let place = filled();
-    place.ok(["put", "db", "--hex", "ff", "fe", "1"]);
+    place.ok(["put", "db", "--hex", "ff", "fe", "{}"]);
     place.ok(["put", "db", "session", "--expires-at", "2100-01-01T00:00:00Z", "{\"a\": 1.0}"]);
     let scanned = place.ok(["scan", "db"]);
     fs::write(place.path("all.jsonl"), &scanned).unwrap();
@@ -172,23 +172,24 @@ fn what_scan_prints_load_takes() {
 
 #[test]
 fn load_stops_at_a_bad_line_and_keeps_what_came_before_it() {
-    let good = "{\"pk\":\"a\",\"value\":1}\n\n{\"pk\":\"b\",\"sk\":null,\"value\":null}\n";
+    let good = "{\"pk\":\"a\",\"value\":{}}\n\n{\"pk\":\"b\",\"sk\":null,\"value\":{\"a\":null}}\n";
     let cases = [
         ("{\"pk\":\"c\"}", "line 4: it has no \"value\""),
         ("{\"value\":1}", "line 4: it has no \"pk\""),
-        ("{\"pk\":7,\"value\":1}", "line 4: \"pk\" must be a string"),
-        ("{\"pk\":\"c\",\"value\":1,\"ttl\":\"5\"}", "line 4: `5` is no duration"),
+        ("{\"pk\":7,\"value\":{}}", "line 4: \"pk\" must be a string"),
+        ("{\"pk\":\"c\",\"value\":{},\"ttl\":\"5\"}", "line 4: `5` is no duration"),
         ("{\"pk\":\"c\",\"valeu\":1}", "line 4: unknown field \"valeu\""),
         ("{\"pk\":\"c\",\"value\":", "line 4: it is not a JSON object: EOF"),
         ("[1]", "line 4: it is not a JSON object"),
-        ("{\"pk\":\"c\",\"pk_hex\":\"ff\",\"value\":1}", "line 4: it has both"),
+        ("{\"pk\":\"c\",\"pk_hex\":\"ff\",\"value\":{}}", "line 4: it has both"),
+        ("{\"pk\":\"c\",\"value\":1}", "line 4: an item is a JSON object: {\"value\":1}"),
     ];
     let place = Place::new();
     for (n, (bad, message)) in cases.into_iter().enumerate() {
         let db = format!("db{n}");
         let input = format!("{good}{bad}\n{{\"pk\":\"z\",\"value\":1}}\n");
         let done = place.run_with_input(["load", &db], &input);
-        assert!(done.failed_with(message).err.contains("the 2 records before it were stored"));
+        assert!(done.failed_with(message).err.contains("the 2 items before it were stored"));
         assert_eq!(place.json(["scan", &db]).len(), 2, "{bad}");
     }
 }
@@ -196,8 +197,9 @@ fn load_stops_at_a_bad_line_and_keeps_what_came_before_it() {
 #[test]
 fn load_takes_more_than_one_batch() {
     let place = Place::new();
-    let lines: String =
-        (0..2500).map(|n| format!("{{\"pk\":\"k{n}\",\"value\":{n},\"ttl\":\"1h\"}}\n")).collect();
+    let lines: String = (0..2500)
+        .map(|n| format!("{{\"pk\":\"k{n}\",\"value\":{{\"n\":{n}}},\"ttl\":\"1h\"}}\n"))
+        .collect();
     assert_eq!(place.run_with_input(["load", "db"], &lines).succeeded().out, "{\"loaded\":2500}\n");
     let scanned = place.json(["scan", "db"]);
     assert_eq!(scanned.len(), 2500);
@@ -210,8 +212,9 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     // Far more than a pipe holds, so that the command must notice.
     let place = Place::new();
     let value = "x".repeat(1000);
-    let lines: String =
-        (0..1000).map(|n| format!("{{\"pk\":\"k{n}\",\"value\":\"{value}\"}}\n")).collect();
+    let lines: String = (0..1000)
+        .map(|n| format!("{{\"pk\":\"k{n}\",\"value\":{{\"v\":\"{value}\"}}}}\n"))
+        .collect();
     place.run_with_input(["load", "db"], &lines).succeeded();
     let script = format!("set -o pipefail; '{}' scan db | head -n 1", env!("CARGO_BIN_EXE_kstone"));
     let done = std::process::Command::new("bash")

@@ -5,48 +5,57 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-const ABOUT: &str = "\
-KeystoneDB in a folder: a durable key-value store with sorted partitions.
+mod serve;
 
-A record has a partition key (PK), an optional sort key (SK) and a JSON value. Records of
-one partition lie together, in byte order of their sort keys. The hash of the partition
-key picks one of 256 stripes. What `put` has answered survives a power cut.
+pub use serve::Serve;
+
+const ABOUT: &str = "\
+KeystoneDB: a durable database in a folder, served to DynamoDB's clients.
+
+An item is a JSON object under a partition key (PK) and a sort key (SK). Items of one
+partition lie together, in the order of their sort keys. What `put` has answered survives a
+power cut.
 
 A tour:
-  kstone put mydb user#1 '{\"name\":\"Ada\"}'               a record with a partition key
+  kstone put mydb user#1 '{\"name\":\"Ada\"}'               an item with a partition key
   kstone put mydb user#1 post#001 '{\"title\":\"Hello\"}'   one more in its partition, sorted
   kstone get mydb user#1 post#001                       read it back
   kstone query mydb user#1 --prefix post# --reverse     the posts, latest first
   kstone stats mydb                                     what is in it, with a picture
 
-Or let it show you: kstone demo";
+Or with a server, a table and its indexes: kstone serve --demo";
 
 const TEMPLATE: &str = "\
 {about-with-newline}
-Usage: kstone <COMMAND> DIR …       DIR is the folder of the database
+Usage: kstone <COMMAND> WHERE …     WHERE is the folder of the database, or a server's URL
 
-Records:
-  put         Store a record (makes the database if there is none)
-  get         Print the value of a record
-  delete      Remove a record
-  load        Store many records from JSON lines
+A server:
+  serve       Serve a database to DynamoDB's clients, until it is stopped
+
+Items:
+  put         Store an item (makes the database if there is none)
+  get         Print an item
+  delete      Remove an item
+  load        Store many items from JSON lines
 
 Many at a time, as JSON lines:
-  query       The records of one partition, in order, with prefix and bounds
-  scan        All records, page by page or in parallel segments; or partition keys
+  query       The items of one partition, in order, with prefix and bounds
+  scan        All items, page by page or in parallel segments; or partition keys
+  tables      The tables, with their keys and indexes
 
-Looking after it:
+Looking after a folder:
   stats       What the database holds, with a picture of the 256 stripes
   verify      Read everything, check everything, report each fault
   compact     Merge the files: smallest on disk, quickest to read
   checkpoint  A consistent copy in another folder, in no time
 
-To start with:
-  demo        Make a small data set and show all of this on it
   help        Help on a command: kstone help put
 
 Options:
 {options}
+
+Every database has a table without a name, whose keys are plain bytes; the commands use it
+unless --table names another. A server shows the named ones.
 
 Exit codes: 0 done · 1 no (not found, damaged, failed) · 2 not understood.
 Output for programs is JSON; on a terminal it is laid out for people.
@@ -64,70 +73,101 @@ pub struct Cli {
 /// The commands, one file each in `commands`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Store a record (makes the database if there is none)
+    /// Serve a database to DynamoDB's clients, until it is stopped
+    #[command(after_help = "\
+Prints a line for each door and one when it is ready. SIGTERM and SIGINT (Ctrl-C) end it when the
+requests under way are answered; a second one ends it at once. GET /healthz tells whether it is up.
+
+While it runs, the folder is its own: ask it by its URL. In a configuration file the flags are
+keys of the same name:
+  data = \"mydb\"
+  dynamodb = \"127.0.0.1:8000\"
+  dynamodb-durability = \"sync\"
+  memory-budget = \"1GiB\"
+  access-key = [\"ID:SECRET\"]
+
+Examples:
+  kstone serve --demo                                  a table to play with, and what to ask it
+  kstone serve --data mydb
+  kstone serve --memory --dynamodb 127.0.0.1:8001
+  KSTONE_ACCESS_KEY=me:secret kstone serve --data mydb --dynamodb 0.0.0.0:8000")]
+    Serve(Serve),
+
+    /// Store an item (makes the database if there is none)
     #[command(
-        override_usage = "kstone put [OPTIONS] DIR PK [SK] VALUE",
+        override_usage = "kstone put [OPTIONS] WHERE PK [SK] ITEM\n       kstone put WHERE --table TABLE ITEM",
         after_help = "\
-The value comes last and is JSON; text needs its quotes: '\"like this\"'. It is on disk when the
-command returns.
+The item comes last and is a JSON object. It is on disk when the command returns. In a named table
+the key is part of the item.
 
 Examples:
   kstone put mydb user#1 '{\"name\":\"Ada\"}'
   kstone put mydb user#1 post#001 '{\"title\":\"Hello\"}'
   kstone put mydb session#9 --ttl 2h '{\"user\":\"user#1\"}'
-  kstone put mydb offer#7 --expires-at 2030-01-01T00:00:00Z '{\"price\":1999}'
-  cat profile.json | kstone put mydb user#1 profile -"
+  kstone put mydb offer#7 --expires-at 2030-01-01T00:00:00Z '{\"price\":19.99}'
+  cat profile.json | kstone put mydb user#1 profile -
+  kstone put http://127.0.0.1:8000 --table workflows '{\"pk\":\"exec-999\",\"sk\":\"metadata\"}'"
     )]
     Put(Put),
 
-    /// Print the value of a record
+    /// Print an item
     #[command(after_help = "\
-Indented on a terminal, compact otherwise. Exit code 1 if there is no such record.
+Indented on a terminal, compact otherwise. Exit code 1 if there is no such item.
 
 Examples:
   kstone get mydb user#1
   kstone get mydb user#1 post#001
   kstone get mydb user#1 --record          with key, version and expiry
-  kstone get mydb picture#1 --raw > a.png  the bytes as they are")]
+  kstone get http://127.0.0.1:8000 --table workflows exec-001 metadata")]
     Get(Get),
 
-    /// Remove a record
+    /// Remove an item
     #[command(after_help = "\
-Says whether the record was there; removing nothing is no error.
+Says whether the item was there; removing nothing is no error.
 
 Examples:
   kstone delete mydb user#1 post#001
-  kstone delete mydb user#1")]
+  kstone delete mydb user#1
+  kstone delete mydb --table workflows exec-001 album-1")]
     Delete(Delete),
 
-    /// Store many records from JSON lines
+    /// Store many items from JSON lines
     #[command(after_help = "\
-One record on each line, in the form that query and scan print:
+One item on each line, in the form that query and scan print; with --table, just the item:
   {\"pk\":\"user#1\",\"sk\":\"post#001\",\"value\":{\"title\":\"Hello\"}}
-Without \"sk\" the record has none. \"ttl\":\"5m\" or \"expires_at\":\"2030-01-01T00:00:00Z\" lets it
-expire. Bytes that are not text: \"pk_hex\", \"sk_hex\", \"value_hex\". \"version\" is ignored.
-Records are stored in order; at a bad line it stops, and keeps the records before it.
+Without \"sk\" the item has none. \"ttl\":\"5m\" or \"expires_at\":\"2030-01-01T00:00:00Z\" lets it
+expire. Bytes that are not text: \"pk_hex\", \"sk_hex\". \"version\" is ignored.
+Items are stored in order; at a bad line it stops, and keeps the items before it.
 
 Examples:
   kstone load mydb records.jsonl
-  kstone scan mydb | kstone load copy")]
+  kstone scan mydb | kstone load copy
+  kstone scan mydb --table workflows | kstone load http://127.0.0.1:8000 --table workflows")]
     Load(Load),
 
-    /// The records of one partition, in order, with prefix and bounds
-    #[command(after_help = "\
-Prints one record on each line. When --limit leaves some over, the cursor to go on with is
-printed on standard error (and written to the file of --cursor-out, which stays empty when
-there is no more).
+    /// The items of one partition, in order, with prefix and bounds
+    #[command(
+        override_usage = "kstone query [OPTIONS] WHERE PK\n       kstone query [OPTIONS] WHERE TABLE --pk PK",
+        after_help = "\
+Prints one item on each line. When --limit leaves some over, the cursor to go on with is printed
+on standard error (and written to the file of --cursor-out, which stays empty when there is no
+more).
+
+A key of several attributes takes several --pk, and --sk for those of the sort key that are known;
+--prefix, --from and --to are about the next one.
 
 Examples:
   kstone query mydb user#1
   kstone query mydb user#1 --prefix post# --reverse --limit 10
-  kstone query mydb sensor#7 --from 2024-01-15T10 --to 2024-01-15T11")]
+  kstone query mydb sensor#7 --from 2024-01-15T10 --to 2024-01-15T11
+  kstone query http://127.0.0.1:8000 workflows --pk exec-001 --prefix album-
+  kstone query mydb workflows --index GSI3 --pk task --sk pending --from 2025-01"
+    )]
     Query(Query),
 
-    /// All records, page by page or in parallel segments; or partition keys
+    /// All items, page by page or in parallel segments; or partition keys
     #[command(after_help = "\
-Prints one record on each line, stripe by stripe; within a stripe in key order. When --limit
+Prints one item on each line, stripe by stripe; within a stripe in key order. When --limit
 leaves some over, the cursor to go on with is printed on standard error (and written to the file
 of --cursor-out, which stays empty when there is no more).
 
@@ -136,8 +176,17 @@ Examples:
   kstone scan mydb --limit 100 --cursor-out next
   kstone scan mydb --limit 100 --cursor \"$(cat next)\" --cursor-out next
   kstone scan mydb --segment 0/4           the first of four parts, for four workers
-  kstone scan mydb --pk-prefix user#       partition keys, in order")]
+  kstone scan mydb --pk-prefix user#       partition keys, in order
+  kstone scan http://127.0.0.1:8000 --table workflows")]
     Scan(Scan),
+
+    /// The tables, with their keys and indexes
+    #[command(after_help = "\
+Examples:
+  kstone tables mydb
+  kstone tables http://127.0.0.1:8000
+  kstone tables mydb --json")]
+    Tables(Tables),
 
     /// What the database holds, with a picture of the 256 stripes
     #[command(after_help = "\
@@ -179,13 +228,6 @@ Examples:
   kstone checkpoint mydb backups/monday
   kstone get backups/monday user#1")]
     Checkpoint(Checkpoint),
-
-    /// Make a small data set and show all of this on it
-    #[command(after_help = "\
-Examples:
-  kstone demo             in a new folder in the system's place for temporary files
-  kstone demo mydb        in a folder of your own, which must be new or empty")]
-    Demo(Demo),
 }
 
 /// The folder alone.
@@ -198,15 +240,16 @@ pub struct Folder {
 /// `kstone put`
 #[derive(Debug, Args)]
 pub struct Put {
-    /// Folder of the database; made if missing
-    pub dir: PathBuf,
-    /// Partition key
-    pub pk: OsString,
-    /// The value as JSON (`-` reads it from standard input); a sort key comes before it: PK SK VALUE
-    #[arg(value_name = "VALUE", allow_negative_numbers = true)]
-    pub sk_or_value: OsString,
-    #[arg(hide = true, allow_negative_numbers = true)]
-    pub value: Option<OsString>,
+    /// Folder of the database, made if missing; or a server's URL
+    #[arg(value_name = "WHERE")]
+    pub place: PathBuf,
+    /// The key (PK, or PK and SK), then the item as JSON (`-` reads it from standard input); with
+    /// --table only the item
+    #[arg(value_name = "PK [SK] ITEM", required = true, num_args = 1..=3)]
+    pub words: Vec<OsString>,
+    /// A table by its name
+    #[arg(long, short, value_name = "TABLE", conflicts_with_all = ["ttl", "expires_at", "hex"])]
+    pub table: Option<String>,
     /// Let it expire after this time: 60s, 5m, 2h, 7d
     #[arg(long, value_name = "TIME", conflicts_with = "expires_at")]
     pub ttl: Option<String>,
@@ -221,12 +264,16 @@ pub struct Put {
 /// A record by its key.
 #[derive(Debug, Args)]
 pub struct Target {
-    /// Folder of the database
-    pub dir: PathBuf,
+    /// Folder of the database, or a server's URL
+    #[arg(value_name = "WHERE")]
+    pub place: PathBuf,
     /// Partition key
     pub pk: OsString,
     /// Sort key
     pub sk: Option<OsString>,
+    /// A table by its name
+    #[arg(long, short, value_name = "TABLE", conflicts_with = "hex")]
+    pub table: Option<String>,
     /// Keys are given as hexadecimal digits
     #[arg(long)]
     pub hex: bool,
@@ -237,12 +284,9 @@ pub struct Target {
 pub struct Get {
     #[command(flatten)]
     pub target: Target,
-    /// Print the whole record: key, value, version, expiry
-    #[arg(long)]
+    /// Print key, version and expiry too
+    #[arg(long, conflicts_with = "table")]
     pub record: bool,
-    /// Write the stored bytes as they are
-    #[arg(long, conflicts_with = "record")]
-    pub raw: bool,
 }
 
 /// `kstone delete`
@@ -255,15 +299,19 @@ pub struct Delete {
 /// `kstone load`
 #[derive(Debug, Args)]
 pub struct Load {
-    /// Folder of the database; made if missing
-    pub dir: PathBuf,
+    /// Folder of the database, made if missing; or a server's URL
+    #[arg(value_name = "WHERE")]
+    pub place: PathBuf,
     /// File of JSON lines; `-`, or nothing, is standard input
     #[arg(default_value = "-", hide_default_value = true)]
     pub file: PathBuf,
+    /// A table by its name
+    #[arg(long, short, value_name = "TABLE")]
+    pub table: Option<String>,
 }
 
 /// How much to print, and where to go on.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Page {
     /// Print at most this many
     #[arg(long, value_name = "N")]
@@ -277,14 +325,28 @@ pub struct Page {
 }
 
 /// `kstone query`
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Query {
-    /// Folder of the database
-    pub dir: PathBuf,
-    /// Partition key
-    pub pk: OsString,
+    /// Folder of the database, or a server's URL
+    #[arg(value_name = "WHERE")]
+    pub place: PathBuf,
+    /// Partition key; or, with --pk, the table
+    #[arg(value_name = "PK|TABLE", required_unless_present = "table")]
+    pub first: Option<OsString>,
+    /// A table by its name
+    #[arg(long, short, value_name = "TABLE", conflicts_with = "hex")]
+    pub table: Option<String>,
+    /// An index of the table
+    #[arg(long, value_name = "INDEX")]
+    pub index: Option<String>,
+    /// Partition key; once for each of its attributes
+    #[arg(long, value_name = "PK")]
+    pub pk: Vec<String>,
+    /// Only this sort key; for one of several attributes, those that are known
+    #[arg(long, value_name = "SK", allow_negative_numbers = true)]
+    pub sk: Vec<String>,
     /// Only sort keys that start with this
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, visible_alias = "sk-begins-with", value_name = "TEXT")]
     pub prefix: Option<OsString>,
     /// Only sort keys from this one on (itself included)
     #[arg(long, value_name = "SK")]
@@ -305,19 +367,37 @@ pub struct Query {
 /// `kstone scan`
 #[derive(Debug, Args)]
 pub struct Scan {
-    /// Folder of the database
-    pub dir: PathBuf,
+    /// Folder of the database, or a server's URL
+    #[arg(value_name = "WHERE")]
+    pub place: PathBuf,
+    /// A table by its name
+    #[arg(long, short, value_name = "TABLE", conflicts_with = "pk_prefix")]
+    pub table: Option<String>,
+    /// An index of the table
+    #[arg(long, value_name = "INDEX", requires = "table")]
+    pub index: Option<String>,
     /// Only one of several equal parts: 0/4 is the first of four
     #[arg(long, value_name = "I/N", conflicts_with = "cursor")]
     pub segment: Option<String>,
     #[command(flatten)]
     pub page: Page,
-    /// Print the partition keys that start with this, in order, instead of records
+    /// Print the partition keys that start with this, in order, instead of items
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["segment", "cursor", "cursor_out"])]
     pub pk_prefix: Option<OsString>,
     /// The prefix is given as hexadecimal digits
     #[arg(long, requires = "pk_prefix")]
     pub hex: bool,
+}
+
+/// `kstone tables`
+#[derive(Debug, Args)]
+pub struct Tables {
+    /// Folder of the database, or a server's URL
+    #[arg(value_name = "WHERE")]
+    pub place: PathBuf,
+    /// One line of JSON for each table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `kstone stats`
@@ -368,11 +448,4 @@ pub struct Checkpoint {
     pub dir: PathBuf,
     /// Folder of the copy, new or empty
     pub target: PathBuf,
-}
-
-/// `kstone demo`
-#[derive(Debug, Args)]
-pub struct Demo {
-    /// Where to make the data set; must be new or empty
-    pub dir: Option<PathBuf>,
 }

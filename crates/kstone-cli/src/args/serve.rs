@@ -1,0 +1,52 @@
+//! `kstone serve`: its flags. Each has the same name in the file of `--config`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::serve::settings::{ByteSize, Listen, Promise};
+
+/// `kstone serve`
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Folder of the database; made if missing
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "memory",
+        required_unless_present_any = ["memory", "demo", "config"]
+    )]
+    pub data: Option<PathBuf>,
+    /// Keep everything in memory; it is gone when the server stops
+    #[arg(long)]
+    pub memory: bool,
+    /// Fill a table to play with, and show what to ask it; kept in ./kstone-demo, or in --data
+    #[arg(long)]
+    pub demo: bool,
+    /// Where DynamoDB's protocol is spoken: HOST:PORT, PORT, or off [default: 127.0.0.1:8000]
+    #[arg(long, value_name = "ADDR")]
+    pub dynamodb: Option<Listen>,
+    /// When a write is answered, at every door: sync (it is on disk), interval (it will be within
+    /// a second), os (whenever the system writes it) [default: sync]
+    #[arg(long, value_name = "WHEN")]
+    pub durability: Option<Promise>,
+    /// The same for DynamoDB's protocol alone
+    #[arg(long, value_name = "WHEN")]
+    pub dynamodb_durability: Option<Promise>,
+    /// Memory for write buffers and caches, at most [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub memory_budget: Option<ByteSize>,
+    /// A key that requests must be signed with; may be given several times. Without any, only this
+    /// machine may connect and every signature passes
+    #[arg(
+        long,
+        value_name = "ID:SECRET",
+        env = "KSTONE_ACCESS_KEY",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    pub access_key: Vec<String>,
+    /// A TOML file with any of these, under the same names; flags win over it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}

@@ -1,0 +1,54 @@
+//! `kstone serve --demo`: a table to play with, and what to ask it.
+
+mod data;
+mod tour;
+
+use anyhow::{Context, Result};
+use kstone::ops::{BatchWrite, WriteRequest};
+use kstone::{Database, Durability, Item};
+
+use crate::output::Output;
+use crate::serve::settings::Settings;
+
+/// In the default table: whether the demo has made its table, so that it never touches one that
+/// somebody else has made, and finishes one whose filling was interrupted.
+const MARK: &str = "kstone demo";
+
+/// What DynamoDB takes at a time.
+const BATCH: usize = 25;
+
+/// The table is there.
+pub struct Demo;
+
+/// Makes the table and fills it, unless it is there from an earlier start. `None` if there is one
+/// of that name which is not the demo's.
+pub fn prepare(db: &Database) -> Result<Option<Demo>> {
+    let table_exists = db.describe_table(data::TABLE).is_ok();
+    let mark = db.get(MARK)?;
+    let is_filling = mark.as_ref().is_some_and(|mark| mark.get("filling").is_some());
+    if table_exists && !is_filling {
+        return Ok(mark.map(|_| Demo));
+    }
+    db.put(MARK, Item::new().with("filling", data::TABLE))?;
+    if !table_exists {
+        db.create_table(&data::table()).context("cannot make the demo's table")?;
+    }
+    // One sync for all of it, by the mark.
+    let quick = db.with_durability(Durability::Os);
+    let mut items = data::items().into_iter().map(WriteRequest::Put).peekable();
+    while items.peek().is_some() {
+        let batch: Vec<WriteRequest> = items.by_ref().take(BATCH).collect();
+        let tables = vec![(data::TABLE.to_owned(), batch)];
+        quick.batch_write(&BatchWrite { tables, ..BatchWrite::default() }).wait()?;
+    }
+    db.put(MARK, Item::new().with("filled", data::TABLE))?;
+    Ok(Some(Demo))
+}
+
+impl Demo {
+    /// Prints what to ask the server, with what it answers.
+    pub fn show(&self, url: &str, settings: &Settings, out: &mut Output) -> Result<()> {
+        tour::show(url, settings.keys.is_empty(), out)?;
+        Ok(out.flush()?)
+    }
+}

@@ -1,0 +1,128 @@
+//! What to paste next. Every answer shown is the answer that the server gave a moment ago.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::args::Query;
+use crate::commands;
+use crate::demo::data::TABLE;
+use crate::output::Output;
+use crate::tables::Client;
+
+/// `is_open`: any access key passes. Else the reader has to bring one, and no answer is shown.
+pub fn show(url: &str, is_open: bool, out: &mut Output) -> Result<()> {
+    let client = is_open.then(|| Client::new(url, None)).transpose()?;
+    let client = client.as_ref();
+    out.line("")?;
+    out.line("Leave it running, and paste this into another terminal.")?;
+
+    comment("The AWS command line: the albums of one execution", out)?;
+    let key = if is_open { ["demo", "demo"] } else { ["YOUR_ID", "YOUR_SECRET"] };
+    out.line(out.bold(&format!(
+        "export AWS_ACCESS_KEY_ID={} AWS_SECRET_ACCESS_KEY={} AWS_DEFAULT_REGION=us-east-1",
+        key[0], key[1]
+    )))?;
+    let values = json!({ ":pk": { "S": "exec-001" }, ":sk": { "S": "album-" } });
+    let condition = "pk = :pk AND begins_with(sk, :sk)";
+    command(
+        &format!(
+            "aws dynamodb query --endpoint-url {url} --table-name {TABLE} \\\n  \
+             --key-condition-expression '{condition}' \\\n  \
+             --expression-attribute-values '{values}' \\\n  \
+             --query 'Items[].[sk.S,albumName.S,priceEstimate.N]' --output text"
+        ),
+        out,
+    )?;
+    if let Some(client) = client {
+        let request = json!({
+            "TableName": TABLE,
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeValues": values,
+        });
+        let answer = client.call("Query", &request)?;
+        for item in answer["Items"].as_array().into_iter().flatten() {
+            let cell =
+                |name: &str, kind: &str| item[name][kind].as_str().unwrap_or("None").to_owned();
+            let line = [cell("sk", "S"), cell("albumName", "S"), cell("priceEstimate", "N")];
+            out.line(line.join("\t"))?;
+        }
+    }
+
+    comment("Plain HTTP: how many tasks wait for a person, of either kind of workflow", out)?;
+    // Text, because a person reads it: what is asked of which table comes first.
+    let body = format!(
+        r##"{{"TableName":"{TABLE}", "IndexName":"GSI3", "Select":"COUNT",
+       "KeyConditionExpression":"entityType = :type AND #status = :status",
+       "ExpressionAttributeNames":{{"#status":"status"}},
+       "ExpressionAttributeValues":{{":type":{{"S":"task"}}, ":status":{{"S":"pending"}}}}}}"##
+    );
+    let signed = match is_open {
+        true => "",
+        false => {
+            " \\\n  --aws-sigv4 aws:amz:us-east-1:dynamodb \
+             --user \"$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY\""
+        }
+    };
+    command(
+        &format!(
+            "curl -s {url} -H 'X-Amz-Target: DynamoDB_20120810.Query' \\\n  \
+             -H 'Content-Type: application/x-amz-json-1.0'{signed} \\\n  -d '{body}'"
+        ),
+        out,
+    )?;
+    if let Some(client) = client {
+        out.line(client.call_raw("Query", body)?)?;
+    }
+
+    comment("This program: the run under way, by an index on four attributes", out)?;
+    command(
+        &format!(
+            "{} query {url} {TABLE} --index GSI1 \\\n  \
+             --pk step-functions --pk execution --sk running",
+            program()
+        ),
+        out,
+    )?;
+    if is_open {
+        let words = ["step-functions", "execution"].map(str::to_owned);
+        let query = Query {
+            place: PathBuf::from(url),
+            first: Some(TABLE.into()),
+            index: Some("GSI1".to_owned()),
+            pk: words.to_vec(),
+            sk: vec!["running".to_owned()],
+            ..Query::default()
+        };
+        commands::query_table(&query, out)?;
+    }
+    Ok(())
+}
+
+fn comment(text: &str, out: &mut Output) -> Result<()> {
+    out.line("")?;
+    out.line(out.faint(&format!("# {text}")))?;
+    Ok(())
+}
+
+fn command(text: &str, out: &mut Output) -> Result<()> {
+    out.line(out.bold(text))?;
+    Ok(())
+}
+
+/// How this program is called from here: by its name if that finds it, else by its path.
+fn program() -> String {
+    let Ok(me) = std::env::current_exe() else { return "kstone".to_owned() };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_me = |dir: &Path| dir.join("kstone").canonicalize().is_ok_and(|found| found == me);
+    if std::env::split_paths(&path).any(|dir| is_me(&dir)) {
+        return "kstone".to_owned();
+    }
+    let here = std::env::current_dir().and_then(|dir| dir.canonicalize()).unwrap_or_default();
+    let shown = match me.strip_prefix(&here) {
+        Ok(below) => Path::new(".").join(below),
+        Err(_) => me,
+    };
+    shown.display().to_string()
+}

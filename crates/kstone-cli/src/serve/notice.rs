@@ -1,0 +1,49 @@
+//! `server.json` in the folder of the database: where the server that has it open is found.
+//!
+//! A folder has one owner at a time. A command that finds it locked reads here whom to ask.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, test_kill_process};
+use serde::{Deserialize, Serialize};
+
+const FILE: &str = "server.json";
+
+/// What the file says.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Notice {
+    /// The server's process.
+    pub pid: u32,
+    /// Where it speaks DynamoDB's protocol.
+    pub dynamodb: Option<String>,
+}
+
+/// The notice of this process; taken away when it is dropped.
+#[derive(Debug)]
+pub struct Posted(PathBuf);
+
+impl Notice {
+    /// Puts it up, in place of one that a killed server may have left. The caller has the folder
+    /// locked.
+    pub fn post(&self, dir: &Path) -> io::Result<Posted> {
+        let (path, unfinished) = (dir.join(FILE), dir.join("server.json.new"));
+        std::fs::write(&unfinished, serde_json::to_vec(self)?)?;
+        std::fs::rename(&unfinished, &path)?;
+        Ok(Posted(path))
+    }
+
+    /// Reads it. Only worth something while the folder is locked. A server that was killed leaves
+    /// one behind, and by now its address may be another database's: then there is none.
+    pub fn read(dir: &Path) -> Option<Notice> {
+        let notice: Notice = serde_json::from_slice(&std::fs::read(dir.join(FILE)).ok()?).ok()?;
+        let process = Pid::from_raw(i32::try_from(notice.pid).ok()?)?;
+        test_kill_process(process).is_ok().then_some(notice)
+    }
+}
+
+impl Drop for Posted {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,275 @@
+//! What a server is told: flags and the file of `--config`, which have the same names.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow, bail};
+use kstone::Durability;
+use serde::Deserialize;
+
+use crate::args::Serve;
+
+/// Where the data of `--demo` goes unless another folder is named.
+const DEMO_DIR: &str = "kstone-demo";
+
+/// Everything settled.
+#[derive(Debug)]
+pub struct Settings {
+    /// The folder; `None` is memory.
+    pub dir: Option<PathBuf>,
+    /// Whether to fill the demo's table.
+    pub demo: bool,
+    /// Where DynamoDB's protocol is spoken.
+    pub dynamodb: Listen,
+    /// What a write at that door waits for.
+    pub dynamodb_durability: Durability,
+    /// Memory for write buffers and caches, if not the default.
+    pub memory_budget: Option<ByteSize>,
+    /// The keys that requests must be signed with.
+    pub keys: Vec<AccessKey>,
+}
+
+/// The file of `--config`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    data: Option<PathBuf>,
+    #[serde(default)]
+    memory: bool,
+    #[serde(default)]
+    demo: bool,
+    dynamodb: Option<Listen>,
+    durability: Option<Promise>,
+    dynamodb_durability: Option<Promise>,
+    memory_budget: Option<ByteSize>,
+    #[serde(default)]
+    access_key: Vec<AccessKey>,
+}
+
+impl Settings {
+    /// Of each setting the flag counts, then the file, then the default.
+    pub fn of(args: &Serve) -> Result<Settings> {
+        let file = match &args.config {
+            Some(path) => File::read(path)?,
+            None => File::default(),
+        };
+        if file.data.is_some() && file.memory {
+            bail!("the configuration has both `data` and `memory = true`: keep one");
+        }
+        let demo = args.demo || file.demo;
+        let dir = match (&args.data, args.memory) {
+            (Some(dir), _) => Some(dir.clone()),
+            (None, true) => None,
+            (None, false) if file.memory => None,
+            (None, false) => match file.data {
+                Some(dir) => Some(dir),
+                None if demo => Some(PathBuf::from(DEMO_DIR)),
+                None => bail!("where is the data? give --data DIR, or --memory"),
+            },
+        };
+        let durability = args.durability.or(file.durability);
+        let dynamodb_durability = args.dynamodb_durability.or(file.dynamodb_durability);
+        Ok(Settings {
+            dir,
+            demo,
+            dynamodb: args.dynamodb.clone().or(file.dynamodb).unwrap_or_default(),
+            dynamodb_durability: dynamodb_durability.or(durability).unwrap_or_default().into(),
+            memory_budget: args.memory_budget.or(file.memory_budget),
+            keys: match args.access_key.is_empty() {
+                true => file.access_key,
+                // Not parsed as an argument: what is wrong with one would be printed with it.
+                false => args.access_key.iter().map(|key| key.parse()).collect::<Result<_>>()?,
+            },
+        })
+    }
+}
+
+impl File {
+    fn read(path: &Path) -> Result<File> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        toml::from_str(&text).map_err(|error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            anyhow!("{shown}, line {line}: {}", error.message().replace('\n', " "))
+        })
+    }
+}
+
+/// What a write waits for before it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Promise {
+    /// It is on disk
+    #[default]
+    Sync,
+    /// It will be on disk within a second
+    Interval,
+    /// It is on disk whenever the operating system writes it
+    Os,
+}
+
+impl From<Promise> for Durability {
+    fn from(promise: Promise) -> Durability {
+        match promise {
+            Promise::Sync => Durability::Sync,
+            Promise::Interval => Durability::Interval,
+            Promise::Os => Durability::Os,
+        }
+    }
+}
+
+/// Where a door listens.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Listen {
+    /// Nowhere.
+    Off,
+    /// `HOST:PORT`
+    At(String),
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Listen::At("127.0.0.1:8000".to_owned())
+    }
+}
+
+impl FromStr for Listen {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "off" {
+            return Ok(Listen::Off);
+        }
+        if text.parse::<u16>().is_ok() {
+            return Ok(Listen::At(format!("127.0.0.1:{text}")));
+        }
+        let is_name_and_port = || {
+            let (host, port) = text.rsplit_once(':')?;
+            let host_is_plain = !host.is_empty() && !host.contains([':', '/', ' ']);
+            (host_is_plain && port.parse::<u16>().is_ok()).then_some(())
+        };
+        if text.parse::<SocketAddr>().is_err() && is_name_and_port().is_none() {
+            bail!("`{text}` is no address: write HOST:PORT (127.0.0.1:8000), PORT, or off");
+        }
+        Ok(Listen::At(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Listen {
+    type Error = anyhow::Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ByteSize(pub usize);
+
+impl FromStr for ByteSize {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = text.split_at(digits);
+        let factor = match unit.trim_start() {
+            "KiB" => Some(1 << 10),
+            "MiB" => Some(1 << 20),
+            "GiB" => Some(1 << 30),
+            "B" => Some(1),
+            _ => None,
+        };
+        let bytes = number.parse::<usize>().ok().zip(factor).and_then(|(n, f)| n.checked_mul(f));
+        match bytes {
+            Some(bytes) => Ok(ByteSize(bytes)),
+            None => bail!("`{text}` is no size: write it as 64MiB or 1GiB"),
+        }
+    }
+}
+
+impl TryFrom<String> for ByteSize {
+    type Error = anyhow::Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+/// A key that requests are signed with.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct AccessKey {
+    /// What the client sends.
+    pub id: String,
+    /// What it does not send.
+    pub secret: String,
+}
+
+impl FromStr for AccessKey {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        // The text itself stays out of the message: it may be a secret.
+        match text.split_once(':') {
+            Some((id, secret)) if !id.is_empty() && !secret.is_empty() => {
+                Ok(AccessKey { id: id.to_owned(), secret: secret.to_owned() })
+            }
+            _ => bail!("an access key is an id and a secret with a colon between: ID:SECRET"),
+        }
+    }
+}
+
+impl TryFrom<String> for AccessKey {
+    type Error = anyhow::Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl fmt::Debug for AccessKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("AccessKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_a_host_and_a_port_or_a_port_or_off() {
+        let at = |text: &str| Listen::At(text.to_owned());
+        assert_eq!("off".parse::<Listen>().unwrap(), Listen::Off);
+        assert_eq!("8001".parse::<Listen>().unwrap(), at("127.0.0.1:8001"));
+        for good in ["0.0.0.0:0", "localhost:8000", "[::1]:8000", "db.example.org:80"] {
+            assert_eq!(good.parse::<Listen>().unwrap(), at(good));
+        }
+        for bad in ["", "localhost", ":8000", "::1:8000", "1.2.3.4:70000", "http://localhost:80"] {
+            assert!(bad.parse::<Listen>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_a_unit() {
+        assert_eq!("64MiB".parse::<ByteSize>().unwrap(), ByteSize(64 << 20));
+        assert_eq!("1 GiB".parse::<ByteSize>().unwrap(), ByteSize(1 << 30));
+        for bad in ["", "64", "MiB", "-1MiB", "1.5GiB", "64mb", "99999999999999GiB"] {
+            assert!(bad.parse::<ByteSize>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let key: AccessKey = "AKID:very:secret".parse().unwrap();
+        assert_eq!((key.id.as_str(), key.secret.as_str()), ("AKID", "very:secret"));
+        assert!(!format!("{key:?}").contains("secret"));
+        assert!(!format!("{:?}", "justasecret".parse::<AccessKey>()).contains("justasecret"));
+    }
+}

@@ -1,0 +1,252 @@
+//! `kstone serve`: from its start to its end, and what it refuses.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::server::{Server, exchange, try_post};
+use crate::{Place, json_lines};
+
+const NOTES: &str = r#"{"TableName":"notes","BillingMode":"PAY_PER_REQUEST",
+    "AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],
+    "KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]}"#;
+
+#[test]
+fn it_says_where_it_serves_and_stops_cleanly_when_it_is_asked() {
+    let place = Place::new();
+    for signal in ["-TERM", "-INT"] {
+        let server = Server::start(&place, &["--data", "db"]);
+        assert!(server.greeting[0].ends_with("data in db"), "{:?}", server.greeting);
+        assert_eq!(server.greeting.len(), 3, "one line a door, one when ready");
+        let get = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        assert_eq!(exchange(&server.url, get).unwrap().0, 200);
+        let notice = fs::read_to_string(place.path("db/server.json")).unwrap();
+        assert!(notice.contains(&server.url), "{notice}");
+        let (status, rest) = server.stop(signal);
+        assert_eq!(status.code(), Some(0));
+        assert_eq!(rest, "stopping\nstopped\n");
+        assert!(!place.path("db/server.json").exists());
+    }
+    place.ok(["verify", "db"]);
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let place = Place::new();
+    let mut server = Server::start(&place, &["--memory"]);
+    // A request that never gets its body holds the server up.
+    let mut slow = server.connect();
+    slow.write_all(
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-amz-json-1.0\r\n\
+          X-Amz-Target: DynamoDB_20120810.ListTables\r\nContent-Length: 10\r\n\r\n{",
+    )
+    .unwrap();
+    let status = loop {
+        if let Some(status) = server.ended() {
+            break status;
+        }
+        server.signal("-TERM");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(status.code(), Some(143));
+}
+
+#[test]
+fn a_taken_port_is_named_with_the_flag_that_changes_it() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--memory"]);
+    let at = server.url.strip_prefix("http://").unwrap();
+    let port = at.rsplit(':').next().unwrap();
+    let done = place.run(["serve", "--data", "db", "--dynamodb", at]);
+    let done = done.failed_with(&format!("port {port} is taken"));
+    assert!(done.err.contains("--dynamodb 127.0.0.1:"), "{done:?}");
+    assert!(!place.path("db").exists(), "nothing is made for a server that cannot serve");
+}
+
+#[test]
+fn a_folder_in_use_is_refused_and_the_server_that_has_it_is_named() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--data", "db"]);
+    let words = ["serve", "--data", "db", "--dynamodb", "127.0.0.1:0"];
+    place.run(words).failed_with(&server.url);
+    place.run(["get", "db", "user#1"]).failed_with(&server.url);
+    place.run(["verify", "db"]).failed_with(&server.url);
+    server.kill();
+    // What the killed server left behind misleads nobody.
+    place.run(["get", "db", "user#1"]).failed_with("not found");
+}
+
+#[test]
+fn without_a_door_there_is_nothing_to_serve() {
+    let place = Place::new();
+    place.run(["serve", "--memory", "--dynamodb", "off"]).failed_with("nothing to serve");
+}
+
+#[test]
+fn a_public_address_needs_a_key_and_then_only_that_key_passes() {
+    let place = Place::new();
+    let public = ["serve", "--memory", "--dynamodb", "0.0.0.0:0"];
+    place.run(public).failed_with("--access-key");
+    // What is wrong is said without the secret itself.
+    let refused = place.run(["serve", "--memory", "--access-key", "justasecret"]);
+    assert!(!refused.err.contains("justasecret"), "{refused:?}");
+    refused.failed_with("ID:SECRET");
+
+    let server =
+        Server::start_as(place.command().args(public).env("KSTONE_ACCESS_KEY", "me:s3cret"));
+    assert!(server.url.starts_with("http://127.0.0.1:"), "{}", server.url);
+    place.run(["tables", &server.url]).failed_with("does not take this access key");
+    let with_key = |key: &str| {
+        let mut command = place.command();
+        command.args(["tables", &server.url]).env("KSTONE_ACCESS_KEY", key).output().unwrap()
+    };
+    assert!(with_key("me:s3cret").status.success(), "{:?}", with_key("me:s3cret"));
+    assert!(!with_key("me:wrong").status.success());
+    assert!(!with_key("you:s3cret").status.success());
+}
+
+#[test]
+fn a_configuration_file_says_the_same_as_flags_and_flags_win() {
+    let place = Place::new();
+    let config = "# ours\ndata = \"from-file\"\ndurability = \"os\"\nmemory-budget = \"8MiB\"\n\
+                  access-key = [\"me:s3cret\"]\n";
+    fs::write(place.path("kstone.toml"), config).unwrap();
+    let server = Server::start(&place, &["--config", "kstone.toml"]);
+    assert!(server.greeting[0].ends_with("data in from-file"), "{:?}", server.greeting);
+    assert!(server.greeting[1].ends_with("durability os, 1 access key"), "{:?}", server.greeting);
+    assert!(place.path("from-file").exists());
+    let flags = ["--config", "kstone.toml", "--data", "from-flag", "--dynamodb-durability", "sync"];
+    let server = Server::start(&place, &flags);
+    assert!(server.greeting[0].ends_with("data in from-flag"), "{:?}", server.greeting);
+    assert!(server.greeting[1].contains("durability sync"), "{:?}", server.greeting);
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_the_line_and_the_name() {
+    let place = Place::new();
+    let cases = [
+        ("memory = true\n\ndurabilty = \"os\"\n", "line 3: unknown field `durabilty`"),
+        ("memory = true\ndurability = \"maybe\"\n", "line 2: unknown variant `maybe`"),
+        ("memory = true\nmemory-budget = \"64\"\n", "line 2: `64` is no size"),
+        ("memory = true\ndynamodb = \"nowhere\"\n", "line 2: `nowhere` is no address"),
+        ("memory = yes\n", "line 1: "),
+        ("memory = true\ndata = \"db\"\n", "both `data` and `memory = true`"),
+        ("durability = \"os\"\n", "where is the data?"),
+    ];
+    for (config, message) in cases {
+        fs::write(place.path("kstone.toml"), config).unwrap();
+        place.run(["serve", "--config", "kstone.toml"]).failed_with(message);
+    }
+    place.run(["serve", "--config", "missing.toml"]).failed_with("cannot read missing.toml");
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_kill() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--data", "db"]);
+    assert_eq!(server.post("CreateTable", NOTES).0, 200);
+    let (acknowledged, count) = (Mutex::new(BTreeSet::new()), AtomicUsize::new(0));
+    let url = server.url.clone();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let (url, acknowledged, count) = (&url, &acknowledged, &count);
+            scope.spawn(move || {
+                for n in 0.. {
+                    let id = format!("{writer}-{n}");
+                    let put = format!(r#"{{"TableName":"notes","Item":{{"id":{{"S":"{id}"}}}}}}"#);
+                    let Some((200, _)) = try_post(url, "PutItem", &put) else { return };
+                    acknowledged.lock().unwrap().insert(id);
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        while count.load(Ordering::Relaxed) < 100 {
+            std::thread::yield_now();
+        }
+        server.kill();
+    });
+    let server = Server::start(&place, &["--data", "db"]);
+    let found = place.json(["scan", &server.url, "--table", "notes"]);
+    let found: BTreeSet<String> =
+        found.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(acknowledged.len() >= 100);
+    assert_eq!(acknowledged.difference(&found).count(), 0);
+    // Each writer may have had one request under way.
+    assert!(found.difference(&acknowledged).count() <= 4);
+}
+
+#[test]
+fn memory_keeps_nothing() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--memory"]);
+    assert!(server.greeting[0].contains("memory only"), "{:?}", server.greeting);
+    assert_eq!(server.post("CreateTable", NOTES).0, 200);
+    assert_eq!(server.stop("-TERM").0.code(), Some(0));
+    assert_eq!(fs::read_dir(place.0.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_the_demo_says_to_paste_answers_as_it_says() {
+    let place = Place::new();
+    let mut server = Server::start(&place, &["--demo"]);
+    assert!(server.greeting[0].ends_with("data in kstone-demo"), "{:?}", server.greeting);
+    let tour = server.lines_until(|line| line.starts_with("{\"comparisonId\""));
+    for program in ["curl ", "query http"] {
+        // A command begins in its line and goes on while lines end in a backslash or are indented.
+        let start = tour.iter().position(|line| line.contains(program)).unwrap();
+        let more = tour[start + 1..].iter().take_while(|line| line.starts_with(' ')).count();
+        let command = tour[start..=start + more].join("\n");
+        let shown: Vec<&String> =
+            tour[start + more + 1..].iter().take_while(|line| !line.is_empty()).collect();
+        let done = Command::new("bash")
+            .args(["-c", &command])
+            .current_dir(place.0.path())
+            .output()
+            .unwrap();
+        let answer = String::from_utf8(done.stdout).unwrap();
+        assert!(done.status.success() && !answer.is_empty(), "{command}");
+        assert_eq!(answer.lines().collect::<Vec<_>>(), shown, "{command}");
+    }
+    // Six albums for the AWS command line, which may not be installed here.
+    assert_eq!(tour.iter().filter(|line| line.starts_with("album-")).count(), 6, "{tour:?}");
+}
+
+#[test]
+fn the_demo_is_made_once_and_a_table_of_the_same_name_is_left_alone() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--demo", "--data", "db"]);
+    let tables = place.json(["tables", &server.url, "--json"]);
+    assert_eq!(tables[0]["items"], 338);
+    place.ok(["delete", "db", "--table", "workflows", "exec-001", "album-1"]);
+    server.kill();
+    let server = Server::start(&place, &["--demo", "--data", "db"]);
+    assert_eq!(place.json(["scan", &server.url, "--table", "workflows"]).len(), 337);
+    drop(server);
+
+    let server = Server::start(&place, &["--data", "mine"]);
+    assert_eq!(server.post("CreateTable", &NOTES.replace("notes", "workflows")).0, 200);
+    assert_eq!(server.stop("-TERM").0.code(), Some(0));
+    let mut server = Server::start(&place, &["--demo", "--data", "mine"]);
+    server.lines_until(|line| line == "the table `workflows` here is not the demo's");
+    assert_eq!(place.json(["scan", &server.url, "--table", "workflows"]).len(), 0);
+}
+
+#[test]
+fn all_durabilities_keep_what_was_written_before_a_clean_stop() {
+    let place = Place::new();
+    for durability in ["sync", "interval", "os"] {
+        let words = ["--data", durability, "--durability", durability];
+        let server = Server::start(&place, &words);
+        assert_eq!(server.post("CreateTable", NOTES).0, 200);
+        let put = r#"{"TableName":"notes","Item":{"id":{"S":"a"}}}"#;
+        assert_eq!(server.post("PutItem", put).0, 200);
+        assert_eq!(server.stop("-TERM").0.code(), Some(0));
+        let kept = place.ok(["get", durability, "--table", "notes", "a"]);
+        assert_eq!(json_lines(&kept)[0]["id"], "a");
+    }
+}
