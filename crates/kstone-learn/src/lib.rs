@@ -1,0 +1,13 @@
+//! The learning platform on KeystoneDB: pure domain models, and the requests that store and find
+//! them. Nothing here knows files, sockets or clocks; moments and randomness are arguments.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`workflows`] | executions of two workflow engines side by side, with albums, tasks, metrics |
+//! | [`field`] | items to fields and back; errors that name the field |
+//! | [`time`] | days and moments as text that sorts by time |
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+pub mod field;
+pub mod time;
+pub mod workflows;
