@@ -5,8 +5,8 @@ use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a reader of the results needs to know about where they come from.
 #[derive(Serialize)]
@@ -56,14 +56,38 @@ fn sync_us(dir: &Path) -> io::Result<f64> {
     Ok(times_us[times_us.len() / 2])
 }
 
+/// The folder of everything that is built: `target/release/kstone-bench` keeps what it makes in
+/// `target`, on the disk that holds the sources and never committed.
+pub fn build_dir() -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let dir = program.ancestors().nth(2);
+    Ok(dir.ok_or_else(|| io::Error::other("the program has no folder"))?.to_owned())
+}
+
 /// The most memory this process has had in RAM, in bytes; zero where the kernel does not say.
 pub fn peak_memory_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak_kib = status
+    memory_bytes("self", "VmHWM:")
+}
+
+/// A line of a process's status that counts memory, in bytes; zero where the kernel does not say.
+pub fn memory_bytes(process: &str, line: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let kib = status
         .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .find_map(|found| found.strip_prefix(line))
         .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    peak_kib.unwrap_or(0) * 1024
+    kib.unwrap_or(0) * 1024
+}
+
+/// The processor time that a process has used, all its threads together, to the hundredth of a
+/// second.
+pub fn cpu_time(process: &str) -> io::Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The second field is a name in brackets that may hold anything; user and system time are
+    // fields 14 and 15, in hundredths on every Linux.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ');
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Ok(Duration::from_millis(ticks * 10))
 }
 
 /// What a folder takes on the disk, in bytes: allocated blocks, so that a file's reserved but
@@ -89,7 +113,8 @@ pub fn timestamp() -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}{:02}Z", minute / 60, minute % 60)
 }
 
-fn civil_date(mut days: u64) -> (u64, u64, u64) {
+/// Year, month and day of a day that is counted from the first of 1970.
+pub fn civil_date(mut days: u64) -> (u64, u64, u64) {
     let leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
     };

@@ -4,8 +4,9 @@
 //! unflushed writes, half for cached blocks, indexes and filters. Filters have 10 bits per key here
 //! and the last level is LZ4, as for everyone; our own defaults are 14 and ZSTD.
 
-use super::{Budget, Durability, Engine, Outcome};
-use crate::dataset::{BenchKey, Record};
+use super::{Budget, Durability, Engine};
+use crate::Outcome;
+use crate::engine::dataset::{BenchKey, Record};
 use kstone_core::{Compression, KeyRef, Options, ScanCursor, TableId, WriteBatch};
 use std::path::Path;
 

@@ -1,8 +1,10 @@
 //! A short comparison of an engine with a plain map, made once per engine before anything is
 //! timed: an engine that answers wrongly, or an adapter that asks wrongly, has no speed.
 
-use crate::dataset::{BenchKey, POSTS_PER_USER, Record, Rng, value_of};
-use crate::engines::{Budget, Durability, Engine, Outcome};
+use super::dataset::{BenchKey, POSTS_PER_USER, Record, value_of};
+use super::engines::{Budget, Durability, Engine};
+use crate::Outcome;
+use crate::random::Rng;
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,12 +1,12 @@
-//! Medians, the table, the closing line of JSON, and the file that `--save` keeps.
+//! The tables of `engine`, its closing line of JSON, and the samples that `--save` keeps.
 
-use crate::child::Run;
-use crate::engines::{EngineName, Outcome};
+use super::child::Run;
+use super::engines::EngineName;
+use super::workload::{Size, Workload};
+use crate::Outcome;
+use crate::figures::{self, median, thousands};
 use crate::machine::Machine;
-use crate::workload::{Size, Workload};
 use serde::Serialize;
-use std::fs;
-use std::path::Path;
 
 /// Every run of one workload on one engine.
 #[derive(Serialize)]
@@ -51,16 +51,6 @@ struct Verdict {
     ratio: Option<f64>,
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        n if n % 2 == 0 => Some((values[middle - 1] + values[middle]) / 2.0),
-        _ => Some(values[middle]),
-    }
-}
-
 impl Cell {
     fn median_of(&self, measure: impl Fn(&Run) -> Option<f64>) -> Option<f64> {
         median(self.runs.iter().filter_map(measure).collect())
@@ -72,10 +62,8 @@ impl Cell {
 
     /// The distance from the slowest to the fastest round, as a share of the median.
     fn spread(&self) -> f64 {
-        let speeds = self.runs.iter().map(|run| run.measured.per_second);
-        let slowest = speeds.clone().fold(f64::INFINITY, f64::min);
-        let fastest = speeds.fold(0.0, f64::max);
-        self.per_second().map_or(0.0, |median| (fastest - slowest) / median)
+        let speeds: Vec<f64> = self.runs.iter().map(|run| run.measured.per_second).collect();
+        figures::spread(&speeds)
     }
 }
 
@@ -153,45 +141,5 @@ impl Results {
             rows: Vec<Verdict>,
         }
         Ok(serde_json::to_string(&Closing { bench: "engine", rows })?)
-    }
-
-    /// Keeps every sample in a file named by the date.
-    pub fn save(&self, runs_dir: &Path, label: &str) -> Outcome<()> {
-        fs::create_dir_all(runs_dir)?;
-        let path = runs_dir.join(format!("{}-engine-{label}.json", self.started));
-        fs::write(&path, serde_json::to_string_pretty(self)? + "\n")?;
-        eprintln!("saved {}", path.display());
-        Ok(())
-    }
-}
-
-fn thousands(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            grouped.push(' ');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_is_the_middle_one_or_between_the_middle_two() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        assert_eq!(median(vec![]), None);
-    }
-
-    #[test]
-    fn digits_are_grouped_by_three_from_the_right() {
-        assert_eq!(thousands(7.0), "7");
-        assert_eq!(thousands(1234.4), "1 234");
-        assert_eq!(thousands(123_456_789.0), "123 456 789");
     }
 }

@@ -9,14 +9,10 @@ mod keystone;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
 
-use crate::dataset::{BenchKey, Record};
+use super::dataset::{BenchKey, Record};
+use crate::Outcome;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
-
-/// Whatever an engine reports: the benchmark stops at the first one.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
-/// What every call of an engine gives back.
-pub type Outcome<T> = Result<T, Failure>;
 
 /// What a returned write promises.
 #[derive(Clone, Copy, PartialEq, Eq)]

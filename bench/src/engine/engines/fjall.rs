@@ -4,8 +4,9 @@
 //! fill while another is flushed, as for RocksDB. fjall has no shared limit: it goes on to queue
 //! up to four sealed memtables, and pins some index and filter blocks outside the cache.
 
-use super::{Budget, Durability, Engine, Outcome};
-use crate::dataset::{BenchKey, Record};
+use super::{Budget, Durability, Engine};
+use crate::Outcome;
+use crate::engine::dataset::{BenchKey, Record};
 use ::fjall::config::CompressionPolicy;
 use ::fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,

@@ -1,12 +1,12 @@
 //! The workloads: what is done to an engine, what of it is timed, and how its answers are checked.
 //!
-//! Each runs in a process and a folder of its own ([`crate::child`]). A workload returns its speed
+//! Each runs in a process and a folder of its own ([`super::child`]). A workload returns its speed
 //! only after the answers were checked; a wrong one ends the whole benchmark.
 
-use crate::dataset::{
-    BenchKey, POSTS_PER_USER, Record, Rng, Zipf, fingerprint, looks_like, shuffled, value_of,
-};
-use crate::engines::{Budget, Durability, Engine, Outcome};
+use super::dataset::{BenchKey, POSTS_PER_USER, Record, Zipf, fingerprint, looks_like, value_of};
+use super::engines::{Budget, Durability, Engine};
+use crate::Outcome;
+use crate::random::{Rng, shuffled};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Barrier;

@@ -6,8 +6,9 @@
 //! budget, so one can fill while another is flushed. Everything else that bears on speed is either
 //! RocksDB's default or named below.
 
-use super::{Budget, Durability, Engine, Outcome};
-use crate::dataset::{BenchKey, Record};
+use super::{Budget, Durability, Engine};
+use crate::Outcome;
+use crate::engine::dataset::{BenchKey, Record};
 use ::rocksdb::{
     BlockBasedOptions, Cache, DB, DBCompressionType, Options, ReadOptions, WaitForCompactOptions,
     WriteBatch, WriteBufferManager, WriteOptions,
