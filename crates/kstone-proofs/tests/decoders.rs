@@ -45,7 +45,7 @@ fn mutate(input: &mut Vec<u8>, other: &[u8], dice: &Dice) {
             }
             // Deep nesting is what recursive readers trip over.
             _ => {
-                let opening = *dice.pick(&[b'(', b'[', b'{', b'.']);
+                let opening = *dice.pick(b"([{.");
                 input.splice(at..at, vec![opening; 1 << dice.below(10)]);
             }
         }
