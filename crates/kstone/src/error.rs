@@ -60,6 +60,19 @@ pub enum Error {
     #[error(transparent)]
     Corrupt(#[from] Corrupt),
 
+    /// A newer version stored this. Nothing is lost: open the database with that version.
+    #[error(
+        "the stored {what} has format version {found}, this build knows {known}; open the database with a newer kstone"
+    )]
+    UnknownVersion {
+        /// The kind of record.
+        what: &'static str,
+        /// The version that it names.
+        found: u8,
+        /// The version that this build reads and writes.
+        known: u8,
+    },
+
     /// The storage engine failed; its message says what to do.
     #[error(transparent)]
     Engine(#[from] kstone_core::Error),

@@ -9,8 +9,9 @@ use crate::expr::FingerprintBytes;
 use crate::ops::{Condition, Placeholders, TransactAction, TransactKind, TransactWrite, Update};
 use crate::value::{EncodedValue, ItemBytes};
 
-/// Goes up whenever the encoding changes.
-const VERSION: u8 = 1;
+/// Goes up whenever the encoding changes. Also the first byte of what is kept with a token, so that
+/// another encoding is not taken for another transaction.
+pub(super) const VERSION: u8 = 1;
 
 /// The hash of all actions of a transaction, in order.
 pub(super) fn fingerprint(request: &TransactWrite) -> [u8; 16] {

@@ -4,8 +4,10 @@
 use kstone_core::Key;
 
 use crate::error::{Error, Result};
+use crate::ops::fingerprint::VERSION;
 use crate::staging::Staged;
 use crate::table::catalog::SYSTEM;
+use crate::value::Corrupt;
 
 /// How long a token is remembered.
 const KEPT_MS: u64 = 10 * 60 * 1000;
@@ -31,7 +33,12 @@ pub(crate) fn claim(
     let key = key(token);
     if let Some(record) = staged.locked.get(SYSTEM, &key)? {
         staged.seen = staged.seen.max(record.version);
-        if record.value != fingerprint[..] {
+        let (&found, kept) = record.value.split_first().ok_or(Corrupt)?;
+        if found != VERSION {
+            let what = "token of a transaction";
+            return Err(Error::UnknownVersion { what, found, known: VERSION });
+        }
+        if kept != fingerprint {
             return Err(Error::IdempotentParameterMismatch(
                 "The client token was used for a different transaction in the last ten minutes"
                     .to_owned(),
@@ -40,6 +47,7 @@ pub(crate) fn claim(
         return Ok(Repeated::Yes);
     }
     let until_ms = staged.locked.now_ms() + KEPT_MS;
-    staged.batch.put_expiring(SYSTEM, &key, &fingerprint, until_ms)?;
+    let value = [&[VERSION], &fingerprint[..]].concat();
+    staged.batch.put_expiring(SYSTEM, &key, &value, until_ms)?;
     Ok(Repeated::No)
 }

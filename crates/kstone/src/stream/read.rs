@@ -238,7 +238,7 @@ impl<'a> Page<'a> {
         if self.records.len() >= self.limit {
             return Ok(false);
         }
-        let change = record::decode(&stored.record.value).ok_or(Corrupt)?;
+        let change = record::decode(&stored.record.value)?;
         let images = [Some(&change.keys), change.old.as_ref(), change.new.as_ref()];
         let size_bytes = images.into_iter().flatten().map(ItemBytes::size).sum();
         if !self.records.is_empty() && self.bytes + size_bytes > PAGE_BYTES_MAX {

@@ -17,7 +17,8 @@ use crate::table::record::TableRecord;
 pub(crate) const SYSTEM: TableId = TableId(1);
 /// The partition of [`SYSTEM`] with one record for each table, under its name.
 const TABLES: &[u8] = b"tables";
-/// The record of [`SYSTEM`] that tells the catalogue's form.
+/// The record of [`SYSTEM`] that tells the form of the catalogue: of the tables' records and of the
+/// notes. It is there before any of them.
 const FORM: &[u8] = b"form";
 /// The form that this build reads and writes.
 const VERSION: u8 = 1;
@@ -104,29 +105,25 @@ impl Catalog {
         Ok(engine.write(&batch, Durability::Sync)?.wait()?)
     }
 
-    /// Looks whether table 1 is a catalogue of a form that this version knows. The first table that
-    /// is made marks it as one.
+    /// Looks whether table 1 is a catalogue of a form that this version knows. The first note marks
+    /// it as one.
     fn check_form(engine: &Engine) -> Result<()> {
         let key = Key::new(FORM);
-        let foreign = |what: String| {
-            Error::Engine(kstone_core::Error::ForeignFile { path: engine.path().to_owned(), what })
+        let foreign = || {
+            Error::Engine(kstone_core::Error::ForeignFile {
+                path: engine.path().to_owned(),
+                what: "its table 1 holds something else than a catalogue".to_owned(),
+            })
         };
         match engine.get(SYSTEM, &key)? {
             Some(form) if *form.value == [VERSION] => Ok(()),
-            Some(form) => Err(foreign(format!(
-                "its catalogue has form {:?}, this build knows {VERSION}; open it with a newer kstone",
-                form.value
-            ))),
+            Some(form) => match *form.value {
+                [found] => Err(Error::UnknownVersion { what: "catalogue", found, known: VERSION }),
+                _ => Err(foreign()),
+            },
             None => {
                 let mut records = engine.snapshot().scan(SYSTEM, ScanCursor::start());
-                while let Some(record) = records.next_ref()? {
-                    // What making the first table may have left.
-                    if record.pk != MAKING {
-                        let what = "its table 1 holds something else than a catalogue";
-                        return Err(foreign(what.to_owned()));
-                    }
-                }
-                Ok(())
+                if records.next_ref()?.is_some() { Err(foreign()) } else { Ok(()) }
             }
         }
     }
@@ -176,7 +173,6 @@ impl Changing<'_> {
         let json =
             serde_json::to_vec(&record).map_err(|error| damaged(self.engine, &name, &error))?;
         batch.put(SYSTEM, &record_key(&name), &json)?;
-        batch.put(SYSTEM, &Key::new(FORM), &[VERSION])?;
         if self.making {
             batch.delete(SYSTEM, &Key::new(MAKING))?;
         }
@@ -229,6 +225,7 @@ impl Changing<'_> {
         if !self.making {
             let newest = self.engine.tables().into_iter().max().unwrap_or(SYSTEM);
             let mut batch = WriteBatch::new();
+            batch.put(SYSTEM, &Key::new(FORM), &[VERSION])?;
             batch.put(SYSTEM, &Key::new(MAKING), &newest.0.to_le_bytes())?;
             self.engine.write(&batch, Durability::Sync)?.wait()?;
             self.making = true;
