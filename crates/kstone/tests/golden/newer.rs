@@ -29,7 +29,7 @@ fn with_changed(
     open(&env)
 }
 
-fn version_2(value: &mut Vec<u8>) {
+fn version_2(value: &mut [u8]) {
     assert_eq!(value[0], 1);
     value[0] = 2;
 }
@@ -43,7 +43,7 @@ fn message(what: &str) -> String {
 
 #[test]
 fn a_catalogue_of_an_unknown_version_keeps_the_database_closed() {
-    let opened = with_changed(SYSTEM, |_| Key::new("form"), version_2);
+    let opened = with_changed(SYSTEM, |_| Key::new("form"), |value| version_2(value));
     assert_eq!(opened.unwrap_err().to_string(), message("catalogue"));
     // More than a version: somebody else's table.
     let opened = with_changed(SYSTEM, |_| Key::new("form"), |value| value.push(0));
@@ -52,7 +52,7 @@ fn a_catalogue_of_an_unknown_version_keeps_the_database_closed() {
 
 #[test]
 fn a_token_of_an_unknown_version_is_not_taken_for_another_transaction() {
-    let db = with_changed(SYSTEM, |_| Key::new("token#late"), version_2).unwrap();
+    let db = with_changed(SYSTEM, |_| Key::new("token#late"), |value| version_2(value)).unwrap();
     let before = look(&db);
     let late = script::transaction();
     let late = kstone::ops::TransactWrite { token: Some("late".to_owned()), ..late };
@@ -68,7 +68,7 @@ fn a_stream_record_of_an_unknown_version_is_refused_when_it_is_read() {
             engine.snapshot().scan(TableId(KEYS_STREAM), kstone_core::ScanCursor::start());
         records.next().unwrap().unwrap().key
     };
-    let db = with_changed(KEYS_STREAM, first, version_2).unwrap();
+    let db = with_changed(KEYS_STREAM, first, |value| version_2(value)).unwrap();
     let stream = db.list_streams(None, None, 10).0.pop().unwrap();
     let mut refused = Vec::new();
     for shard in db.describe_stream(&stream, None, 10).unwrap().shards {
@@ -84,7 +84,7 @@ fn an_item_of_an_unknown_version_is_refused_when_it_is_read() {
         let mut records = engine.snapshot().scan(TableId(MUSIC), kstone_core::ScanCursor::start());
         records.next().unwrap().unwrap().key
     };
-    let db = with_changed(MUSIC, first, version_2).unwrap();
+    let db = with_changed(MUSIC, first, |value| version_2(value)).unwrap();
     let scan = kstone::ops::Scan { table: "music".to_owned(), ..Default::default() };
     let refused = db.scan_items(&scan).wait();
     assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");

@@ -179,7 +179,7 @@ pub fn number(bytes: &mut &[u8]) -> Number {
     loop {
         let pair = take(bytes, 1)[0] ^ flip;
         digits.push_str(&format!("{:02}", pair / 2));
-        if pair % 2 == 0 {
+        if pair.is_multiple_of(2) {
             break;
         }
     }
