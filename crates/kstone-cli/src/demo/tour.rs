@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::args::Query;
 use crate::commands;
-use crate::demo::data::TABLE;
+use crate::demo::TABLE;
 use crate::output::Output;
 use crate::tables::Client;
 
@@ -24,7 +24,7 @@ pub fn show(url: &str, is_open: bool, out: &mut Output) -> Result<()> {
         "export AWS_ACCESS_KEY_ID={} AWS_SECRET_ACCESS_KEY={} AWS_DEFAULT_REGION=us-east-1",
         key[0], key[1]
     )))?;
-    let values = json!({ ":pk": { "S": "exec-001" }, ":sk": { "S": "album-" } });
+    let values = json!({ ":pk": { "S": "exec-003" }, ":sk": { "S": "album-" } });
     let condition = "pk = :pk AND begins_with(sk, :sk)";
     command(
         &format!(
@@ -76,11 +76,14 @@ pub fn show(url: &str, is_open: bool, out: &mut Output) -> Result<()> {
         out.line(client.call_raw("Query", body)?)?;
     }
 
-    comment("This program: the run under way, by an index on four attributes", out)?;
+    comment(
+        "This program: the runs of one day that are under way, by an index on four attributes",
+        out,
+    )?;
     command(
         &format!(
             "{} query {url} {TABLE} --index GSI1 \\\n  \
-             --pk step-functions --pk execution --sk running",
+             --pk step-functions --pk execution --sk running --prefix 2025-01-16",
             program()
         ),
         out,
@@ -93,6 +96,7 @@ pub fn show(url: &str, is_open: bool, out: &mut Output) -> Result<()> {
             index: Some("GSI1".to_owned()),
             pk: words.to_vec(),
             sk: vec!["running".to_owned()],
+            prefix: Some("2025-01-16".into()),
             ..Query::default()
         };
         commands::query_table(&query, out)?;

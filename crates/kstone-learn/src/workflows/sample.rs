@@ -183,3 +183,40 @@ fn metrics(executions: &[Execution]) -> Vec<Metrics> {
     }
     days.into_values().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn twenty_images() -> Vec<AnyEntity> {
+        sample("2025-01-15T10:30:00Z".parse().unwrap(), 20).unwrap()
+    }
+
+    #[test]
+    fn every_item_has_its_own_key_and_the_same_value_every_time() {
+        let entities = twenty_images();
+        let key = |entity: &AnyEntity| {
+            let item = entity.to_item().unwrap();
+            ["pk", "sk"].map(|name| item.get(name).unwrap().as_str().unwrap().to_owned())
+        };
+        assert_eq!(entities.iter().map(key).collect::<BTreeSet<_>>().len(), entities.len());
+        assert_eq!(entities, twenty_images());
+    }
+
+    #[test]
+    fn both_engines_find_the_same_albums_at_the_same_prices() {
+        let entities = twenty_images();
+        let found_by = |id: &str| -> Vec<_> {
+            let albums = entities.iter().filter_map(|entity| match entity {
+                AnyEntity::Album(album) if album.execution_id == id => Some(album),
+                _ => None,
+            });
+            albums.map(|album| (album.album_name.as_str(), album.price_estimate)).collect()
+        };
+        let names: BTreeSet<&str> = found_by("exec-003").iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), 6, "no album is twice on an image");
+        assert_eq!(found_by("exec-003"), found_by("exec-004"));
+    }
+}
