@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use kstone_proofs::server::{self, Door, Process, Program};
 use kstone_proofs::{differential, linear};
+use kstone_torture::command::{self, Failure, Flags};
 
 const HELP: &str = "\
 Long tests of KeystoneDB's DynamoDB door.
@@ -29,19 +30,11 @@ Long tests of KeystoneDB's DynamoDB door.
 ";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(what) => {
-            eprintln!("{what}");
-            ExitCode::FAILURE
-        }
-    }
+    command::main(HELP, carry_out)
 }
 
-fn dispatch(args: &[String]) -> Result<(), String> {
-    let Some((command, rest)) = args.split_first() else { return Err(HELP.to_owned()) };
-    match command.as_str() {
+fn carry_out(command: &str, rest: &[String]) -> Result<(), Failure> {
+    match command {
         "differential" => {
             let flags = Flags::parse(rest, &["requests", "seed", "local-jar", "differences"])?;
             let plan = differential::Plan {
@@ -51,8 +44,9 @@ fn dispatch(args: &[String]) -> Result<(), String> {
             };
             let jar = flags.text("local-jar").map(PathBuf::from);
             let jar = jar.or_else(|| std::env::var_os("DYNAMODB_LOCAL_JAR").map(PathBuf::from));
-            let jar = jar.ok_or_else(|| format!("where is DynamoDBLocal.jar?\n\n{HELP}"))?;
-            differential(&plan, &jar)
+            let jar =
+                jar.ok_or_else(|| Failure::Usage("where is DynamoDBLocal.jar?".to_owned()))?;
+            Ok(differential(&plan, &jar)?)
         }
         "linearizable" => {
             let flags =
@@ -74,14 +68,10 @@ fn dispatch(args: &[String]) -> Result<(), String> {
         }
         // What `linearizable` starts and kills.
         server::CHILD => match rest {
-            [folder] => server::child(Path::new(folder)),
-            _ => Err("expected a folder".to_owned()),
+            [folder] => Ok(server::child(Path::new(folder))?),
+            _ => Err(Failure::Usage("expected a folder".to_owned())),
         },
-        "--help" | "-h" | "help" => {
-            print!("{HELP}");
-            Ok(())
-        }
-        other => Err(format!("there is no command {other}\n\n{HELP}")),
+        other => Err(Failure::no_command(other)),
     }
 }
 
@@ -98,32 +88,5 @@ fn differential(plan: &differential::Plan, jar: &Path) -> Result<(), String> {
             Ok(())
         }
         false => Err(report.to_string()),
-    }
-}
-
-/// `--name value` pairs.
-struct Flags<'a>(Vec<(&'a str, &'a str)>);
-
-impl<'a> Flags<'a> {
-    fn parse(args: &'a [String], known: &[&str]) -> Result<Self, String> {
-        let mut flags = Vec::new();
-        for pair in args.chunks(2) {
-            match pair {
-                [name, value] if name.strip_prefix("--").is_some_and(|n| known.contains(&n)) => {
-                    flags.push((name.trim_start_matches('-'), value.as_str()));
-                }
-                _ => return Err(format!("cannot make sense of {pair:?}\n\n{HELP}")),
-            }
-        }
-        Ok(Flags(flags))
-    }
-
-    fn text(&self, name: &str) -> Option<&'a str> {
-        self.0.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
-    }
-
-    fn number(&self, name: &str, default: u64) -> Result<u64, String> {
-        let parse = |text: &str| text.parse().map_err(|_| format!("--{name} needs a number"));
-        self.text(name).map_or(Ok(default), parse)
     }
 }

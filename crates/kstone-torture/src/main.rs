@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+use kstone_torture::command::{self, Failure, Flags};
 use kstone_torture::kill9;
 use kstone_torture::run::Mode;
 use kstone_torture::sequence::{check, check_crowd};
@@ -29,25 +30,17 @@ Long tests of the KeystoneDB engine.
 ";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(what) => {
-            eprintln!("{what}");
-            ExitCode::FAILURE
-        }
-    }
+    command::main(HELP, carry_out)
 }
 
-fn dispatch(args: &[String]) -> Result<(), String> {
-    let Some((command, rest)) = args.split_first() else { return Err(HELP.to_owned()) };
-    match command.as_str() {
+fn carry_out(command: &str, rest: &[String]) -> Result<(), Failure> {
+    match command {
         "model" => {
             let flags = Flags::parse(rest, &["sequences", "seed", "mode", "jobs"])?;
             let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
             let mode = mode(flags.text("mode").unwrap_or("inline"))?;
             let (sequences, seed) = (flags.number("sequences", 20_000)?, flags.number("seed", 0)?);
-            model(sequences, seed, mode, flags.number("jobs", cores)?.max(1))
+            Ok(model(sequences, seed, mode, flags.number("jobs", cores)?.max(1))?)
         }
         "crowd" => {
             let flags = Flags::parse(rest, &["crowds", "seed", "threads", "mode"])?;
@@ -72,21 +65,17 @@ fn dispatch(args: &[String]) -> Result<(), String> {
             Ok(())
         }
         // What `kill9` starts and kills.
-        kill9::CHILD => kill9::child(rest),
-        "--help" | "-h" | "help" => {
-            print!("{HELP}");
-            Ok(())
-        }
-        other => Err(format!("there is no command {other}\n\n{HELP}")),
+        kill9::CHILD => Ok(kill9::child(rest)?),
+        other => Err(Failure::no_command(other)),
     }
 }
 
-fn mode(name: &str) -> Result<Mode, String> {
+fn mode(name: &str) -> Result<Mode, Failure> {
     match name {
         "inline" => Ok(Mode::Inline),
         "threads" => Ok(Mode::Threads),
         "memory" => Ok(Mode::Memory),
-        other => Err(format!("there is no mode {other}\n\n{HELP}")),
+        other => Err(Failure::Usage(format!("there is no mode {other}"))),
     }
 }
 
@@ -121,31 +110,4 @@ fn model(sequences: u64, seed: u64, mode: Mode, jobs: u64) -> Result<(), String>
         started.elapsed().as_secs_f64()
     );
     Ok(())
-}
-
-/// `--name value` pairs.
-struct Flags<'a>(Vec<(&'a str, &'a str)>);
-
-impl<'a> Flags<'a> {
-    fn parse(args: &'a [String], known: &[&str]) -> Result<Self, String> {
-        let mut flags = Vec::new();
-        for pair in args.chunks(2) {
-            match pair {
-                [name, value] if name.strip_prefix("--").is_some_and(|n| known.contains(&n)) => {
-                    flags.push((name.trim_start_matches('-'), value.as_str()));
-                }
-                _ => return Err(format!("cannot make sense of {pair:?}\n\n{HELP}")),
-            }
-        }
-        Ok(Flags(flags))
-    }
-
-    fn text(&self, name: &str) -> Option<&'a str> {
-        self.0.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
-    }
-
-    fn number(&self, name: &str, default: u64) -> Result<u64, String> {
-        let parse = |text: &str| text.parse().map_err(|_| format!("--{name} needs a number"));
-        self.text(name).map_or(Ok(default), parse)
-    }
 }
