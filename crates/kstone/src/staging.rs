@@ -32,6 +32,13 @@ pub(crate) struct Stored {
     pub expired: bool,
 }
 
+impl Stored {
+    /// The item, unless its time is over.
+    pub fn live(&self) -> Option<&ItemBytes> {
+        (!self.expired).then_some(&self.item)
+    }
+}
+
 /// Who deletes an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -91,7 +98,7 @@ impl Staged<'_> {
             }
         }
         if self.costs.wanted() {
-            let before = old.filter(|old| !old.expired).map_or(0, |old| old.item.size());
+            let before = old.and_then(Stored::live).map_or(0, ItemBytes::size);
             self.costs.write(table, None, new.size().max(before));
         }
         if table.stream().is_some() {

@@ -3,7 +3,7 @@
 use kstone::ops::DeleteItem;
 
 use super::put_item::STYLES;
-use super::{Answering, Context, capacity, legacy, parameters};
+use super::{Answering, Context, legacy, parameters};
 use crate::error::Fault;
 use crate::json::Json;
 
@@ -19,11 +19,5 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         capacity: parameters::capacity(json),
         collection_metrics: parameters::collection_metrics(json),
     };
-    Answering::later(context.database.delete_item(&request), |out, output| {
-        if let Some(attributes) = &output.attributes {
-            out.name("Attributes").item(attributes);
-        }
-        capacity::write(out, output.consumed.as_ref(), json);
-        capacity::write_collection(out, output.collection.as_ref());
-    })
+    Answering::written(context.database.delete_item(&request), json)
 }

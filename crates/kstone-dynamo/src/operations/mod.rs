@@ -83,6 +83,20 @@ impl Answering {
         })))
     }
 
+    /// The answer to a write of one item.
+    fn written(
+        reply: Reply<kstone::ops::WriteOutput>,
+        json: &Json<'_>,
+    ) -> Result<Answering, Fault> {
+        Answering::later(reply, |out, output| {
+            if let Some(attributes) = &output.attributes {
+                out.name("Attributes").item(attributes);
+            }
+            capacity::write(out, output.consumed.as_ref(), json);
+            capacity::write_collection(out, output.collection.as_ref());
+        })
+    }
+
     /// Waits for what the answer rests on.
     pub(crate) async fn finish(self) -> Result<Vec<u8>, Fault> {
         match self {

@@ -3,7 +3,7 @@
 use kstone::ops::PutItem;
 
 use super::parameters::{self, Styles};
-use super::{Answering, Context, capacity, legacy};
+use super::{Answering, Context, legacy};
 use crate::error::Fault;
 use crate::json::Json;
 
@@ -22,11 +22,5 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         capacity: parameters::capacity(json),
         collection_metrics: parameters::collection_metrics(json),
     };
-    Answering::later(context.database.put_item(&request), |out, output| {
-        if let Some(attributes) = &output.attributes {
-            out.name("Attributes").item(attributes);
-        }
-        capacity::write(out, output.consumed.as_ref(), json);
-        capacity::write_collection(out, output.collection.as_ref());
-    })
+    Answering::written(context.database.put_item(&request), json)
 }

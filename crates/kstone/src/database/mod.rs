@@ -15,7 +15,6 @@ use crate::background::{self, Background};
 use crate::database::locking::Changed;
 use crate::error::{Error, Result};
 use crate::expr::ExpressionCache;
-use crate::ops::Consumed;
 use crate::stream::{self, StreamClock};
 use crate::table::catalog::Catalog;
 use crate::table::live::Table;
@@ -183,23 +182,6 @@ impl Database {
                 Err(Error::NotFound(_)) if self.inner().catalog.get(table).is_some() => {}
                 Err(error) => return Reply::ready(Err(error)),
             }
-        }
-    }
-
-    /// The answer to a write on one table, with what it cost.
-    pub(crate) fn reply_changed<T>(
-        &self,
-        changed: Result<Changed<T>>,
-        set_consumed: impl FnOnce(&mut T, Option<Consumed>),
-    ) -> Reply<T> {
-        match changed {
-            Ok(Changed { mut result, seq, consumed }) => {
-                if let Ok(output) = &mut result {
-                    set_consumed(output, consumed.into_iter().next());
-                }
-                self.reply(result, seq)
-            }
-            Err(error) => Reply::ready(Err(error)),
         }
     }
 }

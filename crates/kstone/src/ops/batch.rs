@@ -9,7 +9,8 @@ use crate::database::locking::{Changed, Stop};
 use crate::database::{Database, Reply};
 use crate::error::{Error, Result, table_gone};
 use crate::ops::binding::Unbound;
-use crate::ops::put::{collection_metrics, encode_checked, stripes_of_put};
+use crate::ops::put::{encode_checked, stripes_of_put};
+use crate::ops::written::collection_metrics;
 use crate::ops::{
     CapacityDetail, CollectionMetrics, Consumed, Placeholders, Projection, add_consumed,
 };

@@ -12,14 +12,15 @@ mod scan;
 mod token;
 mod transact;
 mod update;
+mod written;
 
 pub use batch::{
     BatchGet, BatchGetOutput, BatchGetTable, BatchWrite, BatchWriteOutput, WriteRequest,
 };
-pub use delete::{DeleteItem, DeleteItemOutput};
+pub use delete::DeleteItem;
 pub use get::{GetItem, GetItemOutput};
+pub use put::PutItem;
 pub(crate) use put::encode_checked;
-pub use put::{PutItem, PutItemOutput};
 pub(crate) use query::check_holds_filter;
 pub use query::{Query, QueryOutput, Select};
 pub use scan::{Scan, Segment};
@@ -27,7 +28,8 @@ pub use transact::{
     TransactAction, TransactGet, TransactGetOutput, TransactGetRequest, TransactKind,
     TransactWrite, TransactWriteOutput,
 };
-pub use update::{UpdateItem, UpdateItemOutput};
+pub use update::UpdateItem;
+pub use written::WriteOutput;
 
 use crate::expr::{BoundCondition, BoundKeyCondition, BoundUpdate};
 use crate::value::{Item, Value};

@@ -7,9 +7,9 @@ use crate::database::locking::{Changed, Stop};
 use crate::database::{Database, Reply};
 use crate::error::{Error, Result};
 use crate::ops::binding::{Unbound, check};
-use crate::ops::{
-    CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, ReturnValues,
-};
+use crate::ops::written::{WriteOutput, collection_metrics, returns_old};
+use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues};
+use crate::staging::Stored;
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes, Value, check_name};
 
@@ -34,31 +34,17 @@ pub struct PutItem {
     pub collection_metrics: bool,
 }
 
-/// The answer to [`PutItem`].
-#[derive(Debug, Clone, Default)]
-pub struct PutItemOutput {
-    /// The item that was replaced, when asked for.
-    pub attributes: Option<ItemBytes>,
-    /// Capacity units, when asked for.
-    pub consumed: Option<Consumed>,
-    /// The item collection's size, when asked for.
-    pub collection: Option<CollectionMetrics>,
-}
-
 impl Database {
     /// Writes a whole item.
-    pub fn put_item(&self, request: &PutItem) -> Reply<PutItemOutput> {
-        self.reply_changed(self.try_put(request), |output, consumed| output.consumed = consumed)
+    pub fn put_item(&self, request: &PutItem) -> Reply<WriteOutput> {
+        self.reply_written(self.try_put(request))
     }
 
-    fn try_put(&self, request: &PutItem) -> Result<Changed<PutItemOutput>> {
+    fn try_put(&self, request: &PutItem) -> Result<Changed<WriteOutput>> {
         let item = encode_checked(&request.item)?;
-        if !matches!(request.return_values, ReturnValues::None | ReturnValues::AllOld) {
-            return Err(Error::validation("ReturnValues can only be ALL_OLD or NONE"));
-        }
+        let returns_old = returns_old(request.return_values)?;
         let unbound = Unbound { condition: request.condition.as_ref(), ..Unbound::default() };
         let condition = self.bind(&unbound, &request.placeholders)?.condition;
-        let returns_old = request.return_values == ReturnValues::AllOld;
         let costs = || Costs::writes(request.capacity);
         self.on_table(&request.table, |table| {
             let key = table.key_of_item(item.as_ref())?;
@@ -75,10 +61,10 @@ impl Database {
                     return Err(Stop::TableChanged);
                 }
                 let old = if blind { None } else { staged.stored(table.id(), &key)? };
-                let before = old.as_ref().filter(|old| !old.expired).map(|old| &old.item);
+                let before = old.as_ref().and_then(Stored::live);
                 check(condition.as_ref(), before, request.return_on_failure)?;
                 staged.put(table, &key, old.as_ref(), &item)?;
-                Ok(PutItemOutput {
+                Ok(WriteOutput {
                     attributes: before.filter(|_| returns_old).cloned(),
                     consumed: None,
                     collection: collection_metrics(table, &item, request.collection_metrics),
@@ -129,23 +115,4 @@ pub(crate) fn stripes_of_put(table: &Table, key: &kstone_core::Key, item: &ItemB
         }
     }
     stripes
-}
-
-/// The item collection that an item belongs to, on tables that have such (those with local
-/// indexes), when asked for.
-pub(crate) fn collection_metrics(
-    table: &Table,
-    item: &ItemBytes,
-    wanted: bool,
-) -> Option<CollectionMetrics> {
-    if !wanted || table.record.local.is_empty() {
-        return None;
-    }
-    let hash = table.key().hash.first()?;
-    let value = item.as_ref().get(&hash.name)?.decode().ok()?;
-    Some(CollectionMetrics {
-        table: table.name().to_owned(),
-        key: Item::new().with(hash.name.clone(), value),
-        size_estimate_gb: [0.0, 1.0],
-    })
 }

@@ -11,13 +11,14 @@ use crate::error::{CancellationCode, CancellationReason, Error, Result, table_go
 use crate::ops::batch::{add_collection, is_batch_too_large};
 use crate::ops::binding::{Bound, Unbound, check};
 use crate::ops::fingerprint::fingerprint;
-use crate::ops::put::{collection_metrics, encode_checked, stripes_of_put};
+use crate::ops::put::{encode_checked, stripes_of_put};
 use crate::ops::token::{self, Repeated};
 use crate::ops::update::check_keeps_key;
+use crate::ops::written::collection_metrics;
 use crate::ops::{
     CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, Projection, Update,
 };
-use crate::staging::{Cause, Staged};
+use crate::staging::{Cause, Staged, Stored};
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes};
 
@@ -199,8 +200,8 @@ impl Database {
                             staged.costs = Costs::reads(request.capacity).transactional();
                             for (table, key) in &writes {
                                 let stored = staged.stored(table.id(), key)?;
-                                let live = stored.as_ref().filter(|stored| !stored.expired);
-                                let bytes = live.map_or(0, |stored| stored.item.size());
+                                let live = stored.as_ref().and_then(Stored::live);
+                                let bytes = live.map_or(0, ItemBytes::size);
                                 staged.costs.read(table, None, bytes, true);
                             }
                             return Ok(TransactWriteOutput::default());
@@ -311,7 +312,7 @@ impl BoundAction<'_> {
     /// Gives the bytes of the item that it writes, as DynamoDB counts them.
     fn stage(&self, staged: &mut Staged<'_>, table: &Table, key: &Key) -> Result<usize> {
         let old = staged.stored(table.id(), key)?;
-        let before = old.as_ref().filter(|old| !old.expired).map(|old| &old.item);
+        let before = old.as_ref().and_then(Stored::live);
         check(self.bound.condition.as_ref(), before, self.action.return_on_failure)?;
         match (&self.action.kind, &old) {
             (TransactKind::Check(_), _) => {

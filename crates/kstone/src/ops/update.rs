@@ -8,10 +8,9 @@ use crate::database::{Database, Reply};
 use crate::error::{Error, Result};
 use crate::expr::{BoundUpdate, too_large};
 use crate::ops::binding::{Unbound, check};
-use crate::ops::put::{check_values, collection_metrics, is_too_large};
-use crate::ops::{
-    CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, ReturnValues, Update,
-};
+use crate::ops::put::{check_values, is_too_large};
+use crate::ops::written::{WriteOutput, collection_metrics};
+use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues, Update};
 use crate::staging::{Staged, Stored};
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes};
@@ -40,24 +39,13 @@ pub struct UpdateItem {
     pub collection_metrics: bool,
 }
 
-/// The answer to [`UpdateItem`].
-#[derive(Debug, Clone, Default)]
-pub struct UpdateItemOutput {
-    /// What [`UpdateItem::return_values`] asked for.
-    pub attributes: Option<ItemBytes>,
-    /// Capacity units, when asked for.
-    pub consumed: Option<Consumed>,
-    /// The item collection's size, when asked for.
-    pub collection: Option<CollectionMetrics>,
-}
-
 impl Database {
     /// Changes attributes of an item; makes the item if there is none.
-    pub fn update_item(&self, request: &UpdateItem) -> Reply<UpdateItemOutput> {
-        self.reply_changed(self.try_update(request), |output, consumed| output.consumed = consumed)
+    pub fn update_item(&self, request: &UpdateItem) -> Reply<WriteOutput> {
+        self.reply_written(self.try_update(request))
     }
 
-    fn try_update(&self, request: &UpdateItem) -> Result<Changed<UpdateItemOutput>> {
+    fn try_update(&self, request: &UpdateItem) -> Result<Changed<WriteOutput>> {
         let unbound = Unbound {
             condition: request.condition.as_ref(),
             update: request.update.as_ref(),
@@ -76,10 +64,10 @@ impl Database {
                     return Err(Stop::TableChanged);
                 }
                 let old = staged.stored(table.id(), &key)?;
-                let before = old.as_ref().filter(|old| !old.expired).map(|old| &old.item);
+                let before = old.as_ref().and_then(Stored::live);
                 check(condition, before, request.return_on_failure)?;
                 let after = staged.update(table, &key, &key_item, old.as_ref(), update)?;
-                Ok(UpdateItemOutput {
+                Ok(WriteOutput {
                     attributes: returned(request.return_values, update, before, after.as_ref()),
                     consumed: None,
                     collection: collection_metrics(table, &key_item, request.collection_metrics),
@@ -113,7 +101,7 @@ impl Staged<'_> {
         old: Option<&Stored>,
         update: Option<&BoundUpdate>,
     ) -> Result<Option<ItemBytes>> {
-        let before = old.filter(|old| !old.expired).map(|old| &old.item);
+        let before = old.and_then(Stored::live);
         // Not even a path that leads nowhere is wrong then.
         if before.is_none() && update.is_some_and(BoundUpdate::only_removes) {
             self.costs.write(table, None, 0);
