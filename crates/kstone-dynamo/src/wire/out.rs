@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use kstone::{Item, ItemBytes, ItemRef, ValueRef};
 
 use crate::error::Fault;
+use crate::json::plain_prefix;
 
 /// Beyond what DynamoDB allows values to be nested: only damage goes deeper.
 const LEVELS_MAX: usize = 64;
@@ -113,7 +114,10 @@ impl Out {
 
     /// A stored item as a map of attribute values.
     pub(crate) fn item(&mut self, item: &ItemBytes) {
-        self.attributes(item.as_ref(), LEVELS_MAX);
+        let item_ref = item.as_ref();
+        // Room once: what is stored, and quotes, brackets and types around each attribute.
+        self.bytes.reserve(item.as_slice().len() + 16 * item_ref.len());
+        self.attributes(item_ref, LEVELS_MAX);
     }
 
     /// Stored items as a list.
@@ -127,8 +131,13 @@ impl Out {
     fn attributes(&mut self, item: ItemRef<'_>, levels: usize) {
         self.bytes.push(b'{');
         let mut left = item.len();
-        for (name, value) in item.iter() {
-            self.name(name);
+        for (name, value) in item.iter_as::<[u8]>() {
+            if left < item.len() {
+                self.bytes.push(b',');
+            }
+            self.bytes.push(b'"');
+            escape(name, &mut self.bytes);
+            self.bytes.extend_from_slice(b"\":");
             self.value(value, levels);
             left -= 1;
         }
@@ -137,7 +146,7 @@ impl Out {
     }
 
     /// A stored value.
-    fn value(&mut self, value: ValueRef<'_>, levels: usize) {
+    fn value(&mut self, value: ValueRef<'_, [u8]>, levels: usize) {
         let Some(below) = levels.checked_sub(1) else {
             self.is_damaged = true;
             return;
@@ -145,7 +154,7 @@ impl Out {
         match value {
             ValueRef::S(text) => {
                 self.bytes.extend_from_slice(b"{\"S\":\"");
-                escape(text.as_bytes(), &mut self.bytes);
+                escape(text, &mut self.bytes);
                 self.bytes.extend_from_slice(b"\"}");
             }
             ValueRef::N(number) => {
@@ -169,7 +178,7 @@ impl Out {
             ValueRef::L(list) => {
                 self.bytes.extend_from_slice(b"{\"L\":");
                 let mut left = list.len();
-                self.list(list.iter(), |out, value| {
+                self.list(list.iter_as(), |out, value| {
                     out.value(value, below);
                     left -= 1;
                 });
@@ -180,7 +189,7 @@ impl Out {
                 self.bytes.push(b'{');
                 self.name(value.type_name());
                 let mut left = set.len();
-                self.list(set.iter(), |out, element| {
+                self.list(set.iter_as(), |out, element| {
                     out.element(element);
                     left -= 1;
                 });
@@ -191,9 +200,13 @@ impl Out {
     }
 
     /// An element of a set: a value without its type.
-    fn element(&mut self, element: ValueRef<'_>) {
+    fn element(&mut self, element: ValueRef<'_, [u8]>) {
         match element {
-            ValueRef::S(text) => self.text(text),
+            ValueRef::S(text) => {
+                self.bytes.push(b'"');
+                escape(text, &mut self.bytes);
+                self.bytes.push(b'"');
+            }
             ValueRef::N(number) => {
                 self.bytes.push(b'"');
                 number.write_decimal(&mut self.bytes);
@@ -243,32 +256,6 @@ pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
         }
         rest = after;
     }
-}
-
-/// How many bytes from the start need no escape. Eight at a time: items are mostly text, and this
-/// loop is most of what writing them costs.
-fn plain_prefix(text: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    // The high bit of every byte that is zero, and perhaps of bytes above one that is.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let mut chunks = text.chunks_exact(8);
-    let mut at = 0;
-    for chunk in &mut chunks {
-        let word = chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        let controls = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-        let quotes = zeros(word ^ (ONES * u64::from(b'"')));
-        let slashes = zeros(word ^ (ONES * u64::from(b'\\')));
-        // Only bits above the first true hit can be false, and only the first is used.
-        let hits = controls | quotes | slashes;
-        if hits != 0 {
-            return at + (hits.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    let needs_escape = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    let tail = chunks.remainder();
-    at + tail.iter().position(needs_escape).unwrap_or(tail.len())
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ mod varint;
 mod view;
 
 pub use build::{EncodedValue, ItemBuilder, ListBuilder};
-pub use view::{Attributes, ItemRef, ListRef, SetKind, SetRef, ValueRef};
+pub use view::{Attributes, ItemRef, ListRef, SetKind, SetRef, Text, ValueRef};
 
 use std::fmt;
 

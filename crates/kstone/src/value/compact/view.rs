@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::value::compact::varint::{self, take_prefixed};
@@ -63,7 +64,14 @@ impl<'a> ItemRef<'a> {
 
     /// The attributes in the order of their names.
     pub fn iter(&self) -> Attributes<'a> {
-        Attributes { left: self.count, rest: self.entries }
+        self.iter_as()
+    }
+
+    /// The same, with texts in the form that the caller has a use for. Who passes them on as they
+    /// are stored takes `[u8]`: what was stored had been checked, and bytes that changed since do
+    /// not get past their checksum.
+    pub fn iter_as<T: Text + ?Sized>(&self) -> Attributes<'a, T> {
+        Attributes { left: self.count, rest: self.entries, text: PhantomData }
     }
 
     /// How many attributes.
@@ -118,29 +126,52 @@ impl<'a> IntoIterator for ItemRef<'a> {
     }
 }
 
-/// The attributes of an [`ItemRef`]. Ends early at damage.
-#[derive(Debug, Clone)]
-pub struct Attributes<'a> {
-    pub(super) left: usize,
-    pub(super) rest: &'a [u8],
+/// How a reader wants the texts of an item: `str`, or `[u8]` to do without a look at them.
+pub trait Text {
+    /// Stored bytes as such a text, if they are one.
+    fn of_stored(bytes: &[u8]) -> Option<&Self>;
 }
 
-impl<'a> Attributes<'a> {
+impl Text for str {
+    #[inline]
+    fn of_stored(bytes: &[u8]) -> Option<&str> {
+        std::str::from_utf8(bytes).ok()
+    }
+}
+
+impl Text for [u8] {
+    #[inline]
+    fn of_stored(bytes: &[u8]) -> Option<&[u8]> {
+        Some(bytes)
+    }
+}
+
+/// The attributes of an [`ItemRef`]. Ends early at damage.
+#[derive(Debug, Clone)]
+pub struct Attributes<'a, T: ?Sized = str> {
+    pub(super) left: usize,
+    pub(super) rest: &'a [u8],
+    text: PhantomData<&'a T>,
+}
+
+impl<'a, T: Text + ?Sized> Attributes<'a, T> {
     /// The next attribute; `None` at the end, and at damage, which leaves `left` above zero.
-    pub(super) fn take_entry(&mut self) -> Option<(&'a str, ValueRef<'a>)> {
+    #[inline]
+    pub(super) fn take_entry(&mut self) -> Option<(&'a T, ValueRef<'a, T>)> {
         if self.left == 0 {
             return None;
         }
-        let name = std::str::from_utf8(take_prefixed(&mut self.rest)?).ok()?;
+        let name = T::of_stored(take_prefixed(&mut self.rest)?)?;
         let value = ValueRef::take(&mut self.rest)?;
         self.left -= 1;
         Some((name, value))
     }
 }
 
-impl<'a> Iterator for Attributes<'a> {
-    type Item = (&'a str, ValueRef<'a>);
+impl<'a, T: Text + ?Sized> Iterator for Attributes<'a, T> {
+    type Item = (&'a T, ValueRef<'a, T>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.take_entry();
         if next.is_none() {
@@ -155,10 +186,10 @@ impl<'a> Iterator for Attributes<'a> {
 }
 
 /// A value in its compact form.
-#[derive(Debug, Clone, Copy)]
-pub enum ValueRef<'a> {
+#[derive(Debug)]
+pub enum ValueRef<'a, T: ?Sized = str> {
     /// A string.
-    S(&'a str),
+    S(&'a T),
     /// A number.
     N(NumberRef<'a>),
     /// Bytes.
@@ -179,13 +210,22 @@ pub enum ValueRef<'a> {
     Bs(SetRef<'a>),
 }
 
-impl<'a> ValueRef<'a> {
+// By hand, because a derived one would ask the same of `T`.
+impl<T: ?Sized> Clone for ValueRef<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for ValueRef<'_, T> {}
+
+impl<'a, T: Text + ?Sized> ValueRef<'a, T> {
     /// Reads a value off the front.
-    pub(super) fn take(input: &mut &'a [u8]) -> Option<ValueRef<'a>> {
+    pub(super) fn take(input: &mut &'a [u8]) -> Option<ValueRef<'a, T>> {
         let (&tag, rest) = input.split_first()?;
         *input = rest;
         Some(match tag {
-            TAG_S => ValueRef::S(take_text(input)?),
+            TAG_S => ValueRef::S(T::of_stored(take_prefixed(input)?)?),
             TAG_N => ValueRef::N(take_number(input)?),
             TAG_B => ValueRef::B(take_prefixed(input)?),
             TAG_FALSE => ValueRef::Bool(false),
@@ -218,7 +258,9 @@ impl<'a> ValueRef<'a> {
             ValueRef::Bs(_) => "BS",
         }
     }
+}
 
+impl ValueRef<'_> {
     /// Whether the two are the same value: of one type, all the way down, sets in any order.
     pub fn eq_value(&self, other: ValueRef<'_>) -> bool {
         match (self, other) {
@@ -278,6 +320,13 @@ impl<'a> ListRef<'a> {
 
     /// The elements in order. Ends early at damage.
     pub fn iter(&self) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
+        self.iter_as()
+    }
+
+    /// The same, with texts as [`ItemRef::iter_as`] gives them.
+    pub fn iter_as<T: Text + ?Sized + 'a>(
+        &self,
+    ) -> impl Iterator<Item = ValueRef<'a, T>> + use<'a, T> {
         let mut rest = self.elements;
         (0..self.count).map_while(move |_| ValueRef::take(&mut rest))
     }
@@ -315,9 +364,12 @@ pub enum SetKind {
 
 impl SetKind {
     /// Reads an element off the front.
-    pub(super) fn take<'a>(self, input: &mut &'a [u8]) -> Option<ValueRef<'a>> {
+    pub(super) fn take<'a, T: Text + ?Sized>(
+        self,
+        input: &mut &'a [u8],
+    ) -> Option<ValueRef<'a, T>> {
         Some(match self {
-            SetKind::Strings => ValueRef::S(take_text(input)?),
+            SetKind::Strings => ValueRef::S(T::of_stored(take_prefixed(input)?)?),
             SetKind::Numbers => ValueRef::N(take_number(input)?),
             SetKind::Binaries => ValueRef::B(take_prefixed(input)?),
         })
@@ -345,6 +397,13 @@ impl<'a> SetRef<'a> {
 
     /// The elements in ascending order, each as a value of type S, N or B. Ends early at damage.
     pub fn iter(&self) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
+        self.iter_as()
+    }
+
+    /// The same, with texts as [`ItemRef::iter_as`] gives them.
+    pub fn iter_as<T: Text + ?Sized + 'a>(
+        &self,
+    ) -> impl Iterator<Item = ValueRef<'a, T>> + use<'a, T> {
         let (kind, mut rest) = (self.kind, self.elements);
         (0..self.count).map_while(move |_| kind.take(&mut rest))
     }
@@ -369,10 +428,6 @@ impl fmt::Debug for SetRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
     }
-}
-
-fn take_text<'a>(input: &mut &'a [u8]) -> Option<&'a str> {
-    std::str::from_utf8(take_prefixed(input)?).ok()
 }
 
 fn take_number<'a>(input: &mut &'a [u8]) -> Option<NumberRef<'a>> {

@@ -1,10 +1,11 @@
 //! A request's body as a tree that borrows from it. Light on purpose: strings without escapes stay
 //! where they are, and objects are lists of members, because a request has few.
 
-use std::borrow::Cow;
-use std::fmt;
+mod parse;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+
+use parse::Malformed;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +24,8 @@ pub(crate) enum Json<'a> {
 impl<'a> Json<'a> {
     /// Reads a whole body. Text after the value, broken UTF-8 and nesting beyond 128 levels are
     /// errors.
-    pub(crate) fn parse(body: &'a [u8]) -> Result<Json<'a>, serde_json::Error> {
-        serde_json::from_slice(body)
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Json<'a>, Malformed> {
+        parse::parse(body)
     }
 
     /// The member of an object; `None` if it is absent, `null`, or this is no object. Of members
@@ -111,92 +112,28 @@ fn boolean_word(word: &str) -> Option<bool> {
     }
 }
 
-impl<'de> Deserialize<'de> for Json<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Tree)
-    }
+/// How many bytes from the start stand for themselves in a JSON string. Many at a time, without a
+/// branch for each, so that the compiler takes a vector of them: items are mostly text, and this loop
+/// is most of what reading and writing them costs.
+#[inline]
+pub(crate) fn plain_prefix(text: &[u8]) -> usize {
+    let mut plain = plain_chunks::<64>(text);
+    plain += plain_chunks::<16>(text.get(plain..).unwrap_or_default());
+    let rest = text.get(plain..).unwrap_or_default();
+    plain + rest.iter().position(|byte| needs_escape(*byte)).unwrap_or(rest.len())
 }
 
-struct Tree;
-
-impl<'de> Visitor<'de> for Tree {
-    type Value = Json<'de>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a JSON value")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Json<'de>, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Json<'de>, E> {
-        Ok(Json::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Json<'de>, E> {
-        Ok(Json::Int(value))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Json<'de>, E> {
-        Ok(i64::try_from(value).map_or(Json::Float(value as f64), Json::Int))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Json<'de>, E> {
-        Ok(Json::Float(value))
-    }
-
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Json<'de>, E> {
-        Ok(Json::Str(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Json<'de>, E> {
-        Ok(Json::Str(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Json<'de>, A::Error> {
-        let mut elements = Vec::new();
-        while let Some(element) = from.next_element()? {
-            elements.push(element);
-        }
-        Ok(Json::List(elements))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Json<'de>, A::Error> {
-        // Nearly every object of this protocol is a typed value, which has one member.
-        let mut members = Vec::with_capacity(1);
-        while let Some((Name(name), value)) = from.next_entry()? {
-            members.push((name, value));
-        }
-        Ok(Json::Object(members))
-    }
+#[inline]
+fn plain_chunks<const BYTES: usize>(text: &[u8]) -> usize {
+    let (chunks, _) = text.as_chunks::<BYTES>();
+    let is_plain =
+        |chunk: &&[u8; BYTES]| !chunk.iter().fold(false, |found, byte| found | needs_escape(*byte));
+    chunks.iter().take_while(is_plain).count() * BYTES
 }
 
-/// A member's name, borrowed if it has no escapes.
-struct Name<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Name<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(NameText)
-    }
-}
-
-struct NameText;
-
-impl<'de> Visitor<'de> for NameText {
-    type Value = Name<'de>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a name")
-    }
-
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Name<'de>, E> {
-        Ok(Name(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Name<'de>, E> {
-        Ok(Name(Cow::Owned(text.to_owned())))
-    }
+#[inline]
+fn needs_escape(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
 #[cfg(test)]

@@ -1,0 +1,334 @@
+//! From bytes to the tree. What is JSON and what is not is as `serde_json` has it, which the tests
+//! compare with; by hand because that was two thirds of the time of reading a small request, most
+//! of it for errors with places that nobody is told.
+
+use std::borrow::Cow;
+
+use super::{Json, plain_prefix};
+
+/// What is nested deeper is refused.
+const LEVELS_MAX: usize = 127;
+
+/// The body is not one JSON value. DynamoDB says no more about it either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// Reads a whole body.
+pub(super) fn parse(body: &[u8]) -> Result<Json<'_>, Malformed> {
+    let text = std::str::from_utf8(body).map_err(|_| Malformed)?;
+    let mut parser = Parser { text, at: 0, levels_left: LEVELS_MAX };
+    let first = parser.next_visible().ok_or(Malformed)?;
+    let value = parser.value(first)?;
+    match parser.next_visible() {
+        None => Ok(value),
+        Some(_) => Err(Malformed),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    levels_left: usize,
+}
+
+impl<'a> Parser<'a> {
+    /// Takes the next byte that is not white space.
+    #[inline]
+    fn next_visible(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.text.as_bytes().get(self.at)?;
+            self.at += 1;
+            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Some(byte);
+            }
+        }
+    }
+
+    /// The value that begins with this byte, which was taken.
+    fn value(&mut self, first: u8) -> Result<Json<'a>, Malformed> {
+        match first {
+            b'"' => self.string().map(Json::Str),
+            b'{' => self.nested(Parser::object),
+            b'[' => self.nested(Parser::list),
+            b't' => self.word("rue", Json::Bool(true)),
+            b'f' => self.word("alse", Json::Bool(false)),
+            b'n' => self.word("ull", Json::Null),
+            b'-' | b'0'..=b'9' => self.number(first),
+            _ => Err(Malformed),
+        }
+    }
+
+    fn nested(
+        &mut self,
+        inside: impl FnOnce(&mut Self) -> Result<Json<'a>, Malformed>,
+    ) -> Result<Json<'a>, Malformed> {
+        self.levels_left = self.levels_left.checked_sub(1).ok_or(Malformed)?;
+        let value = inside(self)?;
+        self.levels_left += 1;
+        Ok(value)
+    }
+
+    fn object(&mut self) -> Result<Json<'a>, Malformed> {
+        let mut members = Vec::new();
+        let mut next = self.next_visible().ok_or(Malformed)?;
+        if next == b'}' {
+            return Ok(Json::Object(members));
+        }
+        loop {
+            if next != b'"' {
+                return Err(Malformed);
+            }
+            let name = self.string()?;
+            if self.next_visible() != Some(b':') {
+                return Err(Malformed);
+            }
+            let first = self.next_visible().ok_or(Malformed)?;
+            if members.is_empty() {
+                // A value with its type has one member, and nearly every object is one.
+                let is_type = name.len() <= 4 && first != b'{';
+                members.reserve_exact(if is_type { 1 } else { 4 });
+            }
+            members.push((name, self.value(first)?));
+            match self.next_visible() {
+                Some(b',') => next = self.next_visible().ok_or(Malformed)?,
+                Some(b'}') => return Ok(Json::Object(members)),
+                _ => return Err(Malformed),
+            }
+        }
+    }
+
+    fn list(&mut self) -> Result<Json<'a>, Malformed> {
+        let mut elements = Vec::new();
+        let mut first = self.next_visible().ok_or(Malformed)?;
+        if first == b']' {
+            return Ok(Json::List(elements));
+        }
+        loop {
+            elements.push(self.value(first)?);
+            match self.next_visible() {
+                Some(b',') => first = self.next_visible().ok_or(Malformed)?,
+                Some(b']') => return Ok(Json::List(elements)),
+                _ => return Err(Malformed),
+            }
+        }
+    }
+
+    /// A string whose opening quote was taken.
+    #[inline]
+    fn string(&mut self) -> Result<Cow<'a, str>, Malformed> {
+        let rest = self.text.get(self.at..).ok_or(Malformed)?;
+        let length = plain_prefix(rest.as_bytes());
+        match rest.as_bytes().get(length) {
+            Some(b'"') => {
+                self.at += length + 1;
+                rest.get(..length).map(Cow::Borrowed).ok_or(Malformed)
+            }
+            Some(b'\\') => self.escaped_string(rest, length).map(Cow::Owned),
+            _ => Err(Malformed),
+        }
+    }
+
+    /// A string with its first escape at `escape`.
+    #[cold]
+    fn escaped_string(&mut self, rest: &str, mut escape: usize) -> Result<String, Malformed> {
+        let bytes = rest.as_bytes();
+        let end = loop {
+            // An escape is two bytes at least, and the second is never what ends the string.
+            let after = escape + 2;
+            let end = after + plain_prefix(bytes.get(after..).ok_or(Malformed)?);
+            match bytes.get(end) {
+                Some(b'\\') => escape = end,
+                Some(b'"') => break end,
+                _ => return Err(Malformed),
+            }
+        };
+        let start = self.at.checked_sub(1).ok_or(Malformed)?;
+        let quoted = self.text.get(start..=self.at + end).ok_or(Malformed)?;
+        self.at += end + 1;
+        serde_json::from_str(quoted).map_err(|_| Malformed)
+    }
+
+    fn word(&mut self, rest: &str, value: Json<'a>) -> Result<Json<'a>, Malformed> {
+        match self.text.get(self.at..).is_some_and(|text| text.starts_with(rest)) {
+            true => {
+                self.at += rest.len();
+                Ok(value)
+            }
+            false => Err(Malformed),
+        }
+    }
+
+    fn number(&mut self, first: u8) -> Result<Json<'a>, Malformed> {
+        let start = self.at - 1;
+        match first {
+            b'-' if self.peek() == Some(b'0') => self.at += 1,
+            b'-' => self.digits()?,
+            b'0' => {}
+            _ => _ = self.digits(),
+        }
+        // No digit follows a zero at the front: what does is not a part of this number, and so
+        // not of anything.
+        let mut is_whole = true;
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+            is_whole = false;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+            is_whole = false;
+        }
+        let text = self.text.get(start..self.at).ok_or(Malformed)?;
+        if is_whole && text != "-0" {
+            if let Ok(number) = text.parse() {
+                return Ok(Json::Int(number));
+            }
+        }
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Json::Float(number)),
+            _ => Err(Malformed),
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// One digit or more.
+    fn digits(&mut self) -> Result<(), Malformed> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        if count == 0 { Err(Malformed) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kstone_core::env::{Random as _, SeededRandom};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn is_same(ours: &Json<'_>, theirs: &Value) -> bool {
+        match (ours, theirs) {
+            (Json::Null, Value::Null) => true,
+            (Json::Bool(a), Value::Bool(b)) => a == b,
+            (Json::Int(a), Value::Number(b)) => b.as_i64() == Some(*a),
+            (Json::Float(a), Value::Number(b)) => {
+                let b = b.as_f64().unwrap();
+                // They differ in the last bit, which nobody sees.
+                theirs.as_i64().is_none() && (a - b).abs() <= a.abs() * 1e-15
+            }
+            (Json::Str(a), Value::String(b)) => a == b,
+            (Json::List(a), Value::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+            }
+            (Json::Object(a), Value::Object(b)) => {
+                let last = |name: &str| a.iter().rev().find(|(have, _)| have == name);
+                a.iter().all(|(name, _)| b.contains_key(&**name))
+                    && b.iter().all(|(name, b)| last(name).is_some_and(|(_, a)| is_same(a, b)))
+            }
+            _ => false,
+        }
+    }
+
+    fn check(body: &[u8]) {
+        let shown = String::from_utf8_lossy(body);
+        match (parse(body), serde_json::from_slice::<Value>(body)) {
+            (Ok(ours), Ok(theirs)) => assert!(is_same(&ours, &theirs), "{shown}: {ours:?}"),
+            (Err(Malformed), Err(_)) => {}
+            (ours, theirs) => panic!("{shown}: {ours:?}, not {theirs:?}"),
+        }
+    }
+
+    const GOOD: [&str; 8] = [
+        r#"{"TableName":"t","Key":{"pk":{"S":"user#1"},"sk":{"N":"12"}}}"#,
+        r#" { "a" : [ 1 , -2.5e+3 , "x\"y\u00e4\ud83d\ude00\\" , { } , [ ] ] , "" : null } "#,
+        r#"[true,false,null,0,-0,-1,10,1.5,0.1,1e5,1E-7,9223372036854775807,-9223372036854775808]"#,
+        r#"[9223372036854775808,18446744073709551616,1e308,123456789012345678901234567890]"#,
+        r#""a text of more than sixty-four bytes, so that it is looked at by more than one step \n""#,
+        r#"{"a":"ä€😀","ä":{"L":[{"M":{"b":{"BOOL":true}}},{"NULL":true}]}}"#,
+        "\"\u{7f}\u{80}\"",
+        "{\"a\":1,\"a\":2,\"b\":{\"S\":\"x\",\"N\":\"1\"}}",
+    ];
+
+    #[test]
+    fn it_is_json_exactly_when_serde_json_says_so() {
+        for good in GOOD {
+            assert!(parse(good.as_bytes()).is_ok(), "{good}");
+            check(good.as_bytes());
+        }
+        for body in [
+            "",
+            " ",
+            "{",
+            "}",
+            "[1,]",
+            "[,1]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{a:1}",
+            "{\"a\":1,}",
+            "01",
+            "-",
+            "-01",
+            "1.",
+            ".5",
+            "1e",
+            "1e+",
+            "+1",
+            "1e999",
+            "-1e999",
+            "1e-999",
+            "nul",
+            "nulll",
+            "tru",
+            "\"",
+            "\"\\",
+            "\"\\\"",
+            "\"\\x\"",
+            "\"\\ud800\"",
+            "\"\\udc00\"",
+            "\"\\u12\"",
+            "\"\u{1}\"",
+            "\"\\\u{1}\"",
+            "1 2",
+            "[1 2]",
+            "\u{feff}{}",
+            "\"a\\",
+            "NaN",
+            "0x1",
+            "--1",
+        ] {
+            check(body.as_bytes());
+        }
+        for levels in [126, 127, 128, 129] {
+            check((("[".repeat(levels)) + &"]".repeat(levels)).as_bytes());
+            check(("{\"a\":".repeat(levels) + "1" + &"}".repeat(levels)).as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_makes_no_difference_between_the_two() {
+        let random = SeededRandom::new(7);
+        let below = |most: usize| (random.next_u64() % most as u64) as usize;
+        let bytes = b"{}[]\",:\\ \n0123456789.eE+-tfnu\x00\x1f\x7f\x80\xc3\xff";
+        for _ in 0..20_000 {
+            let mut body = GOOD[below(GOOD.len())].as_bytes().to_vec();
+            for _ in 0..=below(3) {
+                let at = below(body.len());
+                match below(3) {
+                    0 => body[at] = bytes[below(bytes.len())],
+                    1 => body.insert(at, bytes[below(bytes.len())]),
+                    _ => _ = body.remove(at),
+                }
+            }
+            check(&body);
+        }
+    }
+}
