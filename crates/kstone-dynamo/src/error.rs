@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use hyper::StatusCode;
 use kstone::{CancellationReason, Error, ItemBytes};
 
+use crate::http::Status;
 use crate::wire::Out;
 
 /// The types that the service itself defines.
@@ -18,7 +18,7 @@ const OF_VALIDATION: &str = "com.amazon.coral.validate#";
 /// An error, ready to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
-    status: StatusCode,
+    status: Status,
     prefix: &'static str,
     kind: &'static str,
     message: Option<Message>,
@@ -49,7 +49,7 @@ impl Fault {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         Fault {
-            status: StatusCode::BAD_REQUEST,
+            status: Status::BadRequest,
             prefix,
             kind,
             message: Some(Message { name: "message", text: message.into() }),
@@ -84,10 +84,7 @@ impl Fault {
 
     /// Something failed that is not the client's fault; it may try again.
     pub(crate) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
-        Fault {
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            ..Fault::dynamodb("InternalServerError", message)
-        }
+        Fault { status: Status::InternalError, ..Fault::dynamodb("InternalServerError", message) }
     }
 
     /// No permission, which is what AWS says about ARNs of tables that are not there.
@@ -108,7 +105,7 @@ impl Fault {
     }
 
     /// The HTTP status.
-    pub(crate) fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> Status {
         self.status
     }
 
@@ -190,21 +187,21 @@ mod tests {
     use super::*;
 
     /// What a client gets to see of an error.
-    fn shown(error: Error) -> (u16, String) {
+    fn shown(error: Error) -> (Status, String) {
         let fault = Fault::from(error);
-        (fault.status().as_u16(), String::from_utf8(fault.body()).unwrap())
+        (fault.status(), String::from_utf8(fault.body()).unwrap())
     }
 
     #[test]
     fn an_error_of_the_database_is_named_as_dynamodb_names_it() {
         let (status, body) = shown(Error::validation("no \"good\""));
-        assert_eq!(status, 400);
+        assert_eq!(status, Status::BadRequest);
         assert_eq!(
             body,
             r#"{"__type":"com.amazon.coral.validate#ValidationException","message":"no \"good\""}"#
         );
         let (status, body) = shown(Error::NotFound("Requested resource not found".to_owned()));
-        assert_eq!(status, 400);
+        assert_eq!(status, Status::BadRequest);
         assert!(body.contains("com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"));
     }
 

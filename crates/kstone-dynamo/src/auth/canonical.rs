@@ -1,9 +1,9 @@
 //! The canonical form of a request: what a signature is over.
 
-use hyper::header::HeaderMap;
 use sha2::{Digest, Sha256};
 
 use super::{Head, hex, sha256};
+use crate::http::Headers;
 
 /// The parameters of a query string, decoded.
 pub(super) fn pairs(query: &str) -> Vec<(String, String)> {
@@ -58,12 +58,12 @@ fn write_query(query: &[(String, String)], in_query: bool, out: &mut Vec<u8>) {
 }
 
 /// The values of a header, trimmed, with runs of spaces made one.
-fn write_header(headers: &HeaderMap, name: &str, out: &mut Vec<u8>) {
-    for (at, value) in headers.get_all(name).iter().enumerate() {
+fn write_header(headers: Headers<'_>, name: &str, out: &mut Vec<u8>) {
+    for (at, value) in headers.get_all(name).enumerate() {
         if at > 0 {
             out.push(b',');
         }
-        let value = value.as_bytes().trim_ascii();
+        let value = value.trim_ascii();
         let mut after_space = false;
         for byte in value {
             if *byte != b' ' || !after_space {

@@ -14,13 +14,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hmac::{Hmac, Mac};
-use hyper::HeaderMap;
-use hyper::header::AUTHORIZATION;
-use hyper::http::request::Parts;
 use kstone_core::env::Clock;
 use sha2::{Digest, Sha256};
 
 use crate::error::Fault;
+use crate::http::{self, Headers};
 
 type HmacSha256 = Hmac<Sha256>;
 
@@ -56,7 +54,7 @@ pub(crate) struct Head<'a> {
     path: &'a str,
     /// The parameters of the query string, decoded.
     query: Vec<(String, String)>,
-    headers: &'a HeaderMap,
+    headers: Headers<'a>,
 }
 
 impl<'a> Head<'a> {
@@ -64,18 +62,13 @@ impl<'a> Head<'a> {
         method: &'a str,
         path: &'a str,
         query: Option<&str>,
-        headers: &'a HeaderMap,
+        headers: Headers<'a>,
     ) -> Self {
         Head { method, path, query: canonical::pairs(query.unwrap_or("")), headers }
     }
 
-    pub(crate) fn headers(&self) -> &'a HeaderMap {
-        self.headers
-    }
-
-    pub(crate) fn of(request: &'a Parts) -> Self {
-        let uri = &request.uri;
-        Head::new(request.method.as_str(), uri.path(), uri.query(), &request.headers)
+    pub(crate) fn of(request: &http::Head<'a>) -> Self {
+        Head::new(request.method, request.path, request.query, request.headers)
     }
 }
 
@@ -213,8 +206,8 @@ struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
-    fn read(headers: &'a HeaderMap, query: &'a [(String, String)]) -> Result<Self, Fault> {
-        let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    fn read(headers: Headers<'a>, query: &'a [(String, String)]) -> Result<Self, Fault> {
+        let header = headers.text("authorization");
         let in_query = query.iter().any(|(name, _)| name == "X-Amz-Algorithm");
         match header {
             Some(_) if in_query => Err(invalid(
@@ -232,7 +225,7 @@ impl<'a> Sent<'a> {
         }
     }
 
-    fn from_header(header: &'a str, headers: &'a HeaderMap) -> Result<Self, Fault> {
+    fn from_header(header: &'a str, headers: Headers<'a>) -> Result<Self, Fault> {
         let mut parts = header.split([',', ' ']).filter(|part| !part.is_empty());
         let algorithm = parts.next().unwrap_or("");
         let [mut credential, mut signature, mut signed_headers] = [None; 3];
@@ -250,8 +243,8 @@ impl<'a> Sent<'a> {
                 _ => {}
             }
         }
-        let date_header = if headers.contains_key(AMZ_DATE) { AMZ_DATE } else { "date" };
-        let date = headers.get(date_header).and_then(|value| value.to_str().ok());
+        let date_header = if headers.get(AMZ_DATE).is_some() { AMZ_DATE } else { "date" };
+        let date = headers.text(date_header);
         let present = |value: Option<&'a str>| value.filter(|value| !value.is_empty());
         match (present(credential), present(signature), present(signed_headers), date) {
             (Some(credential), Some(signature), Some(signed_headers), Some(date)) => Ok(Sent {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
+use httparse::Header;
 use kstone_core::env::ManualClock;
 
 use super::{Authority, Credential, Head, date};
+use crate::http::Headers;
 
 const SIGNED_AT: &str = "20150830T123600Z";
 const BODY: &[u8] = br#"{"TableName":"t"}"#;
@@ -31,14 +31,12 @@ fn clock_at(date: &str) -> Arc<ManualClock> {
     Arc::new(ManualClock::at(date::parse(date).unwrap() as u64 * 1000))
 }
 
-fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
-    let pair = |&(name, value): &(&str, &str)| {
-        (HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap())
-    };
-    pairs.iter().map(pair).collect()
+fn headers<'a>(pairs: &[(&'a str, &'a str)]) -> Vec<Header<'a>> {
+    let header = |&(name, value): &(&'a str, &'a str)| Header { name, value: value.as_bytes() };
+    pairs.iter().map(header).collect()
 }
 
-fn signed_headers(authorization: &str) -> HeaderMap {
+fn signed_headers(authorization: &str) -> Vec<Header<'_>> {
     headers(&[
         ("host", "127.0.0.1:8000"),
         ("content-type", "application/x-amz-json-1.0"),
@@ -50,11 +48,11 @@ fn signed_headers(authorization: &str) -> HeaderMap {
 
 fn check(
     authority: &Authority,
-    headers: &HeaderMap,
+    headers: &[Header<'_>],
     query: Option<&str>,
     body: &[u8],
 ) -> Result<(), String> {
-    let head = Head::new("POST", "/", query, headers);
+    let head = Head::new("POST", "/", query, Headers::new(headers));
     let claim = authority.read_claim(&head).map_err(|fault| fault.to_string())?;
     let checked = claim.map_or(Ok(()), |claim| authority.check(&claim, &head, body));
     checked.map_err(|fault| fault.to_string())
@@ -119,15 +117,14 @@ fn a_changed_body_header_or_path_is_noticed() {
     let headers = signed_headers(AUTHORIZATION);
     assert_eq!(check(&authority, &headers, None, br#"{"TableName":"u"}"#).unwrap_err(), mismatch);
     let mut other = headers.clone();
-    other.insert("x-amz-target", HeaderValue::from_static("DynamoDB_20120810.DeleteTable"));
+    let target = other.iter_mut().find(|header| header.name == "x-amz-target").unwrap();
+    target.value = b"DynamoDB_20120810.DeleteTable";
     assert_eq!(check(&authority, &other, None, BODY).unwrap_err(), mismatch);
     assert_eq!(check(&authority, &headers, Some("a=b"), BODY).unwrap_err(), mismatch);
-    for signature in ["0".repeat(64), "0".repeat(63), "x".repeat(64), "é".repeat(32)] {
+    for signature in ["0".repeat(64), "0".repeat(63), "x".repeat(64)] {
         let (start, _) = AUTHORIZATION.split_once("Signature=").unwrap();
         let forged = format!("{start}Signature={signature}");
-        if HeaderValue::try_from(forged.as_str()).is_ok_and(|value| value.to_str().is_ok()) {
-            assert_eq!(refused(&forged), mismatch);
-        }
+        assert_eq!(refused(&forged), mismatch);
     }
     assert!(authority.derived.is_empty(), "a forged request left a key behind");
 }
@@ -173,7 +170,7 @@ fn what_is_missing_from_the_header_is_named() {
     assert_eq!(refused("AWS4"), missing);
     assert_eq!(refused("Basic Zm9v"), missing);
     let authority = authority(&clock_at(SIGNED_AT));
-    assert_eq!(check(&authority, &HeaderMap::new(), None, BODY).unwrap_err(), missing);
+    assert_eq!(check(&authority, &[], None, BODY).unwrap_err(), missing);
     let bare = headers(&[("authorization", "AWS4-")]);
     assert_eq!(
         check(&authority, &bare, None, BODY).unwrap_err(),
@@ -200,7 +197,7 @@ fn a_signature_in_two_places_is_refused_and_a_partial_query_named() {
     assert_eq!(
         check(
             &authority,
-            &HeaderMap::new(),
+            &[],
             Some("X-Amz-Algorithm=a&X-Amz-Credential=b&X-Amz-Signature=c&X-Amz-Date=d"),
             BODY
         )
@@ -268,7 +265,7 @@ fn a_claim_is_judged_before_there_is_a_body() {
         ("Basic Zm9v".to_owned(), false),
     ] {
         let headers = signed_headers(&authorization);
-        let head = Head::new("POST", "/", None, &headers);
+        let head = Head::new("POST", "/", None, Headers::new(&headers));
         assert_eq!(authority.read_claim(&head).is_ok(), is_good, "{authorization}");
     }
 }
@@ -276,7 +273,7 @@ fn a_claim_is_judged_before_there_is_a_body() {
 #[test]
 fn without_keys_everything_passes() {
     let authority = Authority::new(Vec::new(), clock_at(SIGNED_AT));
-    assert_eq!(check(&authority, &HeaderMap::new(), None, BODY), Ok(()));
+    assert_eq!(check(&authority, &[], None, BODY), Ok(()));
     let forged = AUTHORIZATION.replace("9806", "0000");
     assert_eq!(check(&authority, &signed_headers(&forged), None, BODY), Ok(()));
 }

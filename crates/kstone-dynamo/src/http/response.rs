@@ -2,28 +2,18 @@
 
 use std::io::Write as _;
 
-use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http_body_util::Full;
-use hyper::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-};
-use hyper::{Response, StatusCode};
 use kstone_core::env::{Random as _, SeededRandom};
 
+use super::status::Status;
 use crate::error::Fault;
 use crate::operations;
+use crate::wire;
 
-pub(crate) type Answer = Response<Full<Bytes>>;
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
-const CHECKSUM: HeaderName = HeaderName::from_static("x-amz-crc32");
-pub(super) const JSON_1_0: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
-pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
-const GZIP: HeaderValue = HeaderValue::from_static("gzip");
-const CLOSE: HeaderValue = HeaderValue::from_static("close");
+pub(super) const JSON_1_0: &str = "application/x-amz-json-1.0";
+pub(super) const JSON: &str = "application/json";
+const TEXT: &str = "text/plain";
 
 /// Below this a packed body saves less than it costs.
 const PACK_BYTES_MIN: usize = 1024;
@@ -31,93 +21,166 @@ const PACK_BYTES_MIN: usize = 1024;
 /// Above this a body is packed beside the executor.
 const PACK_INLINE_BYTES_MAX: usize = 64 * 1024;
 
-/// The answer of an operation, packed if the client may like that.
-pub(super) async fn json_packed(
-    ids: &SeededRandom,
-    body: Vec<u8>,
-    content_type: HeaderValue,
-    may_pack: bool,
-) -> Answer {
-    if !may_pack || body.len() < PACK_BYTES_MIN {
-        return json(ids, StatusCode::OK, body, content_type);
+/// An answer, whose body is sent behind its head.
+#[derive(Debug)]
+pub(super) struct Answer {
+    status: Status,
+    content_type: &'static str,
+    pub(super) body: Vec<u8>,
+    is_packed: bool,
+    /// Whether the connection ends behind it.
+    pub(super) closes: bool,
+}
+
+impl Answer {
+    /// An answer in the protocol's JSON.
+    pub(super) fn json(status: Status, body: Vec<u8>, content_type: &'static str) -> Self {
+        Answer { status, content_type, body, is_packed: false, closes: false }
     }
-    let packed = match body.len() > PACK_INLINE_BYTES_MAX {
-        true => operations::beside(move || pack(body)).await,
-        false => Ok(pack(body)),
-    };
-    match packed {
-        Ok((body, is_packed)) => {
-            let mut answer = json(ids, StatusCode::OK, body, content_type);
-            if is_packed {
-                answer.headers_mut().insert(CONTENT_ENCODING, GZIP);
-            }
-            answer
+
+    /// The answer of an operation, packed if the client may like that.
+    pub(super) async fn packed(body: Vec<u8>, content_type: &'static str) -> Self {
+        if body.len() < PACK_BYTES_MIN {
+            return Answer::json(Status::Ok, body, content_type);
         }
-        Err(failed) => fault(ids, &failed, content_type),
+        let packed = match body.len() > PACK_INLINE_BYTES_MAX {
+            true => operations::beside(move || pack(body)).await,
+            false => Ok(pack(body)),
+        };
+        match packed {
+            Ok((body, is_packed)) => {
+                Answer { is_packed, ..Answer::json(Status::Ok, body, content_type) }
+            }
+            Err(failed) => Answer::fault(&failed, content_type),
+        }
+    }
+
+    /// An error.
+    pub(super) fn fault(fault: &Fault, content_type: &'static str) -> Self {
+        Answer::json(fault.status(), fault.body(), content_type)
+    }
+
+    /// A plain text.
+    pub(super) fn text(status: Status, text: &str) -> Self {
+        Answer::json(status, text.as_bytes().to_vec(), TEXT)
+    }
+
+    /// What AWS answers to what is not this protocol at all.
+    pub(super) fn not_found() -> Self {
+        Answer::text(Status::NotFound, "<UnknownOperationException/>\n")
+    }
+
+    /// The same answer, after which the connection ends.
+    #[must_use]
+    pub(super) fn closing(self) -> Self {
+        Answer { closes: true, ..self }
+    }
+
+    /// Keeps the memory of the body for answers to come.
+    pub(super) fn give_back(self) {
+        wire::give_back(self.body);
+    }
+
+    /// Writes the head.
+    pub(super) fn write_head(&self, manner: &Manner, out: &mut Vec<u8>) {
+        out.reserve(320);
+        out.extend_from_slice(if manner.is_http_1_0 { b"HTTP/1.0 " } else { b"HTTP/1.1 " });
+        out.extend_from_slice(self.status.line().as_bytes());
+        out.extend_from_slice(b"\r\nx-amzn-requestid: ");
+        out.extend_from_slice(&manner.request_id);
+        // Over the bytes as they are sent: packed, if they are.
+        out.extend_from_slice(b"\r\nx-amz-crc32: ");
+        write_decimal(crc32fast::hash(&self.body).into(), out);
+        out.extend_from_slice(b"\r\ncontent-type: ");
+        out.extend_from_slice(self.content_type.as_bytes());
+        if self.is_packed {
+            out.extend_from_slice(b"\r\ncontent-encoding: gzip");
+        }
+        out.extend_from_slice(b"\r\ncontent-length: ");
+        write_decimal(self.body.len() as u64, out);
+        if self.closes {
+            out.extend_from_slice(b"\r\nconnection: close");
+        } else if manner.is_http_1_0 {
+            out.extend_from_slice(b"\r\nconnection: keep-alive");
+        }
+        out.extend_from_slice(b"\r\ndate: ");
+        out.extend_from_slice(&manner.date);
+        out.extend_from_slice(b"\r\n\r\n");
     }
 }
 
-/// An answer in the protocol's JSON.
-pub(super) fn json(
-    ids: &SeededRandom,
-    status: StatusCode,
-    body: Vec<u8>,
-    content_type: HeaderValue,
-) -> Answer {
-    with_body(ids, status, body.into(), content_type)
-}
-
-/// An error.
-pub(super) fn fault(ids: &SeededRandom, fault: &Fault, content_type: HeaderValue) -> Answer {
-    json(ids, fault.status(), fault.body(), content_type)
-}
-
-/// A plain text.
-pub(super) fn text(ids: &SeededRandom, status: StatusCode, text: impl Into<Bytes>) -> Answer {
-    with_body(ids, status, text.into(), TEXT)
-}
-
-/// What AWS answers to what is not this protocol at all.
-pub(super) fn not_found(ids: &SeededRandom) -> Answer {
-    text(ids, StatusCode::NOT_FOUND, "<UnknownOperationException/>\n")
-}
-
-/// The same answer, after which the connection ends.
-pub(super) fn closing(mut answer: Answer) -> Answer {
-    answer.headers_mut().insert(CONNECTION, CLOSE);
-    answer
-}
-
-fn with_body(
-    ids: &SeededRandom,
-    status: StatusCode,
-    body: Bytes,
-    content_type: HeaderValue,
-) -> Answer {
-    let mut headers = HeaderMap::with_capacity(6);
-    headers.insert(REQUEST_ID, request_id(ids));
-    // Over the bytes as they are sent: packed, if they are.
-    headers.insert(CHECKSUM, HeaderValue::from(crc32fast::hash(&body)));
-    headers.insert(CONTENT_TYPE, content_type);
-    let mut answer = Response::new(Full::new(body));
-    *answer.status_mut() = status;
-    *answer.headers_mut() = headers;
-    answer
+/// What the head of an answer says that does not depend on the answer.
+#[derive(Debug)]
+pub(super) struct Manner {
+    /// The client speaks no later version.
+    pub(super) is_http_1_0: bool,
+    pub(super) request_id: [u8; 52],
+    pub(super) date: [u8; 29],
 }
 
 /// 52 characters, as AWS gives them: 260 random bits.
-fn request_id(ids: &SeededRandom) -> HeaderValue {
+pub(super) fn request_id(ids: &SeededRandom) -> [u8; 52] {
     const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
+    // Two at a time.
+    const PAIRS: [[u8; 2]; 1024] = {
+        let mut pairs = [[0; 2]; 1024];
+        let mut at = 0;
+        while at < pairs.len() {
+            pairs[at] = [DIGITS[at & 31], DIGITS[at >> 5]];
+            at += 1;
+        }
+        pairs
+    };
     let mut id = [0; 52];
     for part in id.chunks_mut(12) {
         let mut bits = ids.next_u64();
-        for character in part {
-            *character = DIGITS[(bits & 31) as usize];
-            bits >>= 5;
+        for pair in part.as_chunks_mut::<2>().0 {
+            *pair = PAIRS[(bits & 1023) as usize];
+            bits >>= 10;
         }
     }
-    // Every digit is a character that headers may have.
-    HeaderValue::from_bytes(&id).unwrap_or(CLOSE)
+    id
+}
+
+fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// The date of answers, which is written once a second.
+#[derive(Debug)]
+pub(super) struct Dates {
+    second: u64,
+    text: [u8; 29],
+}
+
+impl Dates {
+    pub(super) fn new() -> Self {
+        Dates { second: u64::MAX, text: [b' '; 29] }
+    }
+
+    /// The date as HTTP has it: `Sun, 30 Aug 2015 12:36:00 GMT`.
+    pub(super) fn at(&mut self, now_ms: u64) -> [u8; 29] {
+        let second = now_ms / 1000;
+        if second != self.second {
+            self.second = second;
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(second);
+            let text = httpdate::fmt_http_date(time);
+            if let Ok(text) = text.as_bytes().try_into() {
+                self.text = text;
+            }
+        }
+        self.text
+    }
 }
 
 fn pack(body: Vec<u8>) -> (Vec<u8>, bool) {
@@ -130,10 +193,8 @@ fn pack(body: Vec<u8>) -> (Vec<u8>, bool) {
 }
 
 /// Whether the client unpacks gzip.
-pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let Some(accepted) = headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()) else {
-        return false;
-    };
+pub(super) fn accepts_gzip(accepted: &[u8]) -> bool {
+    let Ok(accepted) = std::str::from_utf8(accepted) else { return false };
     accepted.split(',').any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
         let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
@@ -153,8 +214,23 @@ mod tests {
         let ids = SeededRandom::new(1);
         let [one, other] = [request_id(&ids), request_id(&ids)];
         assert_ne!(one, other);
-        assert_eq!(one.len(), 52);
-        assert!(one.as_bytes().iter().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit()));
+        assert!(one.iter().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit()));
+    }
+
+    #[test]
+    fn numbers_are_written_as_numbers() {
+        for number in [0, 9, 10, 4_294_967_295, u64::MAX] {
+            let mut out = Vec::new();
+            write_decimal(number, &mut out);
+            assert_eq!(out, number.to_string().as_bytes());
+        }
+    }
+
+    #[test]
+    fn the_date_moves_on_with_the_seconds() {
+        let mut dates = Dates::new();
+        assert_eq!(&dates.at(1_440_938_160_999), b"Sun, 30 Aug 2015 12:36:00 GMT");
+        assert_eq!(&dates.at(1_440_938_161_000), b"Sun, 30 Aug 2015 12:36:01 GMT");
     }
 
     #[test]
@@ -167,9 +243,7 @@ mod tests {
             ("gzipped", false),
             ("", false),
         ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
-            assert_eq!(accepts_gzip(&headers), answer, "{accepted}");
+            assert_eq!(accepts_gzip(accepted.as_bytes()), answer, "{accepted}");
         }
     }
 }

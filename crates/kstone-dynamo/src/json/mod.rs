@@ -112,17 +112,40 @@ fn boolean_word(word: &str) -> Option<bool> {
     }
 }
 
-/// How many bytes from the start stand for themselves in a JSON string. Many at a time, without a
-/// branch for each, so that the compiler takes a vector of them: items are mostly text, and this loop
-/// is most of what reading and writing them costs.
+/// How many bytes from the start stand for themselves in a JSON string: items are mostly text, so
+/// this is most of what reading and writing them costs.
 #[inline]
 pub(crate) fn plain_prefix(text: &[u8]) -> usize {
-    let mut plain = plain_chunks::<64>(text);
-    plain += plain_chunks::<16>(text.get(plain..).unwrap_or_default());
-    let rest = text.get(plain..).unwrap_or_default();
-    plain + rest.iter().position(|byte| needs_escape(*byte)).unwrap_or(rest.len())
+    // Nearly all texts are short, and nearly all bytes are in long ones.
+    let (start, rest) = text.split_at(text.len().min(16));
+    match plain_bytes(start) {
+        plain if plain < start.len() || rest.is_empty() => plain,
+        plain => plain + plain_prefix_of_long(rest),
+    }
 }
 
+fn plain_prefix_of_long(text: &[u8]) -> usize {
+    let mut plain = plain_chunks::<64>(text);
+    plain += plain_chunks::<16>(text.get(plain..).unwrap_or_default());
+    plain + plain_bytes(text.get(plain..).unwrap_or_default())
+}
+
+#[inline]
+fn plain_bytes(text: &[u8]) -> usize {
+    static NEEDS_ESCAPE: [bool; 256] = {
+        let mut needs = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            needs[byte] = needs_escape(byte as u8);
+            byte += 1;
+        }
+        needs
+    };
+    let needs_escape = |byte: &u8| NEEDS_ESCAPE[usize::from(*byte)];
+    text.iter().position(needs_escape).unwrap_or(text.len())
+}
+
+/// Many at a time, without a branch for each, so that the compiler takes a vector of them.
 #[inline]
 fn plain_chunks<const BYTES: usize>(text: &[u8]) -> usize {
     let (chunks, _) = text.as_chunks::<BYTES>();
@@ -132,7 +155,7 @@ fn plain_chunks<const BYTES: usize>(text: &[u8]) -> usize {
 }
 
 #[inline]
-fn needs_escape(byte: u8) -> bool {
+const fn needs_escape(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 

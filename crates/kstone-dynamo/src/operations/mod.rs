@@ -28,7 +28,6 @@ mod update_table;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use kstone::{Database, Reply};
 
 use crate::error::Fault;
@@ -77,7 +76,7 @@ impl Answering {
     /// An answer that is written by `write` as soon as the database has it.
     fn later<T>(reply: Reply<T>, write: impl FnOnce(&mut Out, T)) -> Result<Answering, Fault> {
         Ok(Answering::Later(reply.map(|output| {
-            let mut out = Out::with_capacity(ANSWER_BYTES);
+            let mut out = Out::new();
             out.object(|out| write(out, output));
             out.finish()
         })))
@@ -107,14 +106,11 @@ impl Answering {
 
     /// An answer that rests on nothing that is still under way.
     fn now(write: impl FnOnce(&mut Out)) -> Result<Answering, Fault> {
-        let mut out = Out::with_capacity(ANSWER_BYTES);
+        let mut out = Out::new();
         out.object(write);
         out.finish().map(Answering::Now)
     }
 }
-
-/// Room for most answers.
-const ANSWER_BYTES: usize = 2048;
 
 /// How an operation is done.
 struct Procedure {
@@ -228,15 +224,15 @@ operations! {
 /// Does an operation whose body is not large, and gives the body of its answer.
 pub(crate) async fn run(
     operation: Operation,
-    body: Bytes,
+    body: &[u8],
     context: &Context,
 ) -> Result<Vec<u8>, Fault> {
     let has_room = || context.database.engine().has_room();
     let is_quick = context.paces.is_quick(operation);
     let answering = if operation.procedure().pace.is_inline(is_quick, has_room) {
-        begin(operation, &body, context)
+        begin(operation, body, context)
     } else {
-        let context = context.clone();
+        let (body, context) = (body.to_vec(), context.clone());
         beside(move || begin(operation, &body, &context)).await?
     };
     answering?.finish().await

@@ -4,6 +4,7 @@ use kstone::Database;
 use kstone_core::env::{Random, SeededRandom};
 
 use super::{Context, Operation, run_here};
+use crate::http::Status;
 
 const TABLE: &str = r#"{"TableName":"abc","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"p","AttributeType":"S"},
@@ -118,7 +119,7 @@ fn whatever_is_sent_the_answer_is_json_and_an_error_is_the_clients() {
         answered += usize::from(answer.is_ok());
         if let Err(fault) = &answer {
             let body = String::from_utf8_lossy(&body);
-            assert_eq!(fault.status(), 400, "{operation:?} {body}: {fault}");
+            assert_eq!(fault.status(), Status::BadRequest, "{operation:?} {body}: {fault}");
         }
         let answer = answer.unwrap_or_else(|fault| fault.body());
         serde_json::from_slice::<serde_json::Value>(&answer).unwrap();

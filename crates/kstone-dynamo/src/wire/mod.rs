@@ -4,7 +4,7 @@
 mod out;
 mod read;
 
-pub(crate) use out::Out;
+pub(crate) use out::{Out, give_back};
 pub(crate) use read::{base64_fault, read_item, read_value, read_values};
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The body of an answer, as it is written.
 
+use std::cell::Cell;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use kstone::{Item, ItemBytes, ItemRef, ValueRef};
@@ -9,6 +11,25 @@ use crate::json::plain_prefix;
 
 /// Beyond what DynamoDB allows values to be nested: only damage goes deeper.
 const LEVELS_MAX: usize = 64;
+
+/// Room for most answers.
+const ANSWER_BYTES: usize = 2048;
+
+/// What is kept of memory that was given back.
+const SPARE_BYTES_MAX: usize = 64 * 1024;
+
+thread_local! {
+    /// The memory of the last answer: allocating it for each costs as much as looking up its item.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Keeps memory for [`Out::new`].
+pub(crate) fn give_back(mut bytes: Vec<u8>) {
+    if bytes.capacity() <= SPARE_BYTES_MAX {
+        bytes.clear();
+        SPARE.set(bytes);
+    }
+}
 
 /// JSON in the making. Commas put themselves: none comes after an opening bracket.
 #[derive(Debug)]
@@ -20,6 +41,13 @@ pub(crate) struct Out {
 }
 
 impl Out {
+    /// With room for most answers.
+    pub(crate) fn new() -> Self {
+        let mut bytes = SPARE.take();
+        bytes.reserve(ANSWER_BYTES);
+        Out { bytes, is_damaged: false }
+    }
+
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Out { bytes: Vec::with_capacity(capacity), is_damaged: false }
     }

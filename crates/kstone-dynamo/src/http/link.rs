@@ -1,0 +1,234 @@
+//! A client's connection: the bytes that came, the bytes that are to go, and how long either may
+//! take. What the bytes mean is [`super::connection`]'s business.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::BufMut as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::time::Sleep;
+
+use super::progress::Progress;
+
+/// Room for a request as most are, which every idle connection keeps.
+const INBOUND_BYTES: usize = 4 * 1024;
+/// A read is not worth its call for less room than this.
+const ROOM_BYTES_MIN: usize = 2 * 1024;
+/// Answers are kept together up to this while more requests wait, and copied up to this.
+const OUTBOUND_BYTES: usize = 64 * 1024;
+/// Into so many parts a time limit is cut: it may last one part longer.
+const TICKS: u32 = 4;
+/// How long a client that was told to stop may go on sending before it is cut off.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Completes when the door is being closed.
+pub(super) type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Why no more bytes come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The client went away.
+    Gone,
+    TooSlow,
+    /// The door is being closed, and nothing is under way.
+    Closing,
+}
+
+pub(super) struct Link<S> {
+    stream: Progress<S>,
+    inbound: Vec<u8>,
+    /// How many bytes at the front of `inbound` are done with.
+    done: usize,
+    outbound: Vec<u8>,
+    alarm: Alarm,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
+    pub(super) fn new(stream: S, within: Duration) -> Self {
+        Link {
+            stream: Progress::new(stream, within),
+            inbound: Vec::with_capacity(INBOUND_BYTES),
+            done: 0,
+            outbound: Vec::new(),
+            alarm: Alarm::new(within),
+        }
+    }
+
+    /// What came and was not taken yet.
+    pub(super) fn inbound(&self) -> &[u8] {
+        self.inbound.get(self.done..).unwrap_or_default()
+    }
+
+    /// Takes bytes off the front of what came.
+    pub(super) fn take(&mut self, bytes: usize) {
+        self.done += bytes;
+        if self.done >= self.inbound.len() {
+            self.inbound.clear();
+            self.done = 0;
+        }
+    }
+
+    /// Takes bytes out of the middle of what came.
+    pub(super) fn cut(&mut self, from: usize, bytes: usize) {
+        let from = (self.done + from).min(self.inbound.len());
+        let to = (from + bytes).min(self.inbound.len());
+        self.inbound.drain(from..to);
+    }
+
+    /// What is to go.
+    pub(super) fn outbound(&mut self) -> &mut Vec<u8> {
+        &mut self.outbound
+    }
+
+    /// Gives the client its time anew.
+    pub(super) fn restart_alarm(&mut self) {
+        self.alarm.restart();
+    }
+
+    /// Waits for a request, or for the rest of its head. `closing` ends only the wait for one that
+    /// has not begun.
+    pub(super) async fn await_request(&mut self, closing: &mut Closing) -> Result<(), Stop> {
+        self.make_room(ROOM_BYTES_MIN);
+        let is_idle = self.inbound.is_empty();
+        let Link { stream, inbound, outbound, alarm, .. } = self;
+        poll_fn(|context| {
+            if let Poll::Ready(read) = pin!(stream.read_buf(inbound)).poll(context) {
+                return Poll::Ready(came(read));
+            }
+            if is_idle && closing.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(Stop::Closing));
+            }
+            match alarm.poll(context) {
+                Poll::Ready(Ring::Up) => Poll::Ready(Err(Stop::TooSlow)),
+                Poll::Ready(Ring::Tick) | Poll::Pending => {
+                    if is_idle && alarm.ticks > 0 {
+                        // What a long request needed is not kept through the night.
+                        inbound.shrink_to(INBOUND_BYTES);
+                        outbound.shrink_to(0);
+                    }
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Waits for more bytes, however long that takes.
+    pub(super) async fn fill(&mut self) -> Result<(), Stop> {
+        self.make_room(ROOM_BYTES_MIN);
+        came(self.stream.read_buf(&mut self.inbound).await)
+    }
+
+    /// Waits for bytes and puts them behind others, `most` of them at a time.
+    pub(super) async fn read_onto(&mut self, body: &mut Vec<u8>, most: usize) -> Result<(), Stop> {
+        came(self.stream.read_buf(&mut body.limit(most)).await)
+    }
+
+    /// Makes room for so many bytes behind those that came.
+    pub(super) fn make_room(&mut self, bytes: usize) {
+        if self.inbound.capacity() - self.inbound.len() < bytes {
+            self.inbound.drain(..self.done);
+            self.done = 0;
+            self.inbound.reserve(bytes);
+        }
+    }
+
+    /// Sends what is to go if it is much; little waits for more.
+    pub(super) async fn flush_much(&mut self) -> io::Result<()> {
+        match self.outbound.len() > OUTBOUND_BYTES {
+            true => self.flush().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Sends what is to go.
+    pub(super) async fn flush(&mut self) -> io::Result<()> {
+        if !self.outbound.is_empty() {
+            self.stream.write_all(&self.outbound).await?;
+            self.outbound.clear();
+        }
+        Ok(())
+    }
+
+    /// Sends what is to go, and then these bytes: without copying them, if they are many.
+    pub(super) async fn send_body(&mut self, body: &[u8]) -> io::Result<()> {
+        if body.len() <= OUTBOUND_BYTES {
+            self.outbound.extend_from_slice(body);
+            return self.flush_much().await;
+        }
+        self.flush().await?;
+        self.stream.write_all(body).await
+    }
+
+    /// Sends what is to go and ends the connection.
+    pub(super) async fn close(&mut self) {
+        if self.flush().await.is_ok() {
+            let _ = self.stream.shutdown().await;
+        }
+    }
+
+    /// The same to a client that may still be sending: closing at once would make its machine throw
+    /// away the answer.
+    pub(super) async fn close_on_sender(&mut self) {
+        self.close().await;
+        self.inbound.clear();
+        self.done = 0;
+        let listening = async {
+            while self.fill().await.is_ok() {
+                self.inbound.clear();
+            }
+        };
+        let _ = tokio::time::timeout(LINGER, listening).await;
+    }
+}
+
+fn came(read: io::Result<usize>) -> Result<(), Stop> {
+    match read {
+        Ok(0) | Err(_) => Err(Stop::Gone),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// How long a client may take for its next request. Set once for a connection, not for each
+/// request: a request only says that the time begins anew, and is not charged for a timer.
+struct Alarm {
+    sleep: Pin<Box<Sleep>>,
+    tick: Duration,
+    /// How often it rang since the time began.
+    ticks: u32,
+}
+
+enum Ring {
+    Tick,
+    /// The time is up.
+    Up,
+}
+
+impl Alarm {
+    fn new(within: Duration) -> Self {
+        let tick = within / TICKS;
+        Alarm { sleep: Box::pin(tokio::time::sleep(tick)), tick, ticks: 0 }
+    }
+
+    fn restart(&mut self) {
+        self.ticks = 0;
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Ring> {
+        ready!(self.sleep.as_mut().poll(context));
+        self.ticks += 1;
+        self.sleep.set(tokio::time::sleep(self.tick));
+        // The first may ring at once.
+        if self.ticks > TICKS {
+            return Poll::Ready(Ring::Up);
+        }
+        // To be woken by the new one, it has to be polled.
+        match self.sleep.as_mut().poll(context) {
+            Poll::Pending => Poll::Ready(Ring::Tick),
+            Poll::Ready(()) => Poll::Ready(Ring::Up),
+        }
+    }
+}
