@@ -89,17 +89,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut looked_at = 0;
         loop {
             let bytes = self.link.inbound();
-            if !bytes.is_empty() && head::may_end(bytes, looked_at)
-                || bytes.len() >= head::HEAD_BYTES_MAX
-            {
+            let is_long = bytes.len() >= head::HEAD_BYTES_MAX;
+            if is_long || (!bytes.is_empty() && head::may_end(bytes, looked_at)) {
                 match self.read_head() {
                     Ok(Some(request)) => return Ok(request),
                     Ok(None) => {}
-                    Err(status) => {
-                        let answer = Answer::text(status, "").closing();
-                        let sent = self.send(&answer, false, false).await;
-                        return Err(if sent.is_ok() { End::Cut } else { End::Gone });
-                    }
+                    Err(status) => return Err(self.refuse(status).await),
                 }
             }
             looked_at = self.link.inbound().len();
@@ -108,9 +103,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             match self.link.await_request(closing).await {
                 Ok(()) => {}
-                Err(Stop::Gone) => return Err(End::Gone),
                 Err(Stop::TooSlow | Stop::Closing) => return Err(End::Closed),
+                // It may have stopped sending only, and be owed a word about what it sent.
+                Err(Stop::Gone) => match self.read_head() {
+                    Err(status) if !self.link.inbound().is_empty() => {
+                        return Err(self.refuse(status).await);
+                    }
+                    _ => return Err(End::Gone),
+                },
             }
+        }
+    }
+
+    /// Answers to what is no request.
+    async fn refuse(&mut self, status: Status) -> End {
+        let answer = Answer::text(status, "").closing();
+        match self.send(&answer, false, false).await {
+            Ok(()) => End::Cut,
+            Err(_) => End::Gone,
         }
     }
 

@@ -92,11 +92,9 @@ impl<'a> Head<'a> {
     ) -> Result<Option<Head<'a>>, Status> {
         let mut request = httparse::Request::new(&mut []);
         let length = match request.parse_with_uninit_headers(bytes, slots) {
-            Ok(httparse::Status::Complete(length)) => length,
-            Ok(httparse::Status::Partial) if bytes.len() >= HEAD_BYTES_MAX => {
-                return Err(Status::HeadTooLarge);
-            }
-            Ok(httparse::Status::Partial) => return Ok(None),
+            Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
+            Ok(httparse::Status::Partial) if bytes.len() < HEAD_BYTES_MAX => return Ok(None),
+            Ok(_) => return Err(Status::HeadTooLarge),
             Err(httparse::Error::TooManyHeaders) => return Err(Status::HeadTooLarge),
             Err(_) => return Err(Status::BadRequest),
         };

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use kstone::Database;
 use kstone_dynamo::{DoorOptions, serve};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -61,8 +62,8 @@ impl Server {
 }
 
 /// A connection.
-pub struct Client {
-    stream: TcpStream,
+pub struct Client<S = TcpStream> {
+    stream: S,
     unread: Vec<u8>,
 }
 
@@ -98,19 +99,42 @@ impl Client {
         self.send(bytes).await;
     }
 
+    /// Says that nothing more will be sent.
+    pub async fn finish_sending(&mut self) {
+        self.stream.shutdown().await.unwrap();
+    }
+
+    /// Sends while answers are read: more than the sockets hold.
+    pub fn split_sender(self) -> (Client<OwnedReadHalf>, impl AsyncFnOnce(Vec<u8>)) {
+        let (reader, mut writer) = self.stream.into_split();
+        let send = async move |bytes: Vec<u8>| writer.write_all(&bytes).await.unwrap();
+        (Client { stream: reader, unread: self.unread }, send)
+    }
+}
+
+impl<S: AsyncRead + Unpin> Client<S> {
+    /// The head of the next answer.
+    pub async fn head(&mut self) -> Answer {
+        tokio::time::timeout(PATIENCE, self.read_head()).await.expect("no answer")
+    }
+
+    async fn read_head(&mut self) -> Answer {
+        let head_end = loop {
+            if let Some(at) = self.unread.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break at + 4;
+            }
+            assert_ne!(self.read_some().await, 0, "closed before an answer");
+        };
+        let body = self.unread.split_off(head_end);
+        let head = String::from_utf8(std::mem::replace(&mut self.unread, body)).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head, body: Vec::new() }
+    }
+
     /// The next answer.
     pub async fn answer(&mut self) -> Answer {
         let read = async {
-            let head_end = loop {
-                if let Some(at) = self.unread.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
-                    break at + 4;
-                }
-                assert_ne!(self.read_some().await, 0, "closed before an answer");
-            };
-            let body = self.unread.split_off(head_end);
-            let head = String::from_utf8(std::mem::replace(&mut self.unread, body)).unwrap();
-            let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-            let mut answer = Answer { status, head, body: Vec::new() };
+            let mut answer = self.read_head().await;
             let length: usize = answer.header("content-length").unwrap().parse().unwrap();
             while self.unread.len() < length {
                 assert_ne!(self.read_some().await, 0, "closed inside an answer");
@@ -142,6 +166,10 @@ impl Client {
 }
 
 impl Answer {
+    pub fn version(&self) -> &str {
+        self.head.split(' ').next().unwrap()
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(have, _)| have.eq_ignore_ascii_case(name)).map(|(_, value)| value)
