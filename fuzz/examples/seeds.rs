@@ -11,7 +11,10 @@ fn main() -> std::io::Result<()> {
     let requests = seeds.requests.into_iter().filter_map(|(operation, body)| {
         Some(("dynamo_request", kstone_dynamo::fuzzing::input(operation, &body)?))
     });
-    let all = kstone_core::fuzzing::seeds().into_iter().chain(seeds.inputs).chain(requests);
+    let connections = kstone_dynamo::fuzzing::connection_seeds().into_iter();
+    let connections = connections.map(|seed| ("dynamo_connection", seed));
+    let all = kstone_core::fuzzing::seeds().into_iter();
+    let all = all.chain(seeds.inputs).chain(requests).chain(connections);
     for (n, (target, bytes)) in all.enumerate() {
         let folder = corpus.join(target);
         std::fs::create_dir_all(&folder)?;

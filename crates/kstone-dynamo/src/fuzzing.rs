@@ -6,6 +6,8 @@ use kstone::Database;
 
 use crate::operations::{self, Context, Operation};
 
+pub use crate::http::fuzzing::{connection, connection_seeds};
+
 /// The tables that requests find; the names and keys are those of the seeds.
 const TABLES: [&str; 2] = [
     r#"{"TableName":"plain","BillingMode":"PAY_PER_REQUEST",

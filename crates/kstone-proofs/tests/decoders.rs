@@ -1,5 +1,5 @@
-//! The short run of the fuzzer: items, expressions, statements and requests, damaged in a few
-//! thousand seeded ways. None may panic. The long run is in `fuzz/`.
+//! The short run of the fuzzer: items, expressions, statements, requests and connections, damaged
+//! in a few thousand seeded ways. None may panic. The long run is in `fuzz/`.
 
 use kstone_proofs::dice::Dice;
 use kstone_proofs::fuzzing;
@@ -100,6 +100,12 @@ fn any_request_is_answered_with_json() {
         .filter_map(|(operation, body)| kstone_dynamo::fuzzing::input(operation, &body))
         .collect();
     check("dynamo_request", &seeds, kstone_dynamo::fuzzing::request, 4000);
+}
+
+#[test]
+fn any_connection_is_answered_the_same_however_it_is_cut() {
+    let seeds = kstone_dynamo::fuzzing::connection_seeds();
+    check("dynamo_connection", &seeds, kstone_dynamo::fuzzing::connection, 20_000);
 }
 
 #[test]

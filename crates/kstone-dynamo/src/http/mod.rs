@@ -19,6 +19,8 @@ mod body;
 mod chunked;
 mod connection;
 mod door;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod head;
 mod link;
 mod progress;
