@@ -183,10 +183,11 @@ impl<'a> Parser<'a> {
             is_whole = false;
         }
         let text = self.text.get(start..self.at).ok_or(Malformed)?;
-        if is_whole && text != "-0" {
-            if let Ok(number) = text.parse() {
-                return Ok(Json::Int(number));
-            }
+        if is_whole
+            && text != "-0"
+            && let Ok(number) = text.parse()
+        {
+            return Ok(Json::Int(number));
         }
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Json::Float(number)),
