@@ -55,11 +55,11 @@ pub struct DoorOptions {
     /// files that the process may have open: leave enough of those to the database.
     pub connections_max: usize,
     /// How long a client may take to send a request's head, and then its body; how long it may
-    /// leave an answer unread; also how long a connection may be idle.
+    /// leave an answer unread; also how long a connection may be idle, or a quarter longer.
     pub read_timeout: Duration,
     /// How long requests that are under way may take to finish when the door is closed.
     pub shutdown_timeout: Duration,
-    /// What signatures' dates are compared with.
+    /// What signatures' dates are compared with, and answers are dated by.
     pub clock: Arc<dyn Clock>,
 }
 

@@ -135,6 +135,9 @@ impl Authority {
         let now = (self.clock.now_ms() / 1000) as i64;
         let holds_for = claim.expires.unwrap_or(SKEW_MAX_S);
         let (earliest, latest) = (now - holds_for, now + SKEW_MAX_S);
+        if (earliest..=latest).contains(&signed_at) {
+            return Ok(());
+        }
         let [at, early, late, now] = [signed_at, earliest, latest, now].map(date::print);
         if signed_at < earliest {
             let minutes = holds_for / 60;
@@ -142,12 +145,9 @@ impl Authority {
                 "Signature expired: {at} is now earlier than {early} ({now} - {minutes} min.)"
             )));
         }
-        if signed_at > latest {
-            return Err(invalid(format!(
-                "Signature not yet current: {at} is still later than {late} ({now} + 15 min.)"
-            )));
-        }
-        Ok(())
+        Err(invalid(format!(
+            "Signature not yet current: {at} is still later than {late} ({now} + 15 min.)"
+        )))
     }
 
     /// Whether the claim is true: the signature is one of this head and this body, as it was sent,

@@ -157,6 +157,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         };
         if request.expects_continue && !self.is_here(head_bytes, request.framing) {
+            if matches!(request.framing, Framing::Length(length) if length > BODY_BYTES_MAX as u64)
+            {
+                return (self.door.refuse(Unread::TooLarge), false);
+            }
             self.link.outbound().extend_from_slice(CONTINUE);
         }
         match self.read_body(head_bytes, request.framing, call).await {

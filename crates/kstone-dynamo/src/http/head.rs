@@ -135,7 +135,8 @@ impl<'a> Head<'a> {
             // The first counts, if there are several.
             match name.len() {
                 6 if is("expect") => {
-                    self.expects_continue |= value.eq_ignore_ascii_case(b"100-continue");
+                    self.expects_continue |=
+                        value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
                 }
                 10 if is("connection") => self.look_at_connection(value),
                 12 if is("content-type") => self.content_type = self.content_type.or(Some(value)),

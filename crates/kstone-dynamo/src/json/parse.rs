@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
             if members.is_empty() {
                 // A value with its type has one member, and nearly every object is one.
                 let is_type = name.len() <= 4 && first != b'{';
-                members.reserve_exact(if is_type { 1 } else { 4 });
+                members = Vec::with_capacity(if is_type { 1 } else { 4 });
             }
             members.push((name, self.value(first)?));
             match self.next_visible() {

@@ -166,6 +166,16 @@ async fn a_client_that_asks_before_it_sends_and_is_refused_is_told_at_once() {
 }
 
 #[tokio::test]
+async fn a_client_that_asks_before_it_sends_too_much_need_not_send_it() {
+    let server = Server::start(DoorOptions::default()).await;
+    let mut client = server.connect().await;
+    let head = request_with("ListTables", "Expect: 100-continue\r\n", "");
+    client.send(head.replace("Length: 0", "Length: 17000000").as_bytes()).await;
+    assert_eq!(client.answer().await.status, 413);
+    assert!(client.closed().await.is_empty());
+}
+
+#[tokio::test]
 async fn a_proxys_form_of_the_target_and_an_empty_line_before_it_are_understood() {
     let server = Server::start(DoorOptions::default()).await;
     let mut client = server.connect().await;
