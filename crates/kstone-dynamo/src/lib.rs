@@ -69,7 +69,7 @@ impl Default for DoorOptions {
             keys: Vec::new(),
             region: "us-east-1".to_owned(),
             // Below what an ordinary limit of open files allows would refuse real clients; each
-            // idle connection costs about 20 KiB.
+            // idle connection costs about 10 KiB.
             connections_max: 4096,
             // SDKs keep idle connections for about this long.
             read_timeout: Duration::from_secs(60),
