@@ -22,5 +22,6 @@ pub use handle::{Entries, Entry, Query, Scan, Table, placeholders};
 pub use kstone_core::{Durability, Key};
 pub use value::{
     Attributes, Corrupt, DecimalText, EncodedValue, Item, ItemBuilder, ItemBytes, ItemRef,
-    ListBuilder, ListRef, Number, NumberError, NumberRef, SetKind, SetRef, Text, Value, ValueRef,
+    ListBuilder, ListRef, Number, NumberError, NumberRef, SetKind, SetRef, TextForm, Value,
+    ValueRef,
 };

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use kstone::{
-    Corrupt, EncodedValue, Item, ItemBuilder, ItemBytes, ItemRef, ListBuilder, Number, Value,
-    ValueRef,
+    Corrupt, EncodedValue, Item, ItemBuilder, ItemBytes, ItemRef, ListBuilder, Number, SetRef,
+    Value, ValueRef,
 };
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
@@ -77,7 +77,44 @@ fn walk_value(value: ValueRef<'_>) -> usize {
     }
 }
 
+/// The same item, read with texts as bytes and put together again.
+fn through_bytes(item: ItemRef<'_>) -> Item {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    item.iter_as::<[u8]>().map(|(name, value)| (text(name), value_through_bytes(value))).collect()
+}
+
+fn value_through_bytes(value: ValueRef<'_, [u8]>) -> Value {
+    match value {
+        ValueRef::S(bytes) => Value::S(String::from_utf8(bytes.to_vec()).unwrap()),
+        ValueRef::N(number) => Value::N(number.to_number()),
+        ValueRef::B(bytes) => Value::B(Bytes::copy_from_slice(bytes)),
+        ValueRef::Bool(value) => Value::Bool(value),
+        ValueRef::Null => Value::Null,
+        ValueRef::M(map) => Value::M(through_bytes(map)),
+        ValueRef::L(list) => Value::L(list.iter_as().map(value_through_bytes).collect()),
+        ValueRef::Ss(set) => Value::Ss(elements(set, |value| match value {
+            Value::S(text) => text,
+            other => panic!("{other:?} in a set of strings"),
+        })),
+        ValueRef::Ns(set) => Value::Ns(elements(set, |value| value.as_number().unwrap())),
+        ValueRef::Bs(set) => Value::Bs(elements(set, |value| match value {
+            Value::B(bytes) => bytes,
+            other => panic!("{other:?} in a set of bytes"),
+        })),
+    }
+}
+
+fn elements<T>(set: SetRef<'_>, own: impl Fn(Value) -> T) -> Vec<T> {
+    set.iter_as().map(value_through_bytes).map(own).collect()
+}
+
 proptest! {
+    #[test]
+    fn texts_read_as_bytes_are_the_same_texts(item in any_item()) {
+        let bytes = ItemBytes::encode(&item);
+        prop_assert_eq!(through_bytes(bytes.as_ref()), item);
+    }
+
     #[test]
     fn an_item_comes_back_as_it_was(item in any_item()) {
         let encoded = ItemBytes::encode(&item);

@@ -232,3 +232,81 @@ impl Alarm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::DuplexStream;
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    const WITHIN: Duration = Duration::from_secs(4);
+
+    fn link() -> (DuplexStream, Link<DuplexStream>, Closing) {
+        let (client, server) = tokio::io::duplex(1024);
+        (client, Link::new(server, WITHIN), Box::pin(std::future::pending()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_begins_anew_with_each_request_and_with_nothing_less() {
+        let (mut client, mut link, mut closing) = link();
+        for _ in 0..10 {
+            link.restart_alarm();
+            let sending = async {
+                sleep(WITHIN - Duration::from_secs(1)).await;
+                client.write_all(b"request").await.unwrap();
+            };
+            let (came, ()) = tokio::join!(link.await_request(&mut closing), sending);
+            assert_eq!(came, Ok(()));
+            link.take(7);
+        }
+        // A byte now and then is no request.
+        link.restart_alarm();
+        let started = Instant::now();
+        let trickling = async {
+            loop {
+                sleep(Duration::from_secs(1)).await;
+                client.write_all(b"x").await.unwrap();
+            }
+        };
+        let waiting = async { while link.await_request(&mut closing).await.is_ok() {} };
+        tokio::select! {
+            () = waiting => {}
+            () = trickling => {}
+        }
+        let took = started.elapsed();
+        let longest = WITHIN + WITHIN / TICKS + Duration::from_millis(10);
+        assert!((WITHIN..=longest).contains(&took), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_keeps_little_memory() {
+        let (mut client, mut link, mut closing) = link();
+        link.make_room(1 << 20);
+        link.outbound().reserve(1 << 20);
+        let sending = async {
+            sleep(WITHIN / 2).await;
+            client.write_all(b"request").await.unwrap();
+        };
+        let (came, ()) = tokio::join!(link.await_request(&mut closing), sending);
+        assert_eq!(came, Ok(()));
+        assert!(link.inbound.capacity() <= INBOUND_BYTES, "{}", link.inbound.capacity());
+        assert_eq!(link.outbound.capacity(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closing_the_door_ends_an_idle_connection_and_no_request_that_began() {
+        let (mut client, mut link, _) = link();
+        let mut closing: Closing = Box::pin(std::future::ready(()));
+        client.write_all(b"requ").await.unwrap();
+        assert_eq!(link.await_request(&mut closing).await, Ok(()));
+        let sending = async {
+            sleep(Duration::from_secs(1)).await;
+            client.write_all(b"est").await.unwrap();
+        };
+        let (came, ()) = tokio::join!(link.await_request(&mut closing), sending);
+        assert_eq!((came, link.inbound()), (Ok(()), &b"request"[..]));
+        link.take(7);
+        assert_eq!(link.await_request(&mut closing).await, Err(Stop::Closing));
+    }
+}

@@ -11,7 +11,7 @@ mod set;
 
 pub use compact::{
     Attributes, Corrupt, EncodedValue, ItemBuilder, ItemBytes, ItemRef, ListBuilder, ListRef,
-    SetKind, SetRef, Text, ValueRef,
+    SetKind, SetRef, TextForm, ValueRef,
 };
 pub use item::Item;
 pub use number::{DecimalText, Number, NumberError, NumberRef};

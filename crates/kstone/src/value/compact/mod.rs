@@ -30,7 +30,7 @@ mod varint;
 mod view;
 
 pub use build::{EncodedValue, ItemBuilder, ListBuilder};
-pub use view::{Attributes, ItemRef, ListRef, SetKind, SetRef, Text, ValueRef};
+pub use view::{Attributes, ItemRef, ListRef, SetKind, SetRef, TextForm, ValueRef};
 
 use std::fmt;
 

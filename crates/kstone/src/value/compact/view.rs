@@ -70,7 +70,7 @@ impl<'a> ItemRef<'a> {
     /// The same, with texts in the form that the caller has a use for. Who passes them on as they
     /// are stored takes `[u8]`: what was stored had been checked, and bytes that changed since do
     /// not get past their checksum.
-    pub fn iter_as<T: Text + ?Sized>(&self) -> Attributes<'a, T> {
+    pub fn iter_as<T: TextForm + ?Sized>(&self) -> Attributes<'a, T> {
         Attributes { left: self.count, rest: self.entries, text: PhantomData }
     }
 
@@ -127,19 +127,19 @@ impl<'a> IntoIterator for ItemRef<'a> {
 }
 
 /// How a reader wants the texts of an item: `str`, or `[u8]` to do without a look at them.
-pub trait Text {
+pub trait TextForm {
     /// Stored bytes as such a text, if they are one.
     fn of_stored(bytes: &[u8]) -> Option<&Self>;
 }
 
-impl Text for str {
+impl TextForm for str {
     #[inline]
     fn of_stored(bytes: &[u8]) -> Option<&str> {
         std::str::from_utf8(bytes).ok()
     }
 }
 
-impl Text for [u8] {
+impl TextForm for [u8] {
     #[inline]
     fn of_stored(bytes: &[u8]) -> Option<&[u8]> {
         Some(bytes)
@@ -154,7 +154,7 @@ pub struct Attributes<'a, T: ?Sized = str> {
     text: PhantomData<&'a T>,
 }
 
-impl<'a, T: Text + ?Sized> Attributes<'a, T> {
+impl<'a, T: TextForm + ?Sized> Attributes<'a, T> {
     /// The next attribute; `None` at the end, and at damage, which leaves `left` above zero.
     #[inline]
     pub(super) fn take_entry(&mut self) -> Option<(&'a T, ValueRef<'a, T>)> {
@@ -168,7 +168,7 @@ impl<'a, T: Text + ?Sized> Attributes<'a, T> {
     }
 }
 
-impl<'a, T: Text + ?Sized> Iterator for Attributes<'a, T> {
+impl<'a, T: TextForm + ?Sized> Iterator for Attributes<'a, T> {
     type Item = (&'a T, ValueRef<'a, T>);
 
     #[inline]
@@ -219,7 +219,7 @@ impl<T: ?Sized> Clone for ValueRef<'_, T> {
 
 impl<T: ?Sized> Copy for ValueRef<'_, T> {}
 
-impl<'a, T: Text + ?Sized> ValueRef<'a, T> {
+impl<'a, T: TextForm + ?Sized> ValueRef<'a, T> {
     /// Reads a value off the front.
     pub(super) fn take(input: &mut &'a [u8]) -> Option<ValueRef<'a, T>> {
         let (&tag, rest) = input.split_first()?;
@@ -324,7 +324,7 @@ impl<'a> ListRef<'a> {
     }
 
     /// The same, with texts as [`ItemRef::iter_as`] gives them.
-    pub fn iter_as<T: Text + ?Sized + 'a>(
+    pub fn iter_as<T: TextForm + ?Sized + 'a>(
         &self,
     ) -> impl Iterator<Item = ValueRef<'a, T>> + use<'a, T> {
         let mut rest = self.elements;
@@ -364,7 +364,7 @@ pub enum SetKind {
 
 impl SetKind {
     /// Reads an element off the front.
-    pub(super) fn take<'a, T: Text + ?Sized>(
+    pub(super) fn take<'a, T: TextForm + ?Sized>(
         self,
         input: &mut &'a [u8],
     ) -> Option<ValueRef<'a, T>> {
@@ -401,7 +401,7 @@ impl<'a> SetRef<'a> {
     }
 
     /// The same, with texts as [`ItemRef::iter_as`] gives them.
-    pub fn iter_as<T: Text + ?Sized + 'a>(
+    pub fn iter_as<T: TextForm + ?Sized + 'a>(
         &self,
     ) -> impl Iterator<Item = ValueRef<'a, T>> + use<'a, T> {
         let (kind, mut rest) = (self.kind, self.elements);
