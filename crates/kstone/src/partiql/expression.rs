@@ -252,6 +252,9 @@ impl Parser {
             }
             upper => {
                 let call = self.peek_after(1) == &TokenKind::Sign("(");
+                if upper == "NOT" && self.peek_after(1) == &TokenKind::Parameter {
+                    return Err(Error::validation(NOT_WHAT));
+                }
                 if OPERATOR_WORDS.contains(&upper) {
                     return Err(malformed("Unexpected operator"));
                 }
@@ -375,6 +378,9 @@ impl Parser {
     }
 }
 
+/// `NOT` before something that is neither true nor false.
+pub(super) const NOT_WHAT: &str = "The argument to NOT must be a Type or Expression";
+
 /// What stands in brackets after a path: a list's index, or a name in a map.
 fn bracketed(step: &Expr) -> Result<Step> {
     let (number, negative) = match &step.kind {
@@ -383,6 +389,10 @@ fn bracketed(step: &Expr) -> Result<Step> {
         ExprKind::Negative(inner) => match &inner.kind {
             ExprKind::Number(text) => (Some((text, inner.at)), true),
             _ => (None, true),
+        },
+        ExprKind::Positive(inner) => match &inner.kind {
+            ExprKind::Number(text) => (Some((text, inner.at)), false),
+            _ => (None, false),
         },
         _ => (None, false),
     };

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use crate::error::{Error, Result};
 use crate::ops::Placeholders;
 use crate::partiql::ast::{BinaryOp, Change, Expr, ExprKind, Path, Step};
+use crate::partiql::expression::NOT_WHAT;
 use crate::partiql::values::constant;
 use crate::value::Value;
 
@@ -104,9 +105,7 @@ impl<'p> ExpressionText<'p> {
                 parts.join(" OR ")
             }
             ExprKind::Not(inner) => {
-                let inner = self.predicate(inner)?.ok_or_else(|| {
-                    Error::validation("The argument to NOT must be a Type or Expression")
-                })?;
+                let inner = self.predicate(inner)?.ok_or_else(|| Error::validation(NOT_WHAT))?;
                 format!("NOT ({inner})")
             }
             ExprKind::Binary(op, left, right) if op.compares() => {

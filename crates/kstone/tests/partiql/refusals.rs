@@ -75,6 +75,7 @@ fn statements_that_do_not_make_sense_are_refused_in_dynamodbs_words() {
         ),
         ("SELECT * FROM notes WHERE pk='a' AND g", "The arguments to AND/OR must be Expressions"),
         ("SELECT * FROM notes WHERE NOT n", "The argument to NOT must be a Type or Expression"),
+        ("SELECT * FROM notes WHERE n = NOT ?", "The argument to NOT must be a Type or Expression"),
         ("SELECT * FROM notes WHERE n = MISSING", "MISSING must be compared using IS operator"),
         (
             "SELECT * FROM notes WHERE n + 1 = 11",

@@ -13,6 +13,7 @@ fn a_select_lifts_what_its_paths_lead_to() {
     for (columns, expected) in [
         ("pk, sk", json!([{"pk": "a", "sk": 1}])),
         ("m.x, pk", json!([{"x": 1, "pk": "a"}])),
+        ("m.l[+ 0]", json!([{"l[0]": "z"}])),
         ("m.l[0], \"m\"['x']", json!([{"l[0]": "z", "x": 1}])),
         ("l[1].q", json!([{"l[1]": {"q": "w"}}])),
         ("nope, m.zip, l[9]", json!([{}])),
