@@ -87,6 +87,12 @@ impl Fault {
         Fault { status: Status::InternalError, ..Fault::dynamodb("InternalServerError", message) }
     }
 
+    /// There are too many requests at the moment; the client may try again.
+    pub(crate) fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
+        let fault = Fault::new(OF_SERVICE, "ServiceUnavailableException", message);
+        Fault { status: Status::ServiceUnavailable, ..fault }
+    }
+
     /// No permission, which is what AWS says about ARNs of tables that are not there.
     pub(crate) fn access_denied(message: impl Into<String>) -> Self {
         Fault::service("AccessDeniedException", message).capital()

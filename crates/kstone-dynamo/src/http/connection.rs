@@ -16,6 +16,9 @@ use super::link::{Closing, Link, Stop};
 use super::response::{Answer, Dates, Manner, request_id};
 use super::status::Status;
 
+/// Some clients send a line too many behind a body, and HTTP has it that they are forgiven.
+const EMPTY_LINES_MAX: usize = 4;
+
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Serves a connection until it ends.
@@ -27,8 +30,8 @@ where
     let mut connection = Connection { link, door, dates: Dates::new() };
     match connection.serve(closing).await {
         End::Gone => {}
-        End::Closed => connection.link.close().await,
-        End::Cut => connection.link.close_on_sender().await,
+        End::Idle => connection.link.close().await,
+        End::Answered => connection.link.close_behind_answer().await,
     }
 }
 
@@ -42,10 +45,10 @@ struct Connection<S> {
 enum End {
     /// There is nobody to tell.
     Gone,
-    /// Behind an answer, or before a request.
-    Closed,
-    /// In the midst of what the client sends.
-    Cut,
+    /// Before a request.
+    Idle,
+    /// Behind an answer, maybe in the midst of what the client sends.
+    Answered,
 }
 
 /// What is kept of a head.
@@ -77,7 +80,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return End::Gone;
             }
             if answer.closes {
-                return if is_read { End::Closed } else { End::Cut };
+                return End::Answered;
             }
             answer.give_back();
         }
@@ -86,10 +89,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Waits for the head of a request.
     async fn next_request(&mut self, closing: &mut Closing) -> Result<Request, End> {
         self.link.restart_alarm();
-        let mut looked_at = 0;
+        let (mut looked_at, mut empty_lines) = (0, 0);
         loop {
+            while self.link.take_empty_line() {
+                (looked_at, empty_lines) = (0, empty_lines + 1);
+                if empty_lines > EMPTY_LINES_MAX {
+                    return Err(self.refuse(Status::BadRequest).await);
+                }
+            }
             let bytes = self.link.inbound();
             let is_long = bytes.len() >= head::HEAD_BYTES_MAX;
+            if bytes.first() == Some(&b'\n') {
+                return Err(self.refuse(Status::BadRequest).await);
+            }
             if is_long || (!bytes.is_empty() && head::may_end(bytes, looked_at)) {
                 match self.read_head() {
                     Ok(Some(request)) => return Ok(request),
@@ -103,7 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             match self.link.await_request(closing).await {
                 Ok(()) => {}
-                Err(Stop::TooSlow | Stop::Closing) => return Err(End::Closed),
+                Err(Stop::TooSlow | Stop::Closing) => return Err(End::Idle),
                 // It may have stopped sending only, and be owed a word about what it sent.
                 Err(Stop::Gone) => match self.read_head() {
                     Err(status) if !self.link.inbound().is_empty() => {
@@ -119,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn refuse(&mut self, status: Status) -> End {
         let answer = Answer::text(status, "").closing();
         match self.send(&answer, false, false).await {
-            Ok(()) => End::Cut,
+            Ok(()) => End::Answered,
             Err(_) => End::Gone,
         }
     }
@@ -159,7 +171,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if request.expects_continue && !self.is_here(head_bytes, request.framing) {
             if matches!(request.framing, Framing::Length(length) if length > BODY_BYTES_MAX as u64)
             {
-                return (self.door.refuse(Unread::TooLarge), false);
+                return (self.door.refuse(Unread::TooLarge, call), false);
             }
             self.link.outbound().extend_from_slice(CONTINUE);
         }
@@ -172,17 +184,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.link.take(head_bytes + body_bytes);
                 (answer, true)
             }
-            Ok(Body::Apart(held)) => {
+            Ok(Body::Apart(mut held)) => {
                 let bytes = self.link.inbound();
                 let head = bytes.get(..head_bytes).unwrap_or(bytes);
-                let answer = match held.place {
-                    Some(_) => self.door.answer_large(call, head, held).await,
-                    None => self.door.answer_small(call, head, &held.bytes).await,
+                let unpacked_max = call.packing.unpacked_max(held.bytes.len());
+                let answer = match self.door.memory.work_place(unpacked_max).await {
+                    Ok(None) => self.door.answer_small(call, head, &held.bytes).await,
+                    Ok(work_place) => {
+                        held.work_place = work_place;
+                        self.door.answer_large(call, head, held).await
+                    }
+                    Err(unread) => self.door.refuse(unread, call),
                 };
                 self.link.take(head_bytes);
                 (answer, true)
             }
-            Err(unread) => (self.door.refuse(unread), false),
+            Err(unread) => (self.door.refuse(unread, call), false),
         }
     }
 
@@ -200,7 +217,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         call: Call,
     ) -> Result<Body, Unread> {
         let length = match framing {
-            Framing::Chunked => return self.read_chunks(head_bytes, call).await,
+            Framing::Chunked => return self.read_chunks(head_bytes).await,
             Framing::Length(length) => usize::try_from(length).unwrap_or(usize::MAX),
         };
         if length > BODY_BYTES_MAX {
@@ -214,8 +231,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if !is_here {
             self.flush().await?;
         }
-        let door = Arc::clone(&self.door);
-        let Some(place) = door.memory.place(call.packing.unpacked_max(length)).await else {
+        if call.packing.unpacked_max(length) <= LARGE_BYTES {
             if !is_here {
                 let whole = head_bytes + length;
                 let missing = whole.saturating_sub(self.link.inbound().len());
@@ -229,7 +245,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 .await?;
             }
             return Ok(Body::InPlace(length));
-        };
+        }
+        let place = self.door.memory.place(length).await?;
         let here = self.link.inbound().get(head_bytes..).unwrap_or_default();
         let mut bytes = here.get(..length.min(here.len())).unwrap_or(here).to_vec();
         self.link.cut(head_bytes, bytes.len());
@@ -241,46 +258,49 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Ok(())
         })
         .await?;
-        Ok(Body::Apart(Held { bytes, place: Some(place) }))
+        Ok(Body::Apart(Held { bytes, place, work_place: None }))
     }
 
     /// Reads a body that does not say how long it is. It takes its place, for the longest that it
     /// can become, when it turns out to be large.
-    async fn read_chunks(&mut self, head_bytes: usize, call: Call) -> Result<Body, Unread> {
+    async fn read_chunks(&mut self, head_bytes: usize) -> Result<Body, Unread> {
         self.flush().await?;
-        let door = Arc::clone(&self.door);
         let (mut chunks, mut bytes, mut place) = (Chunks::new(), Vec::new(), None);
-        let read = self.within_time(async |link| {
+        self.read_chunks_onto(&mut bytes, &mut chunks, head_bytes, LARGE_BYTES).await?;
+        if !chunks.is_done() {
+            // What the client waits for its place is not of its time, which begins anew.
+            place = self.door.memory.place(BODY_BYTES_MAX).await?;
+            self.read_chunks_onto(&mut bytes, &mut chunks, head_bytes, BODY_BYTES_MAX).await?;
+        }
+        if bytes.len() > BODY_BYTES_MAX {
+            drop((bytes, place));
+            let _ = self.discard_chunks(chunks, head_bytes).await;
+            return Err(Unread::TooLarge);
+        }
+        Ok(Body::Apart(Held { bytes, place, work_place: None }))
+    }
+
+    /// Reads chunks until they are done, or there is more of them than this.
+    async fn read_chunks_onto(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        chunks: &mut Chunks,
+        head_bytes: usize,
+        most: usize,
+    ) -> Result<(), Unread> {
+        self.within_time(async |link| {
             loop {
                 let here = link.inbound().get(head_bytes..).unwrap_or_default();
                 let taken = chunks.feed(here, |data| bytes.extend_from_slice(data));
                 let taken = taken.map_err(|_| Unread::Broken)?;
                 link.cut(head_bytes, taken);
-                if bytes.len() > BODY_BYTES_MAX {
-                    return Err(Unread::TooLarge);
-                }
-                if bytes.len() > LARGE_BYTES && place.is_none() {
-                    place = door.memory.place(BODY_BYTES_MAX).await;
-                }
-                if chunks.is_done() {
+                if chunks.is_done() || bytes.len() > most {
                     return Ok(());
                 }
                 link.fill().await?;
             }
-        });
-        match read.await {
-            Ok(()) => {}
-            Err(Unread::TooLarge) => {
-                drop((bytes, place));
-                let _ = self.discard_chunks(chunks, head_bytes).await;
-                return Err(Unread::TooLarge);
-            }
-            Err(unread) => return Err(unread),
-        }
-        if place.is_none() {
-            place = door.memory.place(call.packing.unpacked_max(bytes.len())).await;
-        }
-        Ok(Body::Apart(Held { bytes, place }))
+        })
+        .await
     }
 
     /// Reads a body that nobody wants, and keeps none of it. Nothing of its head is left.
@@ -365,5 +385,78 @@ impl From<Stop> for Unread {
             Stop::TooSlow => Unread::TooSlow,
             Stop::Gone | Stop::Closing => Unread::Broken,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use kstone::Database;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+    use super::super::body::Place;
+    use super::*;
+    use crate::DoorOptions;
+
+    const HEAD: &str = "POST / HTTP/1.1\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n\
+                        Content-Type: application/x-amz-json-1.0\r\n";
+
+    fn connect() -> (DuplexStream, Arc<Door>) {
+        let door = Arc::new(Door::new(Database::memory().unwrap(), DoorOptions::default()));
+        let (client, server) = tokio::io::duplex(1 << 20);
+        tokio::spawn(serve(server, Arc::clone(&door), Box::pin(std::future::pending())));
+        (client, door)
+    }
+
+    /// All the places that there are.
+    async fn fill<F: Future<Output = Result<Option<Place>, Unread>>>(
+        place: impl Fn(usize) -> F,
+    ) -> Vec<Option<Place>> {
+        let mut places = Vec::new();
+        for bytes in [BODY_BYTES_MAX, LARGE_BYTES + 1] {
+            // Without the wait, there is none when it is not there at once.
+            while let Ok(Ok(taken)) = tokio::time::timeout(Duration::ZERO, place(bytes)).await {
+                places.push(taken);
+            }
+        }
+        places
+    }
+
+    async fn answer(client: &mut DuplexStream) -> String {
+        let mut answer = vec![0; 64 * 1024];
+        let read = client.read(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[..read]).into_owned()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_finds_no_place_is_told_so_and_does_not_wait_for_ever() {
+        for framing in ["Content-Length: 100000", "Transfer-Encoding: chunked"] {
+            let (mut client, door) = connect();
+            let places = fill(|bytes| door.memory.place(bytes)).await;
+            assert!(places.len() >= 8);
+            let start = format!("{HEAD}{framing}\r\n\r\n186a0\r\n{}", "x".repeat(70_000));
+            client.write_all(start.as_bytes()).await.unwrap();
+            let answer = answer(&mut client).await;
+            assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+            assert!(answer.contains("connection: close"), "{answer}");
+            assert!(answer.contains("#ServiceUnavailableException"), "{answer}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_came_whole_and_finds_no_place_leaves_its_connection_of_use() {
+        let (mut client, door) = connect();
+        let places = fill(|bytes| door.memory.work_place(bytes)).await;
+        assert!(!places.is_empty());
+        let body = "{}".to_owned() + &" ".repeat(99_998);
+        let large = format!("{HEAD}Content-Length: 100000\r\n\r\n{body}");
+        client.write_all(large.as_bytes()).await.unwrap();
+        let refused = answer(&mut client).await;
+        assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+        drop(places);
+        client.write_all(large.as_bytes()).await.unwrap();
+        let answered = answer(&mut client).await;
+        assert!(answered.starts_with("HTTP/1.1 200 "), "{answered}");
     }
 }

@@ -54,7 +54,7 @@ impl Door {
             ids: SeededRandom::new(SystemRandom.next_u64()),
             clock: options.clock,
             read_timeout: options.read_timeout,
-            memory: body::Memory::new(),
+            memory: body::Memory::new(options.read_timeout),
             is_closing: AtomicBool::new(false),
         }
     }
@@ -96,8 +96,8 @@ impl Door {
     }
 
     /// The answer to a request with a large body. Everything that is done with it is done beside
-    /// the executor, and its place in memory is given back when it is done, even if the client does
-    /// not wait for that.
+    /// the executor, and its places in memory are given back when it is done, even if the client
+    /// does not wait for that.
     pub(super) async fn answer_large(
         self: &Arc<Self>,
         call: Call,
@@ -106,12 +106,14 @@ impl Door {
     ) -> Answer {
         let (door, head) = (Arc::clone(self), head.to_vec());
         let work = move || {
-            let context = door.look_again(call, &head, &body.bytes)?;
-            let text = unpacked(call.packing, &body.bytes)?;
+            let Held { bytes, place, work_place } = body;
+            let context = door.look_again(call, &head, &bytes)?;
+            let text = unpacked(call.packing, &bytes)?;
             let begun = operations::begin(call.operation, &text, &context);
-            // The place is given back last.
+            // The places are given back last.
             drop(text);
-            drop(body);
+            drop(bytes);
+            drop((place, work_place));
             Ok::<_, Refusal>(begun?)
         };
         let answered = async { Ok(operations::beside(work).await??.finish().await?) };
@@ -144,16 +146,20 @@ impl Door {
             Ok(body) if call.may_pack => Answer::packed(body, call.content_type).await,
             Ok(body) => Answer::json(Status::Ok, body, call.content_type),
             Err(Refusal::Fault(fault)) => Answer::fault(&fault, call.content_type),
-            Err(Refusal::Unread(unread)) => self.refuse(unread),
+            Err(Refusal::Unread(unread)) => self.refuse(unread, call),
         }
     }
 
     /// The answer to a body that was not read.
-    pub(super) fn refuse(&self, unread: Unread) -> Answer {
+    pub(super) fn refuse(&self, unread: Unread, call: Call) -> Answer {
         let status = match unread {
             Unread::TooLarge => Status::PayloadTooLarge,
             Unread::TooSlow => Status::RequestTimeout,
             Unread::Broken => Status::BadRequest,
+            Unread::Crowded => {
+                let fault = Fault::unavailable("Too many large requests at a time; try again.");
+                return Answer::fault(&fault, call.content_type);
+            }
         };
         Answer::text(status, "").closing()
     }

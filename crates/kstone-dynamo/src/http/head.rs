@@ -129,7 +129,7 @@ impl<'a> Head<'a> {
     /// Finds the headers that matter to every request, in one pass.
     fn look_at_headers(&mut self) -> Result<(), Status> {
         let mut length = None;
-        let mut is_chunked = false;
+        let (mut is_chunked, mut is_last) = (false, false);
         for Header { name, value } in self.headers.list {
             let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
             // The first counts, if there are several.
@@ -138,7 +138,7 @@ impl<'a> Head<'a> {
                     self.expects_continue |=
                         value.trim_ascii().eq_ignore_ascii_case(b"100-continue");
                 }
-                10 if is("connection") => self.look_at_connection(value),
+                10 if is("connection") => is_last |= self.look_at_connection(value),
                 12 if is("content-type") => self.content_type = self.content_type.or(Some(value)),
                 12 if is("x-amz-target") => self.target = self.target.or(Some(value)),
                 14 if is("content-length") => match (length, read_length(value)) {
@@ -166,19 +166,20 @@ impl<'a> Head<'a> {
             (true, None) if !self.is_http_1_0 => Framing::Chunked,
             (true, _) => return Err(Status::BadRequest),
         };
+        self.keeps_alive &= !is_last;
         // There was no waiting for permission either.
         self.expects_continue &= !self.is_http_1_0;
         Ok(())
     }
 
-    fn look_at_connection(&mut self, value: &[u8]) {
+    /// Whether this is the client's last request, which counts whatever else it says.
+    fn look_at_connection(&mut self, value: &[u8]) -> bool {
+        let mut is_last = false;
         for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-            if option.eq_ignore_ascii_case(b"close") {
-                self.keeps_alive = false;
-            } else if option.eq_ignore_ascii_case(b"keep-alive") {
-                self.keeps_alive = true;
-            }
+            is_last |= option.eq_ignore_ascii_case(b"close");
+            self.keeps_alive |= option.eq_ignore_ascii_case(b"keep-alive");
         }
+        is_last
     }
 }
 
@@ -308,6 +309,9 @@ mod tests {
             ("1.1", "Connection: TE, Close\r\n", false),
             ("1.0", "", false),
             ("1.0", "Connection: Keep-Alive\r\n", true),
+            ("1.1", "Connection: close, keep-alive\r\n", false),
+            ("1.1", "Connection: close\r\nConnection: keep-alive\r\n", false),
+            ("1.0", "Connection: keep-alive\r\nConnection: close\r\n", false),
         ] {
             let head = read(&format!("GET / HTTP/{version}\r\n{connection}\r\n"));
             assert_eq!(head, Ok(Some((Framing::Length(0), is_kept))), "{version} {connection}");

@@ -71,6 +71,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
+    /// Takes an empty line off the front of what came, if there is one.
+    pub(super) fn take_empty_line(&mut self) -> bool {
+        let is_there = self.inbound().starts_with(b"\r\n");
+        if is_there {
+            self.take(2);
+        }
+        is_there
+    }
+
     /// Takes bytes out of the middle of what came.
     pub(super) fn cut(&mut self, from: usize, bytes: usize) {
         let from = (self.done + from).min(self.inbound.len());
@@ -147,6 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Sends what is to go.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         if !self.outbound.is_empty() {
+            self.stream.expect(self.outbound.len());
             self.stream.write_all(&self.outbound).await?;
             self.outbound.clear();
         }
@@ -160,19 +170,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return self.flush_much().await;
         }
         self.flush().await?;
+        self.stream.expect(body.len());
         self.stream.write_all(body).await
     }
 
-    /// Sends what is to go and ends the connection.
+    /// Sends what is to go and ends a connection that nothing is under way on.
     pub(super) async fn close(&mut self) {
         if self.flush().await.is_ok() {
             let _ = self.stream.shutdown().await;
         }
     }
 
-    /// The same to a client that may still be sending: closing at once would make its machine throw
-    /// away the answer.
-    pub(super) async fn close_on_sender(&mut self) {
+    /// The same behind an answer, to a client that may still be sending: closing at once would make
+    /// its machine throw away the answer. Who closes too, as it was told to, is not waited for.
+    pub(super) async fn close_behind_answer(&mut self) {
         self.close().await;
         self.inbound.clear();
         self.done = 0;

@@ -6,6 +6,7 @@ mod parse;
 use std::borrow::Cow;
 
 use parse::Malformed;
+pub(crate) use parse::TREE_TIMES;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +23,8 @@ pub(crate) enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// Reads a whole body. Text after the value, broken UTF-8 and nesting beyond 128 levels are
-    /// errors.
+    /// Reads a whole body. Text after the value, broken UTF-8, nesting beyond 128 levels, and
+    /// what would be more than about [`TREE_TIMES`] as large as its text are errors.
     pub(crate) fn parse(body: &'a [u8]) -> Result<Json<'a>, Malformed> {
         parse::parse(body)
     }

@@ -8,6 +8,15 @@ use super::{Json, plain_prefix};
 
 /// What is nested deeper is refused.
 const LEVELS_MAX: usize = 127;
+/// How many times its text's size a tree may become. Lists of the shortest typed values come near
+/// it; what would go beyond, brackets in brackets for the most part, is no request.
+pub(crate) const TREE_TIMES: usize = 12;
+/// What a tree may take whatever its text's size is, because the shortest of texts have no measure.
+const SPARE_BYTES: usize = 128 * 1024;
+/// How much of that may go to objects that are given room before they need it.
+const GUESSED_BYTES_MAX: usize = 64 * 1024;
+/// How many members objects have in a request, apart from those that are a value with its type.
+const MEMBERS_GUESSED: usize = 4;
 
 /// The body is not one JSON value. DynamoDB says no more about it either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +25,13 @@ pub(crate) struct Malformed;
 /// Reads a whole body.
 pub(super) fn parse(body: &[u8]) -> Result<Json<'_>, Malformed> {
     let text = std::str::from_utf8(body).map_err(|_| Malformed)?;
-    let mut parser = Parser { text, at: 0, levels_left: LEVELS_MAX };
+    let mut parser = Parser {
+        text,
+        at: 0,
+        levels_left: LEVELS_MAX,
+        bytes_left: text.len().saturating_mul(TREE_TIMES).saturating_add(SPARE_BYTES),
+        guessed_bytes_left: GUESSED_BYTES_MAX,
+    };
     let first = parser.next_visible().ok_or(Malformed)?;
     let value = parser.value(first)?;
     match parser.next_visible() {
@@ -29,6 +44,9 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     levels_left: usize,
+    /// What the tree may still take.
+    bytes_left: usize,
+    guessed_bytes_left: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -83,10 +101,12 @@ impl<'a> Parser<'a> {
                 return Err(Malformed);
             }
             let first = self.next_visible().ok_or(Malformed)?;
-            if members.is_empty() {
-                // A value with its type has one member, and nearly every object is one.
-                let is_type = name.len() <= 4 && first != b'{';
-                members = Vec::with_capacity(if is_type { 1 } else { 4 });
+            if members.len() == members.capacity() {
+                let more = match members.len() {
+                    0 => self.guess_members(&name, first),
+                    have => growth(have),
+                };
+                self.grow(&mut members, more)?;
             }
             members.push((name, self.value(first)?));
             match self.next_visible() {
@@ -104,6 +124,10 @@ impl<'a> Parser<'a> {
             return Ok(Json::List(elements));
         }
         loop {
+            if elements.len() == elements.capacity() {
+                let more = growth(elements.len());
+                self.grow(&mut elements, more)?;
+            }
             elements.push(self.value(first)?);
             match self.next_visible() {
                 Some(b',') => first = self.next_visible().ok_or(Malformed)?,
@@ -111,6 +135,35 @@ impl<'a> Parser<'a> {
                 _ => return Err(Malformed),
             }
         }
+    }
+
+    /// How much room an object gets that begins with a member of this name.
+    fn guess_members(&mut self, name: &str, first: u8) -> usize {
+        // A value with its type has one member, and nearly every object is one.
+        if name == "M" || (name.len() <= 4 && first != b'{') {
+            return 1;
+        }
+        // Guessing pays in small requests; in large ones it would add up.
+        let unused = (MEMBERS_GUESSED - 1) * size_of::<(Cow<'a, str>, Json<'a>)>();
+        match self.guessed_bytes_left.checked_sub(unused) {
+            Some(left) => {
+                self.guessed_bytes_left = left;
+                MEMBERS_GUESSED
+            }
+            None => 1,
+        }
+    }
+
+    /// Makes room in a part of the tree that is full, if the tree may become so large.
+    fn grow<T>(&mut self, part: &mut Vec<T>, more: usize) -> Result<(), Malformed> {
+        self.charge(more.saturating_mul(size_of::<T>()))?;
+        part.reserve_exact(more);
+        Ok(())
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), Malformed> {
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(Malformed)?;
+        Ok(())
     }
 
     /// A string whose opening quote was taken.
@@ -145,7 +198,9 @@ impl<'a> Parser<'a> {
         let start = self.at.checked_sub(1).ok_or(Malformed)?;
         let quoted = self.text.get(start..=self.at + end).ok_or(Malformed)?;
         self.at += end + 1;
-        serde_json::from_str(quoted).map_err(|_| Malformed)
+        let text: String = serde_json::from_str(quoted).map_err(|_| Malformed)?;
+        self.charge(text.capacity())?;
+        Ok(text)
     }
 
     fn word(&mut self, rest: &str, value: Json<'a>) -> Result<Json<'a>, Malformed> {
@@ -205,6 +260,14 @@ impl<'a> Parser<'a> {
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
         if count == 0 { Err(Malformed) } else { Ok(()) }
+    }
+}
+
+/// By how much a part of the tree grows: by half, so that less than that is never used.
+fn growth(have: usize) -> usize {
+    match have {
+        0 => 1,
+        _ => (have / 2).max(have.min(2)),
     }
 }
 
@@ -311,6 +374,49 @@ mod tests {
         for levels in [126, 127, 128, 129] {
             check((("[".repeat(levels)) + &"]".repeat(levels)).as_bytes());
             check(("{\"a\":".repeat(levels) + "1" + &"}".repeat(levels)).as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_would_become_a_tree_out_of_all_proportion_is_refused() {
+        let nested = "[".repeat(100) + &"]".repeat(100);
+        for part in ["[]", "[[]]", "[1,2]", "{\"\":{}}", "0", nested.as_str()] {
+            let body = format!("[{}{part}]", format!("{part},").repeat((1 << 20) / part.len()));
+            assert_eq!(parse(body.as_bytes()), Err(Malformed), "{}", part.get(..3).unwrap_or(part));
+        }
+    }
+
+    #[test]
+    fn typed_values_of_any_kind_and_number_are_read() {
+        for value in [
+            r#"{"S":""}"#,
+            r#"{"N":"1"}"#,
+            r#"{"S":"\n"}"#,
+            r#"{"L":[]}"#,
+            r#"{"M":{}}"#,
+            r#"{"SS":["a"]}"#,
+            r#"{"SS":["a","b"]}"#,
+            r#"{"NS":["1","2","3"]}"#,
+            r#"{"NS":["1","2","3","4","5"]}"#,
+            r#"{"L":[{"L":[{"L":[{"S":""}]}]},{"S":""}]}"#,
+            r#"{"M":{"a":{"S":""}}}"#,
+            r#"{"M":{"a":{"S":""},"b":{"S":""},"c":{"S":""}}}"#,
+            r#"{"M":{"a":{"M":{"a":{"M":{"a":{"NULL":true}}}}},"b":{"L":[{"M":{}}]}}}"#,
+        ] {
+            // Just grown is when the most of a list is not used yet.
+            let mut counts = vec![1];
+            while let Some(count) = counts.last().filter(|count| **count * value.len() < 1 << 20) {
+                counts.push(count + growth(*count));
+            }
+            for count in counts {
+                let list = format!("{{\"L\":[{}{value}]}}", format!("{value},").repeat(count));
+                assert!(parse(list.as_bytes()).is_ok(), "{count} of {value}");
+            }
+        }
+        let set: Vec<String> = (0..200_000).map(|n| format!("\"{n}\"")).collect();
+        for count in (1..200).chain([1_000, 10_000, 65_537, 200_000]) {
+            let body = format!("{{\"NS\":[{}]}}", set[..count].join(","));
+            assert!(parse(body.as_bytes()).is_ok(), "{count}");
         }
     }
 

@@ -462,6 +462,15 @@ async fn a_table_is_changed_and_deleted() {
     assert_eq!(indexes.len(), 2);
     let nothing = refused(&server, "UpdateTable", json!({"TableName": "orders"})).await;
     assert_eq!(nothing.0, "ValidationException");
+    // A table is not deleted while an index of it is being made.
+    let is_made = async || {
+        let table = call(&server, "DescribeTable", json!({"TableName": "orders"})).await;
+        let indexes = table["Table"]["GlobalSecondaryIndexes"].as_array().unwrap().clone();
+        indexes.iter().all(|index| index["IndexStatus"] == "ACTIVE")
+    };
+    while !is_made().await {
+        tokio::task::yield_now().await;
+    }
     let deleted = call(&server, "DeleteTable", json!({"TableName": "orders"})).await;
     assert_eq!(deleted["TableDescription"]["TableStatus"], "DELETING");
     let (kind, message) = refused(&server, "DescribeTable", json!({"TableName": "orders"})).await;
