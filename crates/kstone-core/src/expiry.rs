@@ -311,6 +311,20 @@ mod tests {
     }
 
     #[test]
+    fn who_counts_what_is_stored_sees_what_has_expired_until_it_is_reclaimed() {
+        let world = World::new();
+        world.put("a", None);
+        world.put("b", Some(2_000));
+        world.clock.advance(1_000);
+        let count =
+            |snapshot: crate::Snapshot| snapshot.scan(T, crate::ScanCursor::start()).count();
+        assert_eq!(count(world.engine.snapshot()), 1);
+        assert_eq!(count(world.engine.snapshot_even_expired()), 2);
+        world.reclaim();
+        assert_eq!(count(world.engine.snapshot_even_expired()), 1);
+    }
+
+    #[test]
     fn a_look_when_nothing_is_due_reads_nothing() {
         let world = World::new();
         for n in 0..500 {

@@ -11,6 +11,7 @@ mod handle;
 pub mod key;
 pub mod ops;
 pub mod partiql;
+mod side;
 mod staging;
 pub mod stream;
 pub mod table;
@@ -20,6 +21,7 @@ pub use database::{Database, DatabaseOptions, Reply, ReplyFuture};
 pub use error::{CancellationCode, CancellationReason, Error, Result};
 pub use handle::{Entries, Entry, Query, Scan, Table, placeholders};
 pub use kstone_core::{Durability, Key};
+pub use side::Reclaim;
 pub use value::{
     Attributes, Corrupt, DecimalText, EncodedValue, Item, ItemBuilder, ItemBytes, ItemRef,
     ListBuilder, ListRef, Number, NumberError, NumberRef, SetKind, SetRef, TextForm, Value,

@@ -636,3 +636,88 @@ fn the_background_thread_reclaims_without_being_asked() {
     });
     assert_eq!(scan(&db, None), []);
 }
+
+/// Owns a table, and fails if it is told to.
+#[derive(Debug)]
+struct Layer {
+    engine: kstone_core::Engine,
+    table: TableId,
+    fails: bool,
+}
+
+impl kstone::Reclaim for Layer {
+    fn owns(&self, table: TableId) -> bool {
+        table == self.table
+    }
+
+    fn reclaim(&self, expired: &[&kstone_core::Expired]) -> kstone_core::Result<()> {
+        if self.fails {
+            return Err(kstone_core::Error::invalid("not now"));
+        }
+        let mut batch = kstone_core::WriteBatch::new();
+        for one in expired {
+            batch.reclaim(one)?;
+        }
+        self.engine.write(&batch, Durability::Os)?.wait()
+    }
+}
+
+/// Writes expired records to a table of another layer, most of them to one stripe.
+fn expire_elsewhere(db: &Database, machine: &Machine, count: u32) -> TableId {
+    let table = db.make_side_table().unwrap();
+    let mut batch = kstone_core::WriteBatch::new();
+    for n in 0..count {
+        let at_ms = START_MS + 1 + u64::from(n % 7);
+        let key = kstone_core::Key::with_sk(b"p".to_vec(), n.to_be_bytes().to_vec());
+        batch.put_expiring(table, &key, b"", at_ms).unwrap();
+        let key = kstone_core::Key::new(n.to_be_bytes().to_vec());
+        batch.put_expiring(table, &key, b"", at_ms).unwrap();
+    }
+    db.engine().write(&batch, Durability::Os).unwrap().wait().unwrap();
+    for n in 0..300 {
+        let item = session(&n.to_string(), START_S + 1).with("pk", format!("p{n}"));
+        put(db, item);
+    }
+    machine.clock.set(START_MS + 10_000);
+    table
+}
+
+#[test]
+fn what_expired_in_a_layer_that_is_not_open_keeps_nothing_else_from_being_removed() {
+    let (machine, db) = Machine::with_ttl();
+    let table = expire_elsewhere(&db, &machine, 3000);
+    // This ends, though most of it cannot be removed.
+    db.run_background().unwrap();
+    let left = db.engine().expired(0, 100_000).unwrap().0;
+    assert_eq!(left.len(), 6000);
+    assert!(left.iter().all(|one| one.table == table));
+
+    db.reclaim_with(Arc::new(Layer { engine: db.engine().clone(), table, fails: false }));
+    db.run_background().unwrap();
+    assert_eq!(left_behind(&db), 0);
+}
+
+#[test]
+fn a_layer_that_fails_keeps_no_other_from_removing_what_has_expired() {
+    let (machine, db) = Machine::with_ttl();
+    let bad = db.make_side_table().unwrap();
+    db.reclaim_with(Arc::new(Layer { engine: db.engine().clone(), table: bad, fails: true }));
+    let mut batch = kstone_core::WriteBatch::new();
+    batch.put_expiring(bad, &kstone_core::Key::new(b"p".to_vec()), b"", START_MS + 1).unwrap();
+    db.engine().write(&batch, Durability::Os).unwrap().wait().unwrap();
+    let good = expire_elsewhere(&db, &machine, 10);
+    db.reclaim_with(Arc::new(Layer { engine: db.engine().clone(), table: good, fails: false }));
+    assert!(db.run_background().is_err());
+    assert_eq!(left_behind(&db), 1);
+}
+
+#[test]
+fn a_layer_is_open_once() {
+    let db = Machine::new().open();
+    let one = db.open_side("layer", || Ok(Arc::new(1))).unwrap();
+    let same = db.open_side("layer", || Ok(Arc::new(2))).unwrap();
+    assert!(Arc::ptr_eq(&one, &same));
+    assert!(db.open_side("layer", || Ok(Arc::new("of another type"))).is_err());
+    drop((one, same));
+    assert_eq!(*db.open_side("layer", || Ok(Arc::new(3))).unwrap(), 3);
+}

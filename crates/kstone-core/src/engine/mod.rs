@@ -154,6 +154,12 @@ impl Engine {
         &self.inner().dir
     }
 
+    /// The memory that it was given, in bytes: for a layer above that keeps something in memory too
+    /// and has to be in proportion.
+    pub fn memory_budget_bytes(&self) -> usize {
+        self.inner().options.memory_budget_bytes
+    }
+
     /// The 16 random bytes that tell this database from every other. A checkpoint shares them.
     pub fn id(&self) -> [u8; 16] {
         self.inner().db_id
@@ -173,6 +179,11 @@ impl Engine {
     /// restart.
     pub fn now_ms(&self) -> u64 {
         self.inner().clock.now_ms()
+    }
+
+    /// A stopwatch that never goes back.
+    pub fn monotonic(&self) -> std::time::Duration {
+        self.inner().clock.monotonic()
     }
 
     /// Waits until everything up to `seq` is durable: what a reply owes its reader when it shows

@@ -57,7 +57,16 @@ pub(crate) fn expiry(expires_at_ms: u64) -> Option<u64> {
 impl Engine {
     /// The newest version of a record.
     pub fn get<'k>(&self, table: TableId, key: impl Into<KeyRef<'k>>) -> Result<Option<Record>> {
-        let key = key.into();
+        let inner = self.inner();
+        self.get_at(table, key.into(), || inner.clock.now_ms())
+    }
+
+    fn get_at(
+        &self,
+        table: TableId,
+        key: KeyRef<'_>,
+        now_ms: impl FnOnce() -> u64,
+    ) -> Result<Option<Record>> {
         let inner = self.inner();
         if table != TableId::DEFAULT && !inner.tables().visible_at(table, Seq::MAX) {
             return Err(Error::NoSuchTable { id: table.0 });
@@ -69,7 +78,17 @@ impl Engine {
         let version = stripe.version();
         let seq = inner.log.visible();
         let stored = StoredKey::new(table, key);
-        Ok(version.get(&stored, seq, || inner.clock.now_ms())?.map(record_from_hit))
+        Ok(version.get(&stored, seq, now_ms)?.map(record_from_hit))
+    }
+
+    /// The newest version of a record, even if its time is over: for a layer that has to clean up
+    /// after what expired before it writes the key anew.
+    pub fn get_even_expired<'k>(
+        &self,
+        table: TableId,
+        key: impl Into<KeyRef<'k>>,
+    ) -> Result<Option<Record>> {
+        self.get_at(table, key.into(), || 0)
     }
 
     /// Several records as of one moment, in the order asked for.
@@ -81,6 +100,12 @@ impl Engine {
     /// The database as of now: what is committed later does not show in it.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(self.inner())
+    }
+
+    /// The same, with every record that has expired and was not reclaimed: for who counts what is
+    /// stored.
+    pub fn snapshot_even_expired(&self) -> Snapshot {
+        Snapshot::take_at(self.inner(), 0)
     }
 
     /// The records of one partition, as of now.

@@ -162,6 +162,15 @@ impl ScanIter {
         }
     }
 
+    /// Goes on behind the partition of the last record, however many records it has.
+    pub fn skip_partition(&mut self) -> Result<()> {
+        if self.pk.is_empty() && self.partition.is_empty() {
+            return Ok(());
+        }
+        let end = internal::partition_end(self.table, &self.pk);
+        self.walk.as_mut().map_or(Ok(()), |walk| walk.skip_to(&end))
+    }
+
     /// Goes to the next record; `false` at the end.
     fn step(&mut self) -> Result<bool> {
         if !self.checked {
@@ -278,6 +287,30 @@ mod tests {
         let mut scan = snapshot.scan(TableId::DEFAULT, cursor);
         assert!(scan.next_ref().unwrap().is_none());
         assert_eq!(scan.cursor(), None);
+    }
+
+    #[test]
+    fn a_scan_can_jump_over_the_rest_of_a_partition() {
+        let engine = Engine::memory(Options::default()).unwrap();
+        let mut batch = WriteBatch::new();
+        for n in 0..20u8 {
+            let pk = [n, 0];
+            batch.put(TableId::DEFAULT, KeyRef { pk: &pk, sk: None }, b"").unwrap();
+            for sk in 0..n {
+                let sk = Some(&[sk][..]);
+                batch.put(TableId::DEFAULT, KeyRef { pk: &pk, sk }, b"").unwrap();
+            }
+        }
+        engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+        let mut scan = engine.snapshot().scan(TableId::DEFAULT, ScanCursor::start());
+        scan.skip_partition().unwrap();
+        let mut heads = 0;
+        while let Some(record) = scan.next_ref().unwrap() {
+            assert!(record.sk.is_none());
+            heads += 1;
+            scan.skip_partition().unwrap();
+        }
+        assert_eq!(heads, 20);
     }
 
     #[test]

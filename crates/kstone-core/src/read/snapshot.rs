@@ -36,8 +36,12 @@ impl Drop for Shared {
 
 impl Snapshot {
     pub(crate) fn take(inner: &Arc<Inner>) -> Snapshot {
+        Snapshot::take_at(inner, inner.clock.now_ms())
+    }
+
+    /// One that sees what expires as if it were this time; at time 0 nothing has expired.
+    pub(crate) fn take_at(inner: &Arc<Inner>, now_ms: u64) -> Snapshot {
         let registered = inner.snapshots.register(&inner.log);
-        let now_ms = inner.clock.now_ms();
         Snapshot { shared: Arc::new(Shared { inner: Arc::clone(inner), registered, now_ms }) }
     }
 

@@ -24,6 +24,9 @@ use crate::error::Result;
 /// How long the thread sleeps when there is nothing to do. What it finds late by this much still
 /// counts as absent on time: expiry is exact on read.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often it looks for what has expired when another layer is there: its clients are told of
+/// what goes, and expect to be told soon. Looking costs next to nothing while nothing is due.
+const SHORT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The background thread's bell, and how far its long jobs have got.
 #[derive(Debug, Default)]
@@ -38,6 +41,14 @@ pub(crate) struct Background {
 struct Bell {
     work: bool,
     stop: bool,
+}
+
+/// Why the thread goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wakened {
+    ByTime,
+    ToWork,
+    ToStop,
 }
 
 /// Whether there is more to do.
@@ -63,14 +74,18 @@ impl Background {
         self.rung.notify_one();
     }
 
-    /// Sleeps for a while or until woken; `false` when it is time to stop.
-    fn pause(&self) -> bool {
+    /// Sleeps for a while or until woken.
+    fn pause(&self, pause: Duration) -> Wakened {
         let mut bell = self.bell.lock();
         if !bell.work && !bell.stop {
-            bell = self.rung.wait_timeout(bell, PAUSE);
+            bell = self.rung.wait_timeout(bell, pause);
         }
-        bell.work = false;
-        !bell.stop
+        let work = std::mem::take(&mut bell.work);
+        match (bell.stop, work) {
+            (true, _) => Wakened::ToStop,
+            (false, true) => Wakened::ToWork,
+            (false, false) => Wakened::ByTime,
+        }
     }
 
     fn stopping(&self) -> bool {
@@ -84,10 +99,26 @@ pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<JoinHandle>> {
     let inner = Arc::clone(inner);
     let work = move || {
         let db = Database::background(inner);
-        while db.inner().background.pause() {
+        let mut paused = Duration::ZERO;
+        loop {
+            let is_short = db.inner().sides.any();
+            let pause = if is_short { SHORT_PAUSE } else { PAUSE };
+            let pause = pause.max(db.reclaim_pause());
+            let wakened = db.inner().background.pause(pause);
+            if wakened == Wakened::ToStop {
+                break;
+            }
+            paused += pause;
+            let is_full_round = wakened == Wakened::ToWork || paused >= PAUSE;
+            if is_full_round {
+                paused = Duration::ZERO;
+            }
+            let step = || {
+                if is_full_round { db.background_step() } else { db.reclaim_expired() }
+            };
             // What fails here fails for whoever works on the same data, too, and is told there;
             // the next round tries again.
-            while let Ok(Step::More) = db.background_step() {
+            while let Ok(Step::More) = step() {
                 if db.inner().background.stopping() {
                     break;
                 }
@@ -124,6 +155,7 @@ impl Database {
             self.stamp_tables(),
             self.reclaim_expired(),
             self.retire_streams().map(|()| Step::Idle),
+            self.inner().sides.tidy().map(|more| if more { Step::More } else { Step::Idle }),
         ];
         let (mut step, mut failure) = (Step::Idle, None);
         for job in jobs {

@@ -15,6 +15,7 @@ use crate::background::{self, Background};
 use crate::database::locking::Changed;
 use crate::error::{Error, Result};
 use crate::expr::ExpressionCache;
+use crate::side::Sides;
 use crate::stream::{self, StreamClock};
 use crate::table::catalog::Catalog;
 use crate::table::live::Table;
@@ -78,6 +79,7 @@ pub(crate) struct Inner {
     pub streams: StreamClock,
     pub background: Background,
     pub env: Env,
+    pub sides: Sides,
 }
 
 impl Database {
@@ -104,6 +106,7 @@ impl Database {
             streams: StreamClock::new(last_number, engine.now_ms()),
             expressions: ExpressionCache::new(EXPRESSIONS_MAX),
             background: Background::default(),
+            sides: Sides::default(),
             catalog,
             engine,
             env,

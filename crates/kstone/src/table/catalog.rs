@@ -157,6 +157,11 @@ impl Catalog {
 }
 
 impl Changing<'_> {
+    /// Marks the catalogue as one of this form, with whatever else the batch writes to it.
+    pub fn note_form(&self, batch: &mut WriteBatch) -> Result<()> {
+        Ok(batch.put(SYSTEM, &Key::new(FORM), &[VERSION])?)
+    }
+
     pub fn get(&self, name: &str) -> Option<Arc<Table>> {
         self.catalog.get(name)
     }
