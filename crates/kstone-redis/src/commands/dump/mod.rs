@@ -1,0 +1,147 @@
+//! DUMP, RESTORE and MIGRATE: a key as bytes that can be carried elsewhere.
+
+mod foreign;
+mod migrate;
+mod payload;
+mod portable;
+
+use crate::args;
+use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::fault::{Fault, Result};
+use payload::{Dump, Payload};
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "dump",
+        arity: 2,
+        flags: READONLY,
+        keys: Keys::FIRST,
+        categories: "keyspace",
+        run: Run::Keys(dump),
+        subcommands: &[],
+    },
+    restore_command("restore"),
+    restore_command("restore-asking"),
+    migrate::MIGRATE,
+];
+
+const fn restore_command(name: &'static str) -> Command {
+    Command {
+        name,
+        arity: -4,
+        flags: WRITE | DENYOOM,
+        keys: Keys::FIRST,
+        categories: "keyspace dangerous",
+        run: Run::Keys(restore),
+        subcommands: &[],
+    }
+}
+
+fn dump(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, key] = args else { return Err(Fault::SYNTAX) };
+    match context.txn.lookup(key)? {
+        None => context.out.null(),
+        Some(entry) => {
+            let payload = payload::write(context.txn, key, &entry)?;
+            context.out.bulk(&payload);
+        }
+    }
+    Ok(Flow::Done)
+}
+
+/// What RESTORE was told beside key, time and payload.
+#[derive(Debug, Default)]
+struct Options {
+    replace: bool,
+    /// The time is a moment, not a duration.
+    absolute: bool,
+    idle_s: Option<u64>,
+    frequency: Option<u8>,
+}
+
+impl Options {
+    fn parse(given: &[&[u8]]) -> Result<Options> {
+        let mut options = Options::default();
+        let mut given = given.iter();
+        while let Some(option) = given.next() {
+            if args::is(option, "replace") {
+                options.replace = true;
+            } else if args::is(option, "absttl") {
+                options.absolute = true;
+            } else if args::is(option, "idletime") && options.frequency.is_none() {
+                let idle_s = args::integer(given.next().ok_or(Fault::SYNTAX)?)?;
+                options.idle_s = Some(
+                    u64::try_from(idle_s)
+                        .map_err(|_| Fault::fixed("ERR Invalid IDLETIME value, must be >= 0"))?,
+                );
+            } else if args::is(option, "freq") && options.idle_s.is_none() {
+                let frequency = args::integer(given.next().ok_or(Fault::SYNTAX)?)?;
+                options.frequency = Some(u8::try_from(frequency).map_err(|_| {
+                    Fault::fixed("ERR Invalid FREQ value, must be >= 0 and <= 255")
+                })?);
+            } else {
+                return Err(Fault::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, key, time, payload, options @ ..] = args else { return Err(Fault::SYNTAX) };
+    let options = Options::parse(options)?;
+    let old = context.txn.lookup(key)?;
+    if old.is_some() && !options.replace {
+        return Err(Fault::fixed("BUSYKEY Target key name already exists."));
+    }
+    let time_ms = u64::try_from(args::integer(time)?)
+        .map_err(|_| Fault::fixed("ERR Invalid TTL value, must be >= 0"))?;
+    let payload = Payload::read(payload)?;
+    if let Payload::Redis(value) = &payload {
+        foreign::check(value)?;
+    }
+    let expires_at_ms = match time_ms {
+        0 => None,
+        at_ms if options.absolute => Some(at_ms),
+        in_ms => Some(context.txn.now_ms().saturating_add(in_ms)),
+    };
+    if let Some(old) = &old {
+        context.txn.remove(key, old);
+    }
+    if expires_at_ms.is_some_and(|at_ms| at_ms <= context.txn.now_ms()) {
+        // It would be gone at once; what it replaces goes all the same.
+        if old.is_some() {
+            context.txn.notify('g', "del", key);
+            context.txn.count_changes(1);
+        }
+        context.out.ok();
+        return Ok(Flow::Done);
+    }
+    match payload {
+        Payload::Own(dump) => put(context, key, &dump, expires_at_ms)?,
+        Payload::Redis(value) => foreign::put(context.txn, key, value, expires_at_ms)?,
+        Payload::Stream(stream) => stream.put(context.txn, key, expires_at_ms)?,
+    }
+    if let Some(idle_s) = options.idle_s {
+        context.txn.set_idle_s(key, idle_s);
+    }
+    context.txn.touch(key);
+    context.txn.signal(key);
+    context.txn.notify('g', "restore", key);
+    context.txn.count_changes(1);
+    context.out.ok();
+    Ok(Flow::Done)
+}
+
+fn put(
+    context: &mut Context<'_, '_>,
+    key: &[u8],
+    dump: &Dump<'_>,
+    expires_at_ms: Option<u64>,
+) -> Result<()> {
+    context.txn.put_made_head(key, dump.kind, dump.body, expires_at_ms)?;
+    for (sk, value) in dump.parts() {
+        context.txn.put_part(key, sk, value.to_vec());
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Places on earth, kept in sorted sets.
+//!
+//! A place is a member whose score is its position ([`hash`]).
+
+mod hash;
+mod places;
+mod search;
+
+use crate::command::{Command, Keys, Run, flag::*};
+
+/// The key, and where the result goes if it is to be stored.
+const RADIUS_KEYS: Keys = Keys::Found { listed: (1, 1, 1), find: search::radius_keys };
+/// Where the result goes, and the key.
+const TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
+
+const fn command(name: &'static str, arity: i32, flags: u32, keys: Keys, run: Run) -> Command {
+    Command { name, arity, flags, keys, categories: "geo", run, subcommands: &[] }
+}
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("geoadd", -5, WRITE | DENYOOM, Keys::FIRST, Run::Keys(places::geoadd)),
+    command("geopos", -2, READONLY, Keys::FIRST, Run::Keys(places::geopos)),
+    command("geohash", -2, READONLY, Keys::FIRST, Run::Keys(places::geohash)),
+    command("geodist", -4, READONLY, Keys::FIRST, Run::Keys(places::geodist)),
+    command(
+        "georadius",
+        -6,
+        WRITE | DENYOOM | MOVABLE_KEYS,
+        RADIUS_KEYS,
+        Run::Keys(search::georadius),
+    ),
+    command(
+        "georadiusbymember",
+        -5,
+        WRITE | DENYOOM | MOVABLE_KEYS,
+        RADIUS_KEYS,
+        Run::Keys(search::georadiusbymember),
+    ),
+    command("georadius_ro", -6, READONLY, Keys::FIRST, Run::Keys(search::georadius_ro)),
+    command(
+        "georadiusbymember_ro",
+        -5,
+        READONLY,
+        Keys::FIRST,
+        Run::Keys(search::georadiusbymember_ro),
+    ),
+    command("geosearch", -7, READONLY, Keys::FIRST, Run::Keys(search::geosearch)),
+    command("geosearchstore", -8, WRITE | DENYOOM, TWO, Run::Keys(search::geosearchstore)),
+];

@@ -1,0 +1,119 @@
+//! RENAME, COPY, MOVE.
+
+use crate::args;
+use crate::command::{Context, Flow};
+use crate::commands::keys::database;
+use crate::fault::{Fault, Result};
+use crate::store::Entry;
+
+const SAME: Fault = Fault::fixed("ERR source and destination objects are the same");
+
+pub(super) fn rename(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, from, to] = args else { return Err(Fault::SYNTAX) };
+    let entry = context.txn.lookup(from)?.ok_or(Fault::NO_SUCH_KEY)?;
+    if from != to {
+        let old = context.txn.lookup(to)?;
+        put_in_place(context, from, &entry, to, old.as_ref())?;
+    }
+    context.out.ok();
+    Ok(Flow::Done)
+}
+
+pub(super) fn renamenx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, from, to] = args else { return Err(Fault::SYNTAX) };
+    let entry = context.txn.lookup(from)?.ok_or(Fault::NO_SUCH_KEY)?;
+    let is_free = from != to && context.txn.lookup(to)?.is_none();
+    if is_free {
+        put_in_place(context, from, &entry, to, None)?;
+    }
+    context.out.integer(i64::from(is_free));
+    Ok(Flow::Done)
+}
+
+/// `to` becomes what `from` was, and `from` goes.
+fn put_in_place(
+    context: &mut Context<'_, '_>,
+    from: &[u8],
+    entry: &Entry,
+    to: &[u8],
+    old: Option<&Entry>,
+) -> Result<()> {
+    if let Some(old) = old {
+        context.txn.remove(to, old);
+    }
+    context.txn.rename_key(from, entry, to)?;
+    context.txn.touch(to);
+    context.txn.signal(to);
+    context.txn.notify('g', "rename_from", from);
+    context.txn.notify('g', "rename_to", to);
+    context.txn.count_changes(1);
+    Ok(())
+}
+
+pub(super) fn copy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, from, to, options @ ..] = args else { return Err(Fault::SYNTAX) };
+    let here = context.txn.db();
+    let (mut there, mut replace) = (here, false);
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        if args::is(option, "replace") {
+            replace = true;
+        } else if args::is(option, "db") {
+            there = database(options.next().ok_or(Fault::SYNTAX)?)?;
+        } else {
+            return Err(Fault::SYNTAX);
+        }
+    }
+    if here == there && from == to {
+        return Err(SAME);
+    }
+    let Some(entry) = context.txn.lookup(from)? else {
+        context.out.integer(0);
+        return Ok(Flow::Done);
+    };
+    context.txn.select(there);
+    let old = context.txn.lookup(to)?;
+    let is_free = old.is_none() || replace;
+    if is_free && let Some(old) = old {
+        context.txn.remove(to, &old);
+    }
+    context.txn.select(here);
+    if is_free {
+        context.txn.copy_key(from, &entry, there, to)?;
+        context.txn.select(there);
+        context.txn.touch(to);
+        context.txn.signal(to);
+        context.txn.notify('g', "copy_to", to);
+        context.txn.select(here);
+        context.txn.count_changes(1);
+    }
+    context.out.integer(i64::from(is_free));
+    Ok(Flow::Done)
+}
+
+pub(super) fn move_(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, key, there] = args else { return Err(Fault::SYNTAX) };
+    let (here, there) = (context.txn.db(), database(there)?);
+    if here == there {
+        return Err(SAME);
+    }
+    let entry = context.txn.lookup(key)?;
+    context.txn.select(there);
+    let is_taken = entry.is_some() && context.txn.lookup(key)?.is_some();
+    context.txn.select(here);
+    let Some(entry) = entry.filter(|_| !is_taken) else {
+        context.out.integer(0);
+        return Ok(Flow::Done);
+    };
+    context.txn.copy_key(key, &entry, there, key)?;
+    context.txn.remove(key, &entry);
+    context.txn.notify('g', "move_from", key);
+    context.txn.select(there);
+    context.txn.touch(key);
+    context.txn.signal(key);
+    context.txn.notify('g', "move_to", key);
+    context.txn.select(here);
+    context.txn.count_changes(1);
+    context.out.integer(1);
+    Ok(Flow::Done)
+}

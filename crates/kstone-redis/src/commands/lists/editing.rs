@@ -1,0 +1,108 @@
+//! Changing lists anywhere.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+
+use crate::args;
+use crate::command::{Context, Flow};
+use crate::commands::lists::list::{List, check_element};
+use crate::fault::{Fault, Result};
+
+pub(super) fn lset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, key, index, element] = args else { return Err(Fault::SYNTAX) };
+    check_element(element)?;
+    let list = List::find(context.txn, key)?.ok_or(Fault::NO_SUCH_KEY)?;
+    let index = list.index(args::integer(index)?).ok_or(Fault::INDEX_OUT_OF_RANGE)?;
+    list.set(context.txn, key, index, Bytes::copy_from_slice(element));
+    context.txn.touch(key);
+    context.txn.notify('l', "lset", key);
+    context.txn.count_changes(1);
+    context.out.ok();
+    Ok(Flow::Done)
+}
+
+pub(super) fn linsert(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, key, side, pivot, element] = args else { return Err(Fault::SYNTAX) };
+    let is_after = match side {
+        _ if args::is(side, "after") => true,
+        _ if args::is(side, "before") => false,
+        _ => return Err(Fault::SYNTAX),
+    };
+    check_element(element)?;
+    let Some(mut list) = List::find(context.txn, key)? else {
+        context.out.integer(0);
+        return Ok(Flow::Done);
+    };
+    let mut found = None;
+    list.each(context.txn, key, 0..list.len(), false, |index, have| {
+        if have != *pivot {
+            return ControlFlow::Continue(());
+        }
+        found = Some(index);
+        ControlFlow::Break(())
+    })?;
+    let Some(index) = found else {
+        context.out.integer(-1);
+        return Ok(Flow::Done);
+    };
+    let index = index + u64::from(is_after);
+    list.insert(context.txn, key, index, Bytes::copy_from_slice(element))?;
+    list.save(context.txn, key)?;
+    context.txn.notify('l', "linsert", key);
+    context.txn.count_changes(1);
+    context.out.integer(list.len() as i64);
+    Ok(Flow::Done)
+}
+
+pub(super) fn lrem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, key, count, element] = args else { return Err(Fault::SYNTAX) };
+    let count = args::integer(count)?;
+    let Some(mut list) = List::find(context.txn, key)? else {
+        context.out.integer(0);
+        return Ok(Flow::Done);
+    };
+    let (reverse, most) = (count < 0, count.unsigned_abs());
+    let mut found = Vec::new();
+    list.each(context.txn, key, 0..list.len(), reverse, |index, have| {
+        if have == *element {
+            found.push(index);
+        }
+        if most != 0 && found.len() as u64 == most {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    if reverse {
+        found.reverse();
+    }
+    if !found.is_empty() {
+        list.remove(context.txn, key, &found)?;
+        list.save(context.txn, key)?;
+        context.txn.notify('l', "lrem", key);
+        if list.len() == 0 {
+            context.txn.notify('g', "del", key);
+        }
+        context.txn.count_changes(found.len() as u64);
+    }
+    context.out.integer(found.len() as i64);
+    Ok(Flow::Done)
+}
+
+pub(super) fn ltrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, key, start, stop] = args else { return Err(Fault::SYNTAX) };
+    let (start, stop) = (args::integer(start)?, args::integer(stop)?);
+    if let Some(mut list) = List::find(context.txn, key)? {
+        let len = list.len();
+        let range = list.range(start, stop);
+        list.keep(context.txn, key, range)?;
+        list.save(context.txn, key)?;
+        context.txn.notify('l', "ltrim", key);
+        if list.len() == 0 {
+            context.txn.notify('g', "del", key);
+        }
+        context.txn.count_changes(len - list.len());
+    }
+    context.out.ok();
+    Ok(Flow::Done)
+}

@@ -1,0 +1,255 @@
+//! Pushing to and popping from the ends of a list, from the first of several, and waiting for one.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+
+use crate::args;
+use crate::command::{Block, Caller, Context, Flow};
+use crate::commands::lists::list::{End, List, check_element};
+use crate::fault::{Fault, Result};
+use crate::reply::Value;
+
+pub(super) fn lpush(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    push(context, args, End::Front, false)
+}
+
+pub(super) fn rpush(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    push(context, args, End::Back, false)
+}
+
+pub(super) fn lpushx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    push(context, args, End::Front, true)
+}
+
+pub(super) fn rpushx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    push(context, args, End::Back, true)
+}
+
+fn push(
+    context: &mut Context<'_, '_>,
+    args: &[&[u8]],
+    end: End,
+    only_if_there: bool,
+) -> Result<Flow> {
+    let [_, key, elements @ ..] = args else { return Err(Fault::SYNTAX) };
+    elements.iter().try_for_each(|element| check_element(element))?;
+    let found = List::find(context.txn, key)?;
+    if found.is_none() && only_if_there {
+        context.out.integer(0);
+        return Ok(Flow::Done);
+    }
+    let is_new = found.is_none();
+    let mut list = found.unwrap_or_else(List::new);
+    for element in elements {
+        list.push(context.txn, key, end, Bytes::copy_from_slice(element));
+    }
+    list.save(context.txn, key)?;
+    note_push(context, key, end, is_new);
+    context.txn.count_changes(elements.len() as u64);
+    context.out.integer(list.len() as i64);
+    Ok(Flow::Done)
+}
+
+/// Tells of a push to a list that was saved.
+pub(super) fn note_push(context: &mut Context<'_, '_>, key: &[u8], end: End, is_new: bool) {
+    context.txn.notify('l', if end == End::Front { "lpush" } else { "rpush" }, key);
+    // Nobody waits for a list that is there.
+    if is_new {
+        context.txn.signal(key);
+    }
+}
+
+/// Saves a list that elements were popped from, and tells of it.
+pub(super) fn save_popped(
+    context: &mut Context<'_, '_>,
+    key: &[u8],
+    end: End,
+    list: &List,
+) -> Result<()> {
+    list.save(context.txn, key)?;
+    context.txn.notify('l', if end == End::Front { "lpop" } else { "rpop" }, key);
+    if list.len() == 0 {
+        context.txn.notify('g', "del", key);
+    }
+    Ok(())
+}
+
+pub(super) fn lpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    pop(context, args, End::Front)
+}
+
+pub(super) fn rpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    pop(context, args, End::Back)
+}
+
+fn pop(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Result<Flow> {
+    let (key, count) = match args {
+        [_, key] => (key, None),
+        [_, key, count] => (key, Some(not_negative(count, Fault::MUST_BE_POSITIVE)?)),
+        _ => {
+            let name = if end == End::Front { "lpop" } else { "rpop" };
+            return Err(Fault::new(format!("ERR wrong number of arguments for '{name}' command")));
+        }
+    };
+    match (List::find(context.txn, key)?, count) {
+        (None, None) => context.out.null(),
+        (None, Some(_)) => context.out.null_array(),
+        (Some(list), None) => {
+            let element = pop_one(context, key, end, list)?;
+            context.out.bulk(&element);
+        }
+        (Some(_), Some(0)) => context.out.array(0),
+        (Some(list), Some(count)) => pop_many(context, key, end, list, count)?,
+    }
+    Ok(Flow::Done)
+}
+
+fn pop_one(context: &mut Context<'_, '_>, key: &[u8], end: End, mut list: List) -> Result<Bytes> {
+    let element = list.pop(context.txn, key, end)?;
+    save_popped(context, key, end, &list)?;
+    context.txn.count_changes(1);
+    Ok(element)
+}
+
+/// Pops up to `count` elements and replies with a list of them.
+fn pop_many(
+    context: &mut Context<'_, '_>,
+    key: &[u8],
+    end: End,
+    mut list: List,
+    count: u64,
+) -> Result<()> {
+    let count = count.min(list.len());
+    let (popped, kept) = match end {
+        End::Front => (0..count, count..list.len()),
+        End::Back => (list.len() - count..list.len(), 0..list.len() - count),
+    };
+    let out = &mut *context.out;
+    out.array(count as usize);
+    list.each(context.txn, key, popped, end == End::Back, |_, element| {
+        out.bulk(element);
+        ControlFlow::Continue(())
+    })?;
+    list.keep(context.txn, key, kept)?;
+    save_popped(context, key, end, &list)?;
+    context.txn.count_changes(count);
+    Ok(())
+}
+
+pub(super) fn blpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    blocking_pop(context, args, End::Front)
+}
+
+pub(super) fn brpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    blocking_pop(context, args, End::Back)
+}
+
+fn blocking_pop(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Result<Flow> {
+    let [_, keys @ .., timeout] = args else { return Err(Fault::SYNTAX) };
+    let until_ms = args::timeout(timeout, context.txn.now_ms())?;
+    let Some((key, list)) = first_list(context, keys)? else {
+        return Ok(wait(context, keys, until_ms));
+    };
+    let element = pop_one(context, key, end, list)?;
+    context.out.bulks(&[key, &element]);
+    Ok(Flow::Done)
+}
+
+pub(super) fn lmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let (keys, end, count) = several(args.get(1..).unwrap_or_default())?;
+    match first_list(context, keys)? {
+        None => context.out.null_array(),
+        Some((key, list)) => pop_from(context, key, end, list, count)?,
+    }
+    Ok(Flow::Done)
+}
+
+pub(super) fn blmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
+    let [_, timeout, rest @ ..] = args else { return Err(Fault::SYNTAX) };
+    let (keys, end, count) = several(rest)?;
+    let until_ms = args::timeout(timeout, context.txn.now_ms())?;
+    match first_list(context, keys)? {
+        None => return Ok(wait(context, keys, until_ms)),
+        Some((key, list)) => pop_from(context, key, end, list, count)?,
+    }
+    Ok(Flow::Done)
+}
+
+/// Replies with the key's name and what was popped.
+fn pop_from(
+    context: &mut Context<'_, '_>,
+    key: &[u8],
+    end: End,
+    list: List,
+    count: u64,
+) -> Result<()> {
+    context.out.array(2);
+    context.out.bulk(key);
+    pop_many(context, key, end, list, count)
+}
+
+/// `numkeys key [key …] LEFT|RIGHT [COUNT count]`.
+fn several<'a, 'k>(args: &'a [&'k [u8]]) -> Result<(&'a [&'k [u8]], End, u64)> {
+    const NO_KEYS: Fault = Fault::fixed("ERR numkeys should be greater than 0");
+    const NO_COUNT: Fault = Fault::fixed("ERR count should be greater than 0");
+    let [numkeys, rest @ ..] = args else { return Err(Fault::SYNTAX) };
+    let numkeys = positive(numkeys, NO_KEYS)?;
+    let numkeys = usize::try_from(numkeys).ok().filter(|numkeys| *numkeys < rest.len());
+    let (keys, rest) = numkeys.map(|at| rest.split_at(at)).ok_or(Fault::SYNTAX)?;
+    let [end, options @ ..] = rest else { return Err(Fault::SYNTAX) };
+    let end = super::end(end)?;
+    let count = match options {
+        [] => 1,
+        [option, count, rest @ ..] if args::is(option, "count") => {
+            let count = positive(count, NO_COUNT)?;
+            if !rest.is_empty() {
+                return Err(Fault::SYNTAX);
+            }
+            count
+        }
+        _ => return Err(Fault::SYNTAX),
+    };
+    Ok((keys, end, count))
+}
+
+fn not_negative(arg: &[u8], fault: Fault) -> Result<u64> {
+    args::parse_integer(arg).and_then(|number| u64::try_from(number).ok()).ok_or(fault)
+}
+
+fn positive(arg: &[u8], fault: Fault) -> Result<u64> {
+    match not_negative(arg, fault.clone())? {
+        0 => Err(fault),
+        number => Ok(number),
+    }
+}
+
+/// The first of these keys that there is a list at.
+fn first_list<'k>(
+    context: &mut Context<'_, '_>,
+    keys: &[&'k [u8]],
+) -> Result<Option<(&'k [u8], List)>> {
+    for key in keys {
+        if !context.may_take_from(key) {
+            continue;
+        }
+        match List::find(context.txn, key) {
+            Ok(Some(list)) => return Ok(Some((key, list))),
+            Ok(None) => {}
+            // Who waits for a list waits on when the key becomes something else.
+            Err(fault) if context.caller == Caller::Waiter && fault == Fault::WRONG_TYPE => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(None)
+}
+
+/// Waits for a list at one of these keys, or says that there is none where nobody can wait.
+fn wait(context: &mut Context<'_, '_>, keys: &[&[u8]], until_ms: Option<u64>) -> Flow {
+    if !context.caller.may_block() {
+        context.out.null_array();
+        return Flow::Done;
+    }
+    let keys = keys.iter().map(|key| key.to_vec()).collect();
+    Flow::Block(Block { keys, until_ms, again: None, timeout: Value::NullArray })
+}

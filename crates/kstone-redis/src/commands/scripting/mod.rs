@@ -1,0 +1,79 @@
+//! Scripts and functions.
+//!
+//! [`eval`] and [`functions`] hold the commands. Both run Lua ([`lua`]) through [`execute`], which
+//! gives the script its transaction, its rights and its reply; [`running`] is what others may know
+//! of it and do to it meanwhile. A script has the keyspace for itself, and everything it does is
+//! one commit, whether it comes to its end or fails on the way.
+
+mod eval;
+mod execute;
+mod functions;
+mod libraries;
+mod lua;
+mod payload;
+mod running;
+mod shebang;
+mod state;
+
+pub(crate) use state::Scripts;
+
+use crate::command::{Command, Keys, Run, flag::*};
+
+/// Where the keys of EVAL and FCALL are.
+const KEYS: Keys = Keys::Counted { count: 2, also: 0 };
+/// How scripts are run.
+const RUNS: u32 = NOSCRIPT | STALE | SKIP_MONITOR | MOVABLE_KEYS | MAY_REPLICATE | EXCLUSIVE;
+const READS: u32 = NOSCRIPT | STALE | SKIP_MONITOR | MOVABLE_KEYS | READONLY | EXCLUSIVE;
+
+const fn runs(name: &'static str, flags: u32, run: Run) -> Command {
+    let (categories, subcommands) = ("scripting", &[]);
+    Command { name, arity: -3, flags, keys: KEYS, categories, run, subcommands }
+}
+
+const fn sub(name: &'static str, arity: i32, flags: u32, run: Run) -> Command {
+    Command::new(name, arity, flags, "scripting", run)
+}
+
+pub(super) const COMMANDS: &[Command] = &[
+    runs("eval", RUNS, Run::Keys(eval::eval)),
+    runs("eval_ro", READS, Run::Keys(eval::eval_ro)),
+    runs("evalsha", RUNS, Run::Keys(eval::evalsha)),
+    runs("evalsha_ro", READS, Run::Keys(eval::evalsha_ro)),
+    runs("fcall", RUNS, Run::Keys(functions::fcall)),
+    runs("fcall_ro", READS, Run::Keys(functions::fcall_ro)),
+    Command::group(
+        "script",
+        &[
+            sub("script|debug", 3, NOSCRIPT | UNLOCKED, Run::Keys(eval::debug)),
+            sub("script|exists", -3, NOSCRIPT | EXCLUSIVE, Run::Keys(eval::exists)),
+            sub("script|flush", -2, NOSCRIPT | EXCLUSIVE, Run::Keys(eval::flush)),
+            sub("script|help", 2, LOADING | STALE | UNLOCKED, Run::Keys(eval::help)),
+            sub("script|kill", 2, NOSCRIPT | ALLOW_BUSY | UNLOCKED, Run::Keys(eval::kill)),
+            sub("script|load", 3, NOSCRIPT | STALE | EXCLUSIVE, Run::Keys(eval::load)),
+        ],
+    ),
+    Command::group(
+        "function",
+        &[
+            sub("function|delete", 3, NOSCRIPT | WRITE | EXCLUSIVE, Run::Keys(functions::delete)),
+            sub("function|dump", 2, NOSCRIPT | EXCLUSIVE, Run::Keys(functions::dump)),
+            sub("function|flush", -2, NOSCRIPT | WRITE | EXCLUSIVE, Run::Keys(functions::flush)),
+            sub("function|help", 2, LOADING | STALE | UNLOCKED, Run::Keys(functions::help)),
+            sub("function|kill", 2, NOSCRIPT | ALLOW_BUSY | UNLOCKED, Run::Keys(functions::kill)),
+            sub("function|list", -2, NOSCRIPT | EXCLUSIVE, Run::Keys(functions::list)),
+            sub(
+                "function|load",
+                -3,
+                NOSCRIPT | WRITE | DENYOOM | EXCLUSIVE,
+                Run::Keys(functions::load),
+            ),
+            sub(
+                "function|restore",
+                -3,
+                NOSCRIPT | WRITE | DENYOOM | EXCLUSIVE,
+                Run::Keys(functions::restore),
+            ),
+            sub("function|stats", 2, NOSCRIPT | ALLOW_BUSY | UNLOCKED, Run::Keys(functions::stats)),
+        ],
+    ),
+];

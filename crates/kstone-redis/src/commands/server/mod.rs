@@ -1,0 +1,52 @@
+//! Commands about the server itself.
+
+mod command;
+mod config;
+mod debug;
+mod docs;
+mod info;
+mod life;
+mod observe;
+mod others;
+
+use crate::command::{Command, Run, flag::*};
+
+pub(super) use info::REDIS_VERSION;
+
+const READ: u32 = LOADING | STALE | UNLOCKED;
+const ADMINS: u32 = ADMIN | NOSCRIPT | LOADING | STALE | UNLOCKED;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        subcommands: command::SUBCOMMANDS,
+        ..Command::new("command", -1, READ, "connection", Run::Keys(command::all))
+    },
+    Command::group("config", config::SUBCOMMANDS),
+    Command::new(
+        "debug",
+        -2,
+        ADMIN | NOSCRIPT | LOADING | STALE | EXCLUSIVE,
+        "",
+        Run::Keys(debug::debug),
+    ),
+    Command::new("info", -1, READ, "dangerous", Run::Keys(info::info)),
+    Command::group("latency", observe::LATENCY),
+    Command::new("monitor", 1, ADMINS, "", Run::Keys(observe::monitor)),
+    Command::group("slowlog", observe::SLOWLOG),
+    Command::new("time", 1, READ | FAST, "", Run::Keys(life::time)),
+    Command::new("lolwut", -1, READONLY | FAST | UNLOCKED, "", Run::Keys(life::lolwut)),
+    Command::new("shutdown", -1, ADMINS | NO_MULTI | ALLOW_BUSY, "", Run::Keys(life::shutdown)),
+    Command::new("save", 1, ADMINS | NO_MULTI, "", Run::Keys(life::save)),
+    Command::new("bgsave", -1, ADMINS, "", Run::Keys(life::background_save)),
+    Command::new("bgrewriteaof", 1, ADMINS, "", Run::Keys(life::rewrite)),
+    Command::new("lastsave", 1, READ | FAST, "admin dangerous", Run::Keys(life::last_save)),
+    Command::group("cluster", others::CLUSTER),
+    Command::group("module", others::MODULE),
+    Command::new("role", 1, READ | FAST | NOSCRIPT, "admin dangerous", Run::Keys(others::role)),
+    Command::new("replicaof", 3, ADMINS, "", Run::Keys(others::replica_of)),
+    Command::new("slaveof", 3, ADMINS, "", Run::Keys(others::replica_of)),
+    Command::new("failover", -1, ADMINS, "", Run::Keys(others::fail_over)),
+    Command::new("sync", 1, ADMINS | NO_MULTI, "", Run::Keys(others::no_replicas)),
+    Command::new("psync", -3, ADMINS | NO_MULTI, "", Run::Keys(others::no_replicas)),
+    Command::new("replconf", -1, ADMINS | ALLOW_BUSY, "", Run::Keys(others::no_replicas)),
+];

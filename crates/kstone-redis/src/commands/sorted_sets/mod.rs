@@ -1,0 +1,153 @@
+//! Sorted sets.
+//!
+//! Where things are: `layout` (the records), `set` (one set, and writing it), `ranked` (its quick
+//! form in memory), `walk` (reading it in order from one or the other), `bounds` (ranges as
+//! commands spell them), `reply`; then the commands.
+
+mod add;
+mod bounds;
+mod combine;
+mod layout;
+mod pop;
+mod range;
+mod ranked;
+mod read;
+mod reply;
+mod set;
+mod walk;
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::command::{Command, Context, Keys, Run, flag::*};
+use crate::fault::Result;
+use crate::store::Txn;
+
+pub(crate) use add::{Options, add};
+pub(crate) use bounds::ScoreRange;
+pub(crate) use set::SortedSet;
+pub(crate) use walk::{Walk, Window};
+
+/// Shows every member of a sorted set that is there, with its score, in the order of the names from
+/// one name on, until told to stop.
+pub(crate) fn each_member(
+    txn: &Txn<'_>,
+    key: &[u8],
+    from: &[u8],
+    mut see: impl FnMut(&[u8], f64) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let low = layout::member_key(from);
+    let (low, high) = (Bound::Included(low.as_slice()), Bound::Excluded(layout::INDEX_START));
+    txn.each_part(key, low, high, false, |sk, value| {
+        see(sk.get(1..).unwrap_or_default(), layout::read_score(value)?)
+    })
+}
+
+/// Stores the result of a command under a key, in the place of whatever it holds, and replies how
+/// many members that are. It counts as so many changes.
+pub(crate) fn store_result(
+    context: &mut Context<'_, '_>,
+    key: &[u8],
+    members: &[(Vec<u8>, f64)],
+    event: &'static str,
+    changes: u64,
+) -> Result<()> {
+    let given = members.iter().map(|(member, score)| (member.as_slice(), *score));
+    let was_there = SortedSet::replace(context.txn, key, given)?;
+    if !members.is_empty() {
+        context.txn.notify('z', event, key);
+        context.txn.count_changes(changes);
+    } else if was_there {
+        context.txn.notify('g', "del", key);
+        context.txn.count_changes(1);
+    }
+    context.out.integer(members.len() as i64);
+    Ok(())
+}
+
+/// The first two arguments.
+const TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
+/// All arguments but the timeout.
+const ALL_BUT_LAST: Keys = Keys::Range { first: 1, last: -2, step: 1 };
+/// As many as the first argument says.
+const COUNTED: Keys = Keys::Counted { count: 1, also: 0 };
+/// As many as the argument after the timeout says.
+const COUNTED_AFTER_TIMEOUT: Keys = Keys::Counted { count: 2, also: 0 };
+/// As many as the second argument says, and the first.
+const COUNTED_AND_TARGET: Keys = Keys::Counted { count: 2, also: 1 };
+
+const fn command(name: &'static str, arity: i32, flags: u32, keys: Keys, run: Run) -> Command {
+    Command { name, arity, flags, keys, categories: "sortedset", run, subcommands: &[] }
+}
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("zadd", -4, WRITE | DENYOOM | FAST, Keys::FIRST, Run::Keys(add::zadd)),
+    command("zincrby", 4, WRITE | DENYOOM | FAST, Keys::FIRST, Run::Keys(add::zincrby)),
+    command("zrem", -3, WRITE | FAST, Keys::FIRST, Run::Keys(add::zrem)),
+    command("zremrangebyrank", 4, WRITE, Keys::FIRST, Run::Keys(range::zremrangebyrank)),
+    command("zremrangebyscore", 4, WRITE, Keys::FIRST, Run::Keys(range::zremrangebyscore)),
+    command("zremrangebylex", 4, WRITE, Keys::FIRST, Run::Keys(range::zremrangebylex)),
+    command(
+        "zunionstore",
+        -4,
+        WRITE | DENYOOM | MOVABLE_KEYS,
+        COUNTED_AND_TARGET,
+        Run::Keys(combine::zunionstore),
+    ),
+    command(
+        "zinterstore",
+        -4,
+        WRITE | DENYOOM | MOVABLE_KEYS,
+        COUNTED_AND_TARGET,
+        Run::Keys(combine::zinterstore),
+    ),
+    command(
+        "zdiffstore",
+        -4,
+        WRITE | DENYOOM | MOVABLE_KEYS,
+        COUNTED_AND_TARGET,
+        Run::Keys(combine::zdiffstore),
+    ),
+    command("zunion", -3, READONLY | MOVABLE_KEYS, COUNTED, Run::Keys(combine::zunion)),
+    command("zinter", -3, READONLY | MOVABLE_KEYS, COUNTED, Run::Keys(combine::zinter)),
+    command("zdiff", -3, READONLY | MOVABLE_KEYS, COUNTED, Run::Keys(combine::zdiff)),
+    command("zintercard", -3, READONLY | MOVABLE_KEYS, COUNTED, Run::Keys(combine::zintercard)),
+    command("zrange", -4, READONLY, Keys::FIRST, Run::Keys(range::zrange)),
+    command("zrangestore", -5, WRITE | DENYOOM, TWO, Run::Keys(range::zrangestore)),
+    command("zrangebyscore", -4, READONLY, Keys::FIRST, Run::Keys(range::zrangebyscore)),
+    command("zrevrangebyscore", -4, READONLY, Keys::FIRST, Run::Keys(range::zrevrangebyscore)),
+    command("zrangebylex", -4, READONLY, Keys::FIRST, Run::Keys(range::zrangebylex)),
+    command("zrevrangebylex", -4, READONLY, Keys::FIRST, Run::Keys(range::zrevrangebylex)),
+    command("zrevrange", -4, READONLY, Keys::FIRST, Run::Keys(range::zrevrange)),
+    command("zcount", 4, READONLY | FAST, Keys::FIRST, Run::Keys(read::zcount)),
+    command("zlexcount", 4, READONLY | FAST, Keys::FIRST, Run::Keys(read::zlexcount)),
+    command("zcard", 2, READONLY | FAST, Keys::FIRST, Run::Keys(read::zcard)),
+    command("zscore", 3, READONLY | FAST, Keys::FIRST, Run::Keys(read::zscore)),
+    command("zmscore", -3, READONLY | FAST, Keys::FIRST, Run::Keys(read::zmscore)),
+    command("zrank", -3, READONLY | FAST, Keys::FIRST, Run::Keys(read::zrank)),
+    command("zrevrank", -3, READONLY | FAST, Keys::FIRST, Run::Keys(read::zrevrank)),
+    command("zrandmember", -2, READONLY, Keys::FIRST, Run::Keys(read::zrandmember)),
+    command("zpopmin", -2, WRITE | FAST, Keys::FIRST, Run::Keys(pop::zpopmin)),
+    command("zpopmax", -2, WRITE | FAST, Keys::FIRST, Run::Keys(pop::zpopmax)),
+    command("zmpop", -4, WRITE | MOVABLE_KEYS, COUNTED, Run::Keys(pop::zmpop)),
+    command(
+        "bzpopmin",
+        -3,
+        WRITE | NOSCRIPT | BLOCKING | FAST,
+        ALL_BUT_LAST,
+        Run::Keys(pop::bzpopmin),
+    ),
+    command(
+        "bzpopmax",
+        -3,
+        WRITE | NOSCRIPT | BLOCKING | FAST,
+        ALL_BUT_LAST,
+        Run::Keys(pop::bzpopmax),
+    ),
+    command(
+        "bzmpop",
+        -5,
+        WRITE | BLOCKING | MOVABLE_KEYS,
+        COUNTED_AFTER_TIMEOUT,
+        Run::Keys(pop::bzmpop),
+    ),
+];

@@ -1,0 +1,68 @@
+//! Streams: [`stream`] and [`group`] keep one on the engine's records, [`dump`] and [`dumped`] write
+//! and read one in Redis's form, the other files are the commands.
+
+mod claim;
+mod codec;
+pub(super) mod dump;
+pub(super) mod dumped;
+mod group;
+mod id;
+mod info;
+mod nodes;
+mod pending;
+mod range;
+mod read;
+mod reply;
+mod stream;
+mod write;
+mod xgroup;
+
+use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::fault::Result;
+
+type OnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
+
+const fn command(name: &'static str, arity: i32, flags: u32, keys: Keys, run: OnKeys) -> Command {
+    let categories = if flags & BLOCKING != 0 { "stream blocking" } else { "stream" };
+    Command { name, arity, flags, keys, categories, run: Run::Keys(run), subcommands: &[] }
+}
+
+const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
+/// Those behind `STREAMS`.
+const LISTED: Keys = Keys::Found { listed: (0, 0, 0), find: read::key_positions };
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("xadd", -5, WRITE | DENYOOM | FAST, Keys::FIRST, write::xadd),
+    command("xtrim", -4, WRITE, Keys::FIRST, write::xtrim),
+    command("xdel", -3, WRITE | FAST, Keys::FIRST, write::xdel),
+    command("xsetid", -3, WRITE | DENYOOM | FAST, Keys::FIRST, write::xsetid),
+    command("xlen", 2, READONLY | FAST, Keys::FIRST, range::xlen),
+    command("xrange", -4, READONLY, Keys::FIRST, range::xrange),
+    command("xrevrange", -4, READONLY, Keys::FIRST, range::xrevrange),
+    command("xread", -4, READONLY | BLOCKING | MOVABLE_KEYS, LISTED, read::xread),
+    command("xreadgroup", -7, WRITE | BLOCKING | MOVABLE_KEYS, LISTED, read::xreadgroup),
+    command("xack", -4, WRITE | FAST, Keys::FIRST, pending::xack),
+    command("xpending", -3, READONLY, Keys::FIRST, pending::xpending),
+    command("xclaim", -6, WRITE | FAST, Keys::FIRST, claim::xclaim),
+    command("xautoclaim", -6, WRITE | FAST, Keys::FIRST, claim::xautoclaim),
+    Command::group(
+        "xgroup",
+        &[
+            command("xgroup|create", -5, WRITE | DENYOOM, SECOND, xgroup::create),
+            command("xgroup|setid", -5, WRITE, SECOND, xgroup::setid),
+            command("xgroup|destroy", 4, WRITE, SECOND, xgroup::destroy),
+            command("xgroup|createconsumer", 5, WRITE | DENYOOM, SECOND, xgroup::createconsumer),
+            command("xgroup|delconsumer", 5, WRITE, SECOND, xgroup::delconsumer),
+            command("xgroup|help", 2, LOADING | STALE | UNLOCKED, Keys::None, xgroup::help),
+        ],
+    ),
+    Command::group(
+        "xinfo",
+        &[
+            command("xinfo|stream", -3, READONLY, SECOND, info::stream),
+            command("xinfo|groups", 3, READONLY, SECOND, info::groups),
+            command("xinfo|consumers", 4, READONLY, SECOND, info::consumers),
+            command("xinfo|help", 2, LOADING | STALE | UNLOCKED, Keys::None, info::help),
+        ],
+    ),
+];

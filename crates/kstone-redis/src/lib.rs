@@ -1,0 +1,154 @@
+//! Redis's data types and commands as a library on the engine of KeystoneDB: durable, and larger
+//! than memory.
+//!
+//! [`Redis`] is the way in: it opens the keys that live beside the tables of a
+//! [`Database`](kstone::Database), in the same engine and folder. Each client has a [`Session`],
+//! which carries out commands and says its replies into a [`Sink`]; a door (`kstone-resp`) puts
+//! them on the wire.
+//!
+//! Where things are, from the caller down: `session` (one client: finding a command, locks,
+//! transactions, waiting), `commands` (one file or folder for each family), `command` (what a
+//! command is), `server` (what all clients share), `store` (keys on the engine's records).
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod args;
+mod command;
+mod commands;
+mod fault;
+mod float;
+mod glob;
+mod rdb;
+mod reply;
+mod server;
+mod session;
+mod store;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use kstone::Database;
+
+pub use fault::Fault;
+pub use float::double_text;
+pub use reply::{Mark, Sink, Tree, Value};
+pub use server::errands::{Errand, RunErrand};
+pub use session::{Pipeline, Session, Step, Waiting};
+
+use server::{Server, Stop, config};
+use store::spaces::Spaces;
+
+/// The keys of a database, as Redis knows them. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Redis {
+    server: Arc<Server>,
+}
+
+impl Redis {
+    /// Opens the keys that live in the database. Replies promise what the handle promises
+    /// ([`Database::durability`]).
+    pub fn open(database: &Database) -> kstone::Result<Redis> {
+        Ok(Redis { server: Server::open(database)? })
+    }
+
+    /// The same, if the database has such keys: what has expired is removed only while they are
+    /// open. A database that never had any stays as it is.
+    pub fn open_if_any(database: &Database) -> kstone::Result<Option<Redis>> {
+        Spaces::are_in(database)?.then(|| Redis::open(database)).transpose()
+    }
+
+    /// Whether a reply has to wait until what it shows is durable.
+    pub fn is_sync(&self) -> bool {
+        self.server.durability == kstone_core::Durability::Sync
+    }
+
+    /// Waits until everything up to [`Session::seq`] is durable.
+    ///
+    /// # Errors
+    /// If the disk failed: then the reply must not leave.
+    pub async fn wait_durable(&self, seq: u64) -> kstone_core::Result<()> {
+        self.server.engine.durable(seq).await
+    }
+
+    /// How many clients wait for a key.
+    pub fn blocked_clients(&self) -> usize {
+        self.server.blocked.count()
+    }
+
+    /// From now on whatever has kept its thread for some milliseconds calls this: an executor can
+    /// move its other tasks away from there.
+    pub fn make_way_with(&self, make_way: fn()) {
+        self.server.way.make_with(make_way);
+    }
+
+    /// From now on other servers are reached by this function. Without it MIGRATE cannot connect.
+    pub fn run_errands_with(&self, run: RunErrand) {
+        let _ = self.server.errands.set(run);
+    }
+
+    /// Another client in this process.
+    pub fn session(&self) -> Session {
+        Session::new(Arc::clone(&self.server), String::new(), String::new())
+    }
+
+    /// Another client that came from one address to another, as CLIENT LIST shows them; `None` if
+    /// there are as many as `maxclients` allows.
+    pub fn accept(&self, address: String, local_address: String) -> Option<Session> {
+        let most = self.server.config.size(config::MAXCLIENTS);
+        if self.server.clients.count() as u64 >= most {
+            self.server.stats.rejected_connections.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Session::new(Arc::clone(&self.server), address, local_address))
+    }
+
+    /// Says where the server listens, and how it comes to listen at another port when CONFIG SET
+    /// asks for one.
+    pub fn note_address(
+        &self,
+        address: SocketAddr,
+        listen: impl Fn(u16) -> io::Result<()> + Send + Sync + 'static,
+    ) {
+        self.server.config.note(config::PORT, &address.port().to_string());
+        self.server.config.note(config::BIND, &address.ip().to_string());
+        self.server.config.listen_with(Box::new(listen));
+    }
+
+    /// What clients must say with AUTH: `requirepass`.
+    pub fn require_password(&self, password: &str) {
+        self.server.config.note(config::REQUIREPASS, password);
+        self.server.acl.require_password(password);
+    }
+
+    /// What SHUTDOWN does, after everything has reached the disk.
+    pub fn shutdown_with(&self, stop: impl Fn() + Send + Sync + 'static) {
+        *self.server.stop.lock() = Some(Stop(Box::new(stop)));
+    }
+
+    /// After how long a connection without traffic is probed; `None` is never.
+    pub fn keepalive(&self) -> Option<Duration> {
+        let seconds = self.server.config.size(config::TCP_KEEPALIVE);
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// Disconnects clients that have done nothing for longer than `timeout`.
+    pub fn close_idle(&self) {
+        let most_ms = self.server.config.size(config::TIMEOUT).saturating_mul(1000);
+        if most_ms == 0 {
+            return;
+        }
+        let now = self.server.engine.monotonic();
+        for peer in self.server.clients.all() {
+            if peer.is_idle(now, most_ms) && !self.server.blocked.is_waiting(peer.id) {
+                peer.kill();
+            }
+        }
+    }
+
+    /// Disconnects everybody, once the replies to what they asked are out.
+    pub fn close_all(&self) {
+        self.server.clients.all().iter().for_each(|peer| peer.dismiss());
+    }
+}

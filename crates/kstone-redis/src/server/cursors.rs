@@ -1,0 +1,96 @@
+//! Where scans go on that cannot say it in a number: behind which key, or which member.
+//!
+//! A client has only the number of such a place. The places are few and small: the oldest are
+//! forgotten first. Whoever comes with a number that nobody knows any more, or that is from before
+//! the server was started, starts again from where that part of the scan began: it sees some things
+//! twice, and misses none.
+
+use std::collections::VecDeque;
+
+use kstone_core::env::Random;
+use kstone_core::sync::Mutex;
+
+/// So many places are kept, and so many bytes of them.
+const PLACES_MAX: usize = 16 * 1024;
+const BYTES_MAX: usize = 4 << 20;
+/// The first number is below that, so that a cursor made of it stays exact as a floating-point
+/// number, which is what some clients take it for.
+const FIRST_MAX: u64 = 1 << 44;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Cursors {
+    places: Mutex<Places>,
+}
+
+#[derive(Debug)]
+struct Places {
+    /// The number of the oldest place.
+    first: u64,
+    kept: VecDeque<Box<[u8]>>,
+    bytes: usize,
+}
+
+impl Cursors {
+    /// Without places. The numbers begin anywhere, so that those from before a restart are not taken
+    /// for new ones.
+    pub(crate) fn new(random: &impl Random) -> Cursors {
+        let first = random.next_u64() % FIRST_MAX + 1;
+        Cursors { places: Mutex::new(Places { first, kept: VecDeque::new(), bytes: 0 }) }
+    }
+
+    /// Keeps a place; answers its number, which is never 0.
+    pub(crate) fn keep(&self, place: &[u8]) -> u64 {
+        let mut places = self.places.lock();
+        places.bytes += place.len();
+        places.kept.push_back(place.into());
+        while places.kept.len() > PLACES_MAX || (places.bytes > BYTES_MAX && places.kept.len() > 1)
+        {
+            let forgotten = places.kept.pop_front().map_or(0, |place| place.len());
+            places.bytes -= forgotten;
+            places.first += 1;
+        }
+        places.first + places.kept.len() as u64 - 1
+    }
+
+    /// The place with this number, if it is still known.
+    pub(crate) fn find(&self, number: u64) -> Option<Vec<u8>> {
+        let places = self.places.lock();
+        let at = usize::try_from(number.checked_sub(places.first)?).ok()?;
+        places.kept.get(at).map(|place| place.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kstone_core::env::SeededRandom;
+
+    #[test]
+    fn a_place_is_found_until_too_many_came_after_it() {
+        let cursors = Cursors::new(&SeededRandom::new(1));
+        let first = cursors.keep(b"a");
+        let second = cursors.keep(b"b");
+        assert_ne!(first, 0);
+        assert_eq!(cursors.find(first).as_deref(), Some(&b"a"[..]));
+        assert_eq!(cursors.find(second).as_deref(), Some(&b"b"[..]));
+        assert_eq!(cursors.find(second + 1), None);
+        for _ in 1..PLACES_MAX {
+            cursors.keep(b"c");
+        }
+        assert_eq!(cursors.find(first), None);
+        assert_eq!(cursors.find(second).as_deref(), Some(&b"b"[..]));
+    }
+
+    #[test]
+    fn long_places_do_not_take_more_memory() {
+        let cursors = Cursors::new(&SeededRandom::new(1));
+        let long = vec![0; BYTES_MAX / 4];
+        let numbers: Vec<u64> = (0..6).map(|_| cursors.keep(&long)).collect();
+        let known = numbers.iter().filter(|number| cursors.find(**number).is_some()).count();
+        assert_eq!(known, 4);
+        let last = cursors.keep(&vec![0; 2 * BYTES_MAX]);
+        assert!(cursors.find(last).is_some());
+        assert_eq!(cursors.find(last - 1), None);
+    }
+}

@@ -1,0 +1,297 @@
+//! What all clients share: the keys, their locks, and who is to be told what.
+
+pub(crate) mod acl;
+pub(crate) mod blocked;
+pub(crate) mod clients;
+pub(crate) mod config;
+pub(crate) mod cursors;
+pub(crate) mod errands;
+pub(crate) mod hot;
+pub(crate) mod latency;
+pub(crate) mod locks;
+mod monitor;
+mod notify;
+pub(crate) mod pause;
+pub(crate) mod process;
+pub(crate) mod pubsub;
+mod reclaim;
+pub(crate) mod slowlog;
+pub(crate) mod stats;
+pub(crate) mod tracking;
+pub(crate) mod watches;
+pub(crate) mod way;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use kstone::Database;
+use kstone_core::env::{Random, SeededRandom, SystemRandom};
+use kstone_core::sync::Mutex;
+use kstone_core::{Durability, Engine};
+
+use crate::commands::scripting::Scripts;
+use crate::fault::Result;
+use crate::store::spaces::Spaces;
+use crate::store::{Committed, Listeners, Txn};
+use acl::Acl;
+use blocked::{Blocked, Ready};
+use clients::{Clients, Peer};
+use config::Config;
+use cursors::Cursors;
+use errands::RunErrand;
+use hot::Hot;
+use latency::Latency;
+use locks::Locks;
+use monitor::Monitors;
+use pause::Pause;
+use pubsub::{Pubsub, Terms};
+use slowlog::Slowlog;
+use stats::Stats;
+use tracking::{Through, Tracking};
+use watches::Watches;
+use way::Way;
+
+/// No server works with less memory than this.
+const MEMORY_BYTES_MIN: i64 = 1 << 20;
+
+/// Ends the process, or whatever the server runs in.
+pub(crate) struct Stop(pub(crate) Box<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stop")
+    }
+}
+
+/// What scripts use, for INFO.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ScriptUsage {
+    /// What Lua itself has allocated.
+    pub(crate) lua_bytes: u64,
+    /// The texts of the scripts that are kept.
+    pub(crate) script_bytes: u64,
+    pub(crate) scripts: usize,
+    pub(crate) functions: usize,
+    pub(crate) libraries: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) database: Database,
+    pub(crate) engine: Engine,
+    pub(crate) spaces: Spaces,
+    pub(crate) locks: Locks,
+    pub(crate) way: Way,
+    pub(crate) blocked: Blocked,
+    pub(crate) watches: Watches,
+    pub(crate) clients: Clients,
+    pub(crate) config: Config,
+    pub(crate) pubsub: Pubsub,
+    pub(crate) stats: Stats,
+    pub(crate) acl: Acl,
+    pub(crate) tracking: Tracking,
+    pub(crate) monitors: Monitors,
+    pub(crate) slowlog: Slowlog,
+    pub(crate) latency: Latency,
+    pub(crate) pause: Pause,
+    /// Keys kept in memory in a quicker form.
+    pub(crate) hot: Hot,
+    pub(crate) durability: Durability,
+    /// Where scans go on.
+    pub(crate) cursors: Cursors,
+    /// For whatever is to be random: members, keys, where cursors begin.
+    pub(crate) random: SeededRandom,
+    next_client: AtomicU64,
+    /// Changes since the server started, as Redis counts them.
+    pub(crate) dirty: AtomicU64,
+    /// When the server started, in milliseconds since 1970.
+    pub(crate) started_ms: u64,
+    /// Something that no other run of a server has.
+    pub(crate) run_id: String,
+    /// When SAVE was asked for last, in milliseconds since 1970.
+    pub(crate) saved_ms: AtomicU64,
+    /// Scripts and functions.
+    pub(crate) scripts: Scripts,
+    /// What SHUTDOWN does.
+    pub(crate) stop: Mutex<Option<Stop>>,
+    /// How other servers are reached, if they can be.
+    pub(crate) errands: OnceLock<RunErrand>,
+}
+
+impl Server {
+    /// The server of the database: the one that is there, or a new one.
+    pub(crate) fn open(database: &Database) -> kstone::Result<Arc<Server>> {
+        let server = database.open_side("redis", || Server::start(database))?;
+        if server.durability != database.durability() {
+            let message = "the keys are open already, with another promise of durability";
+            return Err(kstone::Error::InUse(message.to_owned()));
+        }
+        Ok(server)
+    }
+
+    fn start(database: &Database) -> kstone::Result<Arc<Server>> {
+        let server = Arc::new(Server {
+            engine: database.engine().clone(),
+            spaces: Spaces::open(database)?,
+            database: database.clone(),
+            locks: Locks::new(),
+            way: Way::default(),
+            blocked: Blocked::default(),
+            watches: Watches::default(),
+            clients: Clients::default(),
+            config: Config::default(),
+            pubsub: Pubsub::default(),
+            stats: Stats::default(),
+            acl: Acl::default(),
+            tracking: Tracking::default(),
+            monitors: Monitors::default(),
+            slowlog: Slowlog::default(),
+            latency: Latency::default(),
+            pause: Pause::default(),
+            hot: Hot::beside(database.engine()),
+            durability: database.durability(),
+            cursors: Cursors::new(&SystemRandom),
+            random: SeededRandom::new(SystemRandom.next_u64()),
+            next_client: AtomicU64::new(1),
+            dirty: AtomicU64::new(0),
+            started_ms: database.engine().now_ms(),
+            run_id: process::run_id(),
+            saved_ms: AtomicU64::new(database.engine().now_ms()),
+            scripts: Scripts::default(),
+            stop: Mutex::default(),
+            errands: OnceLock::new(),
+        });
+        let fsync = match server.durability {
+            Durability::Sync => "always",
+            Durability::Interval => "everysec",
+            Durability::Os => "no",
+        };
+        server.config.note(config::APPENDFSYNC, fsync);
+        server.config.note(config::DIR, &server.engine.path().to_string_lossy());
+        reclaim::register(&server);
+        server.scripts.open(&server);
+        Ok(server)
+    }
+
+    /// A number for another client.
+    pub(crate) fn client_id(&self) -> u64 {
+        self.next_client.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many clients wait: for a key, or for the end of a pause.
+    pub(crate) fn blocked_clients(&self) -> usize {
+        self.blocked.count() + self.pause.waiting()
+    }
+
+    /// Whether `maxmemory` leaves less than the server can work with. It bounds what is kept in
+    /// memory of the data, never the data.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        (1..MEMORY_BYTES_MIN).contains(&self.config.number(config::MAXMEMORY))
+    }
+
+    /// Whether writes are to be refused because there are no replicas.
+    pub(crate) fn lacks_replicas(&self) -> bool {
+        self.config.number(config::MIN_REPLICAS_TO_WRITE) > 0
+    }
+
+    /// CONFIG SET: all of it or nothing.
+    pub(crate) fn configure(&self, pairs: &[&[u8]]) -> Result<()> {
+        let changed = self.config.set(pairs)?;
+        if changed.contains(&config::REQUIREPASS) {
+            self.acl.require_password(&self.config.text(config::REQUIREPASS));
+        }
+        if changed.contains(&config::TRACKING_KEYS_MAX) {
+            let keys_max = self.config.size(config::TRACKING_KEYS_MAX);
+            let keys_max = usize::try_from(keys_max).unwrap_or(usize::MAX);
+            self.tracking.remember(0, std::iter::empty(), keys_max, self.through());
+        }
+        Ok(())
+    }
+
+    /// What an invalidation goes through.
+    pub(crate) fn through(&self) -> Through<'_> {
+        Through { clients: &self.clients, pubsub: &self.pubsub, terms: self.terms(false) }
+    }
+
+    /// A client as CLIENT LIST shows it.
+    pub(crate) fn show_client(&self, peer: &Peer) -> String {
+        let place = peer.command.load(Ordering::Relaxed).checked_sub(1);
+        let command = place.and_then(|place| crate::commands::each().nth(place));
+        peer.show(self.engine.monotonic(), command.map_or("NULL", |command| command.name))
+    }
+
+    /// What scripts use.
+    pub(crate) fn script_usage(&self) -> ScriptUsage {
+        self.scripts.usage()
+    }
+
+    /// A transaction in a logical database. The caller has locked what it will touch.
+    pub(crate) fn begin(&self, db: u8) -> Txn<'_> {
+        let mut txn = Txn::new(&self.engine, &self.spaces, &self.hot, db);
+        txn.make_way_by(&self.way);
+        txn.set_listeners(Listeners {
+            changes: !self.watches.is_idle() || self.tracking.count() > 0,
+            events: self.config.number(config::NOTIFY_KEYSPACE_EVENTS) != 0
+                && !self.pubsub.is_idle(),
+            waits: self.blocked.count() > 0,
+        });
+        txn
+    }
+
+    /// Commits, and tells who is to be told. Answers what has to be durable before a reply that
+    /// rests on it may leave, and which of the keys that it made ready somebody waits for.
+    pub(crate) fn commit(&self, txn: Txn<'_>) -> Result<(u64, Ready)> {
+        let changes_libraries = txn.changes_libraries();
+        let committed = txn.commit(self.durability).inspect_err(|_| {
+            if changes_libraries {
+                self.scripts.forget_libraries();
+            }
+        })?;
+        self.dirty.fetch_add(committed.dirty, Ordering::Relaxed);
+        if committed.expired > 0 {
+            self.stats.expired_keys.fetch_add(committed.expired, Ordering::Relaxed);
+        }
+        self.tell(&committed);
+        let mut ready = committed.ready;
+        for db in committed.flushed {
+            ready.extend(self.blocked.awaited(db).into_iter().map(|key| (db, key)));
+        }
+        if !ready.is_empty() {
+            ready.retain(|(db, key)| self.blocked.is_awaited(*db, std::iter::once(key.as_slice())));
+        }
+        Ok((committed.seq, ready))
+    }
+
+    fn tell(&self, committed: &Committed) {
+        self.watches.touch(&committed.touched, &committed.flushed);
+        self.notify(&committed.events);
+        if self.tracking.count() > 0 {
+            if committed.flushed.is_empty() {
+                self.tracking.changed(&committed.touched, committed.origin, self.through());
+            } else {
+                self.tracking.flushed(self.through());
+            }
+        }
+    }
+
+    /// Now, and how much a subscriber may leave unread.
+    pub(crate) fn terms(&self, is_subscribed: bool) -> Terms {
+        Terms { limit: self.config.output_limit(is_subscribed), now_ms: self.engine.now_ms() }
+    }
+
+    /// Sends a message to everybody who listens; answers to how many.
+    pub(crate) fn publish(&self, channel: &[u8], message: &[u8]) -> usize {
+        if self.pubsub.is_idle() {
+            return 0;
+        }
+        self.pubsub.publish(channel, message, self.terms(true))
+    }
+}
+
+impl From<crate::fault::Fault> for crate::reply::Value {
+    fn from(fault: crate::fault::Fault) -> Self {
+        crate::reply::Value::Error(fault.message().as_bytes().to_vec())
+    }
+}

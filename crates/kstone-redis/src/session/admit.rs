@@ -1,0 +1,200 @@
+//! What a command has to pass before it is carried out or queued.
+
+use std::time::Duration;
+
+use crate::command::{Command, flag};
+use crate::fault::{Fault, Result};
+use crate::server::Server;
+use crate::server::acl::{Denied, Entry};
+use crate::server::clients::state;
+use crate::server::config;
+use crate::server::pause::Paused;
+use crate::session::transaction::aborted;
+use crate::session::{Client, Session};
+
+/// What a client that has subscribed to something may still ask for, unless it speaks RESP3.
+const WHILE_SUBSCRIBED: [&str; 9] = [
+    "subscribe",
+    "unsubscribe",
+    "psubscribe",
+    "punsubscribe",
+    "ssubscribe",
+    "sunsubscribe",
+    "ping",
+    "quit",
+    "reset",
+];
+
+impl Session {
+    /// Whether the command may go on now, and if not, why.
+    pub(super) fn admit(&mut self, command: &'static Command, args: &[&[u8]]) -> Result<()> {
+        self.refresh_user();
+        if !self.client.is_authenticated && !command.has(flag::NO_AUTH) {
+            return Err(Fault::fixed("NOAUTH Authentication required."));
+        }
+        let context = if self.transaction.is_open() { "multi" } else { "toplevel" };
+        if let Some(denied) = self.deny(command, args, context) {
+            return Err(denied);
+        }
+        if let Err(busy) = self.server.scripts.running.refuses(command) {
+            if command.name == "exec" && self.transaction.is_open() {
+                self.abandon();
+                return Err(aborted(&busy));
+            }
+            return Err(busy);
+        }
+        let server = &self.server;
+        if server.is_out_of_memory()
+            && (command.has(flag::DENYOOM) || self.executes(command, flag::DENYOOM))
+        {
+            return Err(Fault::OUT_OF_MEMORY);
+        }
+        if server.lacks_replicas()
+            && (command.has(flag::WRITE) || self.executes(command, flag::WRITE))
+        {
+            return Err(Fault::NO_REPLICAS);
+        }
+        if !self.client.resp3
+            && self.client.peer.is(state::PUBSUB)
+            && !WHILE_SUBSCRIBED.contains(&command.name)
+        {
+            return Err(Fault::new(format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / \
+                 RESET are allowed in this context",
+                command.name
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether the command is EXEC, and one of the queued commands has this flag.
+    fn executes(&self, command: &Command, flag: u32) -> bool {
+        command.name == "exec" && self.transaction.has(flag)
+    }
+
+    /// Sees to it that changes to the user count at once.
+    fn refresh_user(&mut self) {
+        let version = self.server.acl.version();
+        if version == self.client.acl_version {
+            return;
+        }
+        self.client.acl_version = version;
+        match self.server.acl.user(&self.client.user.name) {
+            Some(user) => self.client.user = user,
+            None => self.client.peer.kill(),
+        }
+    }
+
+    /// The error, if the user may not do this; it is noted in the log.
+    pub(super) fn deny(
+        &self,
+        command: &'static Command,
+        args: &[&[u8]],
+        context: &'static str,
+    ) -> Option<Fault> {
+        if self.client.user.is_all_powerful() {
+            return None;
+        }
+        let denied = self.client.user.check(command, args).err()?;
+        Some(self.server.note_denied(&self.client, command, denied, context))
+    }
+
+    /// How long the command has to wait because the server is paused.
+    pub(super) fn pause(&mut self, command: &Command, args: &[&[u8]]) -> Option<Duration> {
+        let server = &self.server;
+        if !server.pause.is_possible() {
+            return None;
+        }
+        let now_ms = server.engine.now_ms();
+        let (paused, until_ms) = server.pause.now(now_ms);
+        let flags = server.scripts.flags_of(command, args);
+        let writes = |flag| flags & flag != 0 || self.executes(command, flag);
+        let is_paused = match paused {
+            Paused::Nothing => false,
+            Paused::Everything => true,
+            Paused::Writes => writes(flag::WRITE) || writes(flag::MAY_REPLICATE),
+        };
+        // What is only queued does nothing yet.
+        if is_paused && !self.transaction.queues(command) || paused == Paused::Everything {
+            server.pause.wait(&self.client.peer);
+            return Some(Duration::from_millis(until_ms.saturating_sub(now_ms)));
+        }
+        server.pause.leave(self.client.id);
+        None
+    }
+}
+
+impl Client {
+    /// Remembers what a client that tracks is about to read. Its keys are locked. A script that
+    /// reads says so itself.
+    pub(crate) fn note_reads(&self, server: &Server, command: &Command, args: &[&[u8]]) {
+        if command.has(flag::READONLY) && command.categories != "scripting" {
+            let keys = command.keys.positions(args).filter_map(|at| args.get(at).copied());
+            self.note_keys_read(server, keys);
+        }
+    }
+
+    /// Remembers that a client that tracks reads these keys. They are locked.
+    pub(crate) fn note_keys_read<'k>(&self, server: &Server, keys: impl Iterator<Item = &'k [u8]>) {
+        let Some(mode) = &self.tracking else { return };
+        let is_wanted = if mode.opt_in {
+            mode.caching == Some(true)
+        } else {
+            !(mode.opt_out && mode.caching == Some(false))
+        };
+        if mode.broadcast || !is_wanted {
+            return;
+        }
+        let keys_max = server.config.size(config::TRACKING_KEYS_MAX);
+        let keys_max = usize::try_from(keys_max).unwrap_or(usize::MAX);
+        server.tracking.remember(self.id, keys, keys_max, server.through());
+    }
+}
+
+impl Server {
+    /// Notes that a client may not do something; answers the error.
+    pub(crate) fn note_denied(
+        &self,
+        client: &Client,
+        command: &'static Command,
+        denied: Denied,
+        context: &'static str,
+    ) -> Fault {
+        let (reason, object, fault) = match denied {
+            Denied::Command => {
+                let message = format!(
+                    "NOPERM this user has no permissions to run the '{}' command",
+                    command.name
+                );
+                ("command", command.name.as_bytes().to_vec(), Fault::new(message))
+            }
+            Denied::Key(key) => ("key", key, Fault::NO_KEY_PERMISSION),
+            Denied::Channel(channel) => ("channel", channel, Fault::NO_CHANNEL_PERMISSION),
+        };
+        self.note_refused(client, reason, context, object, &client.user.name);
+        fault
+    }
+
+    /// Adds to ACL LOG.
+    pub(crate) fn note_refused(
+        &self,
+        client: &Client,
+        reason: &'static str,
+        context: &'static str,
+        object: Vec<u8>,
+        user: &str,
+    ) {
+        let at_ms = self.engine.now_ms();
+        let entry = Entry {
+            count: 0,
+            reason,
+            context,
+            object,
+            user: user.to_owned(),
+            at_ms,
+            client: self.show_client(&client.peer),
+        };
+        let len_max = usize::try_from(self.config.size(config::ACL_LOG_MAX_LEN));
+        self.acl.log.add(entry, len_max.unwrap_or(usize::MAX));
+    }
+}

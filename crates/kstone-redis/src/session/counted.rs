@@ -1,0 +1,157 @@
+//! What is noted of every command that was carried out.
+
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::args;
+use crate::command::{Command, flag};
+use crate::commands;
+use crate::reply::{Mark, Sink};
+use crate::server::config;
+use crate::server::{Server, slowlog};
+use crate::session::{Client, Replies, Session};
+
+impl Session {
+    /// Counts a command that was carried out, and shows it to who wants to see commands.
+    pub(crate) fn note_called(
+        &mut self,
+        command: &'static Command,
+        args: &[&[u8]],
+        took: Duration,
+        outcome: Outcome,
+    ) {
+        let server = &self.server;
+        let place = commands::place(command);
+        let usec = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let is_tracked = server.config.is_on(config::LATENCY_TRACKING);
+        server.stats.called(place, usec, outcome == Outcome::Failed, is_tracked);
+        let peer = &self.client.peer;
+        peer.db.store(self.client.db.into(), Ordering::Relaxed);
+        // What waits is looked at when it is served.
+        if outcome != Outcome::Waits {
+            server.note_slow(&self.client, command, args, usec);
+        }
+        let threshold_ms = server.config.size(config::LATENCY_THRESHOLD);
+        if threshold_ms > 0 && usec / 1000 >= threshold_ms {
+            let name = if command.has(flag::FAST) { "fast-command" } else { "command" };
+            server.latency.add(name, server.engine.now_ms(), usec / 1000);
+        }
+        if !server.monitors.is_idle() && !is_shown_before(command) && is_shown(command) {
+            server.monitor(self.client.db, &peer.address, &redacted(command, args));
+        }
+        if let Some(mode) = &mut self.client.tracking
+            && mode.caching.is_some()
+            && command.name != "client|caching"
+            && !self.transaction.is_open()
+        {
+            mode.caching = None;
+        }
+    }
+
+    /// Shows a script before the commands that it runs.
+    pub(super) fn monitor_before(&self, command: &Command, args: &[&[u8]]) {
+        if !self.server.monitors.is_idle() && is_shown_before(command) {
+            self.server.monitor(self.client.db, &self.client.peer.address, args);
+        }
+    }
+
+    /// Takes back the reply of a client that wants none.
+    pub(super) fn mind_replies(
+        &mut self,
+        command: Option<&'static Command>,
+        start: Mark,
+        out: &mut (dyn Sink + Send),
+    ) {
+        match self.client.replies {
+            Replies::On => return,
+            Replies::SkipNext => {
+                // This was CLIENT REPLY SKIP itself, which has said nothing.
+                self.client.replies = Replies::Skip;
+                return;
+            }
+            Replies::Skip => self.client.replies = Replies::On,
+            Replies::Off => {}
+        }
+        // What a client is told about its subscriptions is a message, not a reply.
+        let is_message = command.is_some_and(|command| {
+            command.has(flag::PUBSUB) && command.name.ends_with("subscribe")
+        });
+        if !is_message {
+            out.rewind(start);
+        }
+    }
+}
+
+/// What a command came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Done,
+    Failed,
+    /// It waits for a key.
+    Waits,
+}
+
+impl Outcome {
+    /// Done, or failed.
+    pub(crate) fn of(has_failed: bool) -> Outcome {
+        if has_failed { Outcome::Failed } else { Outcome::Done }
+    }
+}
+
+impl Server {
+    /// Keeps a command that took long.
+    pub(crate) fn note_slow(&self, client: &Client, command: &Command, args: &[&[u8]], usec: u64) {
+        let slower_than = self.config.number(config::SLOWLOG_SLOWER_THAN);
+        let is_slow = slower_than >= 0 && usec >= slower_than.unsigned_abs();
+        if !is_slow || command.has(flag::SKIP_SLOWLOG) {
+            return;
+        }
+        let len_max = usize::try_from(self.config.size(config::SLOWLOG_MAX_LEN));
+        let entry = slowlog::Entry {
+            id: 0,
+            at_ms: self.engine.now_ms(),
+            usec,
+            args: slowlog::shortened(&redacted(command, args)),
+            address: client.peer.address.clone(),
+            client: client.peer.name.lock().clone(),
+        };
+        self.slowlog.add(entry, len_max.unwrap_or(usize::MAX));
+    }
+}
+
+fn is_shown(command: &Command) -> bool {
+    command.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
+}
+
+/// Whether it runs other commands, which are to be seen after it.
+fn is_shown_before(command: &Command) -> bool {
+    ["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"].contains(&command.name)
+}
+
+/// The arguments without what is secret in them.
+fn redacted<'a>(command: &Command, given: &'a [&'a [u8]]) -> Cow<'a, [&'a [u8]]> {
+    let is_secret: Vec<usize> = match command.name {
+        "auth" => (1..given.len()).collect(),
+        "acl|setuser" | "acl|deluser" | "acl|getuser" => (2..given.len()).collect(),
+        "hello" | "migrate" => given
+            .iter()
+            .enumerate()
+            .filter(|(_, arg)| args::is(arg, "auth") || args::is(arg, "auth2"))
+            .flat_map(|(at, arg)| {
+                let is_pair = command.name == "hello" || args::is(arg, "auth2");
+                at + 1..at + if is_pair { 3 } else { 2 }
+            })
+            .collect(),
+        "config|set" => (2..given.len())
+            .step_by(2)
+            .filter(|at| given.get(*at).is_some_and(|name| config::is_secret(name)))
+            .map(|at| at + 1)
+            .collect(),
+        _ => return Cow::Borrowed(given),
+    };
+    let hide = |(at, arg): (usize, &&'a [u8])| {
+        if is_secret.contains(&at) { b"(redacted)".as_slice() } else { *arg }
+    };
+    Cow::Owned(given.iter().enumerate().map(hide).collect())
+}

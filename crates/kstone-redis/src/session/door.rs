@@ -1,0 +1,114 @@
+//! What a door needs to know of a client beside its replies.
+
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::reply::{Sink, Value};
+use crate::server::clients::state;
+use crate::server::config;
+use crate::session::Session;
+
+/// How much a client may send that has not said who it is: more than the longest command it may
+/// send, and than what comes with one read behind it.
+const STRANGER_QUERY_BYTES_MAX: usize = 256 * 1024;
+
+impl Session {
+    /// Commands have come: the first of them begins now.
+    pub fn begin(&mut self) {
+        self.begun = self.server.engine.monotonic();
+        self.client.peer.note_active(self.begun);
+    }
+
+    /// When the last command was done, or the next was said to [begin](Session::begin), by a clock
+    /// that never goes back.
+    pub fn begun(&self) -> Duration {
+        self.begun
+    }
+
+    /// So many bytes were received.
+    pub fn note_received(&self, bytes: usize) {
+        self.server.stats.input_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// The longest argument that is accepted.
+    pub fn arg_len_max(&self) -> i64 {
+        self.server.config.number(config::BULK_LEN_MAX)
+    }
+
+    /// How much a client may send that is not carried out yet.
+    pub fn query_bytes_max(&self) -> usize {
+        let max = self.server.config.size(config::QUERY_BUFFER_LIMIT);
+        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        if self.client.is_authenticated { max } else { max.min(STRANGER_QUERY_BYTES_MAX) }
+    }
+
+    /// Whether the client has said who it is, or does not have to.
+    pub fn is_authenticated(&self) -> bool {
+        self.client.is_authenticated
+    }
+
+    /// So many bytes came that are not carried out yet, the command that comes next included, and
+    /// for so many more there is room.
+    pub fn note_query(&self, bytes: usize, free_bytes: usize) {
+        self.client.peer.query_bytes.store(bytes, Ordering::Relaxed);
+        self.client.peer.query_free_bytes.store(free_bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes of replies were written.
+    pub fn note_sent(&self, bytes: usize) {
+        self.server.stats.output_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Whether the client was seen to have unread replies, or more messages than it may have for
+    /// long: then [`is_over_limit`](Session::is_over_limit) is to be told when it has read all.
+    pub fn has_unsent(&self) -> bool {
+        let peer = &self.client.peer;
+        peer.unsent_bytes.load(Ordering::Relaxed) > 0 || peer.is_over_soft_limit()
+    }
+
+    /// Whether so much that the client has not read is too much: then it is to be cut off.
+    pub fn is_over_limit(&self, unread_bytes: usize) -> bool {
+        let peer = &self.client.peer;
+        peer.unsent_bytes.store(unread_bytes, Ordering::Relaxed);
+        if !self.client.is_authenticated && peer.is_over_strangers_limit(unread_bytes as u64) {
+            return true;
+        }
+        let terms = self.server.terms(peer.is(state::PUBSUB));
+        peer.is_over_limit(unread_bytes as u64, terms.now_ms, terms.limit)
+    }
+
+    /// Ready when there is something to [`take_messages`](Session::take_messages), or the client is
+    /// to be disconnected.
+    pub fn poll_attention(&self, context: &Context<'_>) -> Poll<()> {
+        self.client.peer.poll_attention(context)
+    }
+
+    /// Whether somebody disconnects this client.
+    pub fn is_killed(&self) -> bool {
+        self.client.peer.is_killed()
+    }
+
+    /// Whether the client is to be disconnected when the replies that it was given are out.
+    pub fn is_dismissed(&self) -> bool {
+        self.client.peer.is_dismissed()
+    }
+
+    /// Says what was sent to the client without being asked for.
+    pub fn take_messages(&mut self, out: &mut (dyn Sink + Send)) {
+        if !self.client.peer.has_attention() {
+            return;
+        }
+        // They tell of what others have written.
+        self.note_seq(self.server.engine.applied_seq());
+        for message in self.client.peer.take() {
+            message.write(out);
+        }
+    }
+
+    /// What was sent to the client without being asked for: messages of channels, invalidations.
+    pub fn messages(&mut self) -> Vec<Value> {
+        self.note_seq(self.server.engine.applied_seq());
+        self.client.peer.take().iter().map(|message| Value::clone(message)).collect()
+    }
+}

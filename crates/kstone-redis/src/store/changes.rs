@@ -1,0 +1,260 @@
+//! What a transaction has changed and not committed yet.
+
+use bytes::Bytes;
+use hashbrown::HashMap;
+
+use crate::store::annex::AnnexId;
+use crate::store::parts::Parts;
+
+/// From so many keys on they are found by a map.
+const FEW: usize = 8;
+
+/// The head of a key as it will be.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    /// Tag and body.
+    pub(super) value: Bytes,
+    pub(super) expires_at_ms: Option<u64>,
+}
+
+/// The changes to one key.
+#[derive(Debug, Default)]
+pub(super) struct KeyChanges {
+    /// The mark since which the key was changed, if any is set ([`Changes::mark`]).
+    marked: u64,
+    /// Everything that was there before is gone.
+    pub(super) dropped: bool,
+    /// The head: written, removed, or as it was.
+    pub(super) head: Option<Option<Head>>,
+    /// The head was removed only to be written anew.
+    pub(super) is_replaced: bool,
+    /// Parts written or removed.
+    pub(super) parts: Parts,
+    /// When the key is to be looked at even if nobody asks for it: changed to a time or to never,
+    /// or as it was.
+    pub(super) alarm: Option<Option<u64>>,
+    /// Whether the engine has a head, expired or not; known once `head` is set.
+    pub(super) existed: bool,
+    /// How often parts were written or removed.
+    pub(super) writes: u64,
+    /// The bytes of the parts that are held back.
+    pub(super) held_back_len: usize,
+    /// The annex that has the parts, if it is another than the engine's head names.
+    pub(super) annex: Option<AnnexId>,
+    /// The head as the engine has it had no parts, so none are stored.
+    pub(super) bare: bool,
+}
+
+/// The changes of a transaction, by slot and key. A command changes one key or two; a script or a
+/// transaction may change a million.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    keys: Vec<(u8, Vec<u8>, KeyChanges)>,
+    /// Where in `keys` each is, by slot; empty while they are few.
+    places: HashMap<u8, HashMap<Vec<u8>, usize>>,
+    mark: Mark,
+}
+
+/// Where to go back to.
+#[derive(Debug, Default)]
+struct Mark {
+    /// 0 if none is set; otherwise each has another.
+    number: u64,
+    /// How many keys had changes.
+    len: usize,
+    /// Where those are that were changed again since, and as what they were; without the parts,
+    /// which know that themselves.
+    before: Vec<(usize, KeyChanges)>,
+    /// Something was done since that cannot be taken back.
+    is_lost: bool,
+}
+
+impl Changes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    fn find(&self, slot: u8, key: &[u8]) -> Option<usize> {
+        if self.keys.len() <= FEW {
+            return self.keys.iter().position(|(at, have, _)| *at == slot && have == key);
+        }
+        self.places.get(&slot)?.get(key).copied()
+    }
+
+    pub(super) fn get(&self, slot: u8, key: &[u8]) -> Option<&KeyChanges> {
+        self.find(slot, key).and_then(|at| self.keys.get(at)).map(|(_, _, changes)| changes)
+    }
+
+    pub(super) fn at(&mut self, slot: u8, key: &[u8]) -> &mut KeyChanges {
+        let at = self.find(slot, key).unwrap_or_else(|| {
+            self.keys.push((slot, key.to_vec(), KeyChanges::default()));
+            let last = self.keys.len() - 1;
+            match last {
+                ..FEW => {}
+                FEW => self.note_places(),
+                _ => {
+                    self.places.entry(slot).or_default().insert(key.to_vec(), last);
+                }
+            }
+            last
+        });
+        #[expect(clippy::indexing_slicing, reason = "it was found there, or just put there")]
+        let changes = &mut self.keys[at].2;
+        if changes.marked != self.mark.number && at < self.mark.len {
+            changes.marked = self.mark.number;
+            self.mark.before.push((at, changes.without_parts()));
+            changes.parts.note_changes();
+        }
+        changes
+    }
+
+    /// From here on [`take_back`](Changes::take_back) can take back what is changed. What was
+    /// marked before is forgotten.
+    pub(super) fn mark(&mut self) {
+        for (at, _) in self.mark.before.drain(..) {
+            if let Some((_, _, changes)) = self.keys.get_mut(at) {
+                changes.parts.keep_changes();
+            }
+        }
+        self.mark.number += 1;
+        self.mark.len = self.keys.len();
+        self.mark.is_lost = false;
+    }
+
+    /// What is done now cannot be taken back.
+    pub(super) fn lose_mark(&mut self) {
+        self.mark.is_lost = true;
+    }
+
+    /// Everything is as it was at the last mark; false if that cannot be.
+    #[must_use]
+    pub(super) fn take_back(&mut self) -> bool {
+        if self.mark.number == 0 || self.mark.is_lost {
+            return false;
+        }
+        self.keys.truncate(self.mark.len);
+        for (at, before) in self.mark.before.drain(..) {
+            if let Some((_, _, changes)) = self.keys.get_mut(at) {
+                let parts = std::mem::take(&mut changes.parts);
+                *changes = KeyChanges { parts, ..before };
+                changes.parts.take_back();
+            }
+        }
+        if self.keys.len() <= FEW {
+            self.places.clear();
+        } else {
+            for places in self.places.values_mut() {
+                places.retain(|_, at| *at < self.mark.len);
+            }
+        }
+        true
+    }
+
+    fn note_places(&mut self) {
+        self.places.clear();
+        for (at, (slot, key, _)) in self.keys.iter().enumerate() {
+            self.places.entry(*slot).or_default().insert(key.clone(), at);
+        }
+    }
+
+    /// Everything changed in a slot is gone.
+    pub(super) fn forget_slot(&mut self, slot: u8) {
+        self.lose_mark();
+        self.keys.retain(|(at, _, _)| *at != slot);
+        self.places.clear();
+        if self.keys.len() > FEW {
+            self.note_places();
+        }
+    }
+
+    /// The slots that have changes.
+    pub(super) fn slots(&self) -> impl Iterator<Item = u8> {
+        let mut slots: Vec<u8> = self.keys.iter().map(|(slot, _, _)| *slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots.into_iter()
+    }
+
+    /// The keys of one slot.
+    pub(super) fn slot(&self, slot: u8) -> impl Iterator<Item = (&Vec<u8>, &KeyChanges)> {
+        let of_slot = self.keys.iter().filter(move |(at, _, _)| *at == slot);
+        of_slot.map(|(_, key, changes)| (key, changes))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &Vec<u8>, &KeyChanges)> {
+        self.keys.iter().map(|(slot, key, changes)| (*slot, key, changes))
+    }
+}
+
+impl KeyChanges {
+    /// All but the parts.
+    fn without_parts(&self) -> KeyChanges {
+        KeyChanges { parts: Parts::default(), head: self.head.clone(), ..*self }
+    }
+
+    /// Whether every part that the key has was given to it by this transaction. What the engine has
+    /// of it must have been noted.
+    pub(super) fn is_new(&self) -> bool {
+        self.dropped || self.bare || !self.existed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_whether_they_are_few_or_many() {
+        let mut changes = Changes::default();
+        for n in 0..100_u8 {
+            changes.at(n % 3, &[n]).writes = u64::from(n);
+            for m in 0..=n {
+                let found = changes.get(m % 3, &[m]).map(|changes| changes.writes);
+                assert_eq!(found, Some(u64::from(m)), "{m} of {n}");
+            }
+            assert!(changes.get((n + 1) % 3, &[n]).is_none());
+            assert_eq!(changes.iter().count(), usize::from(n) + 1);
+        }
+        assert_eq!(changes.slots().collect::<Vec<_>>(), [0, 1, 2]);
+        changes.forget_slot(1);
+        assert_eq!(changes.slot(1).count(), 0);
+        assert_eq!(changes.slot(2).count(), 33);
+        assert!(changes.get(1, &[1]).is_none());
+        assert_eq!(changes.get(2, &[98]).map(|changes| changes.writes), Some(98));
+        changes.forget_slot(0);
+        changes.forget_slot(2);
+        assert!(changes.is_empty());
+        changes.at(1, b"again").writes = 1;
+        assert!(changes.get(1, b"again").is_some());
+    }
+
+    #[test]
+    fn what_was_changed_since_a_mark_can_be_taken_back() {
+        for before in [0, 1, FEW as u8, FEW as u8 + 1, 40] {
+            for since in [0, 1, FEW as u8, 40] {
+                let mut changes = Changes::default();
+                changes.mark();
+                for n in 0..before {
+                    changes.at(0, &[n]).parts.insert(b"old", None);
+                }
+                changes.mark();
+                for n in 0..before.saturating_add(since) {
+                    changes.at(0, &[n]).writes += 1;
+                    changes.at(0, &[n]).parts.insert(b"new", None);
+                }
+                assert!(changes.take_back());
+                assert_eq!(changes.iter().count(), usize::from(before));
+                for n in 0..before {
+                    let now = changes.get(0, &[n]).unwrap();
+                    assert!(now.parts.get(b"old").is_some() && now.parts.get(b"new").is_none());
+                    assert_eq!(now.writes, 0);
+                }
+                // It goes on as if nothing had been.
+                for n in 0..before.saturating_add(since) {
+                    assert_eq!(changes.at(0, &[n]).writes, 0);
+                    assert!(changes.get(0, &[n]).is_some());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Parts written or removed and not committed yet, in order of their sort keys.
+//!
+//! Nearly every command changes a few: those are a sorted list, which costs next to nothing to make
+//! and to drop. A script or a transaction may change a million: from some number on they are a map.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+/// More parts than that are a map.
+const FEW: usize = 32;
+
+/// What becomes of a part: its value, or nothing.
+pub(super) type Part = Option<Bytes>;
+
+/// See the module. One of the two is empty.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    few: Vec<(Vec<u8>, Part)>,
+    many: BTreeMap<Vec<u8>, Part>,
+    /// How to take back what was changed since it was noted, newest last; `None` if nobody may want
+    /// to.
+    undo: Option<Vec<Undo>>,
+}
+
+/// What a change is taken back with.
+#[derive(Debug)]
+enum Undo {
+    /// What was to become of a part, if anything was.
+    One(Vec<u8>, Option<Part>),
+    /// All parts.
+    All(Vec<(Vec<u8>, Part)>, BTreeMap<Vec<u8>, Part>),
+}
+
+impl Parts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.few.is_empty() && self.many.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        let (few, many) = (std::mem::take(&mut self.few), std::mem::take(&mut self.many));
+        if let Some(undo) = &mut self.undo {
+            undo.push(Undo::All(few, many));
+        }
+    }
+
+    /// Hands over all parts to `other`, which loses those that it had.
+    pub(super) fn move_to(&mut self, other: &mut Parts) {
+        other.clear();
+        if self.undo.is_some() {
+            (other.few, other.many) = (self.few.clone(), self.many.clone());
+            self.clear();
+        } else {
+            (other.few, other.many) =
+                (std::mem::take(&mut self.few), std::mem::take(&mut self.many));
+        }
+    }
+
+    /// From now on it is noted how to [take back](Parts::take_back) every change.
+    pub(super) fn note_changes(&mut self) {
+        self.undo = Some(Vec::new());
+    }
+
+    /// What was noted is not needed any more.
+    pub(super) fn keep_changes(&mut self) {
+        self.undo = None;
+    }
+
+    /// Everything is as it was when changes began to be noted.
+    pub(super) fn take_back(&mut self) {
+        for undo in self.undo.take().unwrap_or_default().into_iter().rev() {
+            match undo {
+                Undo::One(sk, Some(part)) => self.insert(&sk, part),
+                Undo::One(sk, None) => match self.find(&sk) {
+                    Ok(at) => drop(self.few.remove(at)),
+                    Err(_) => drop(self.many.remove(&sk)),
+                },
+                Undo::All(few, many) => (self.few, self.many) = (few, many),
+            }
+        }
+    }
+
+    fn find(&self, sk: &[u8]) -> Result<usize, usize> {
+        self.few.binary_search_by(|(have, _)| have.as_slice().cmp(sk))
+    }
+
+    /// What becomes of a part, if it was changed.
+    pub(super) fn get(&self, sk: &[u8]) -> Option<&Part> {
+        if !self.many.is_empty() {
+            return self.many.get(sk);
+        }
+        self.find(sk).ok().and_then(|at| self.few.get(at)).map(|(_, part)| part)
+    }
+
+    pub(super) fn insert(&mut self, sk: &[u8], part: Part) {
+        if self.undo.is_some() {
+            let one = Undo::One(sk.to_vec(), self.get(sk).cloned());
+            self.undo.get_or_insert_default().push(one);
+        }
+        if !self.many.is_empty() {
+            self.many.insert(sk.to_vec(), part);
+            return;
+        }
+        match self.find(sk) {
+            Ok(at) => {
+                if let Some((_, have)) = self.few.get_mut(at) {
+                    *have = part;
+                }
+            }
+            Err(at) if self.few.len() < FEW => self.few.insert(at, (sk.to_vec(), part)),
+            Err(_) => {
+                self.many.extend(self.few.drain(..));
+                self.many.insert(sk.to_vec(), part);
+            }
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Vec<u8>, &Part)> {
+        self.few.iter().map(|(sk, part)| (sk, part)).chain(&self.many)
+    }
+
+    /// The parts in a range, in order or in reverse order.
+    pub(super) fn range<'a>(
+        &'a self,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+        reverse: bool,
+    ) -> Box<dyn Iterator<Item = (&'a Vec<u8>, &'a Part)> + 'a> {
+        if self.is_empty() || is_empty_range(low, high) {
+            return Box::new(std::iter::empty());
+        }
+        if !self.many.is_empty() {
+            let range = self.many.range::<[u8], _>((low, high));
+            return if reverse { Box::new(range.rev()) } else { Box::new(range) };
+        }
+        let start = self.few.partition_point(|(sk, _)| match low {
+            Bound::Included(low) => sk.as_slice() < low,
+            Bound::Excluded(low) => sk.as_slice() <= low,
+            Bound::Unbounded => false,
+        });
+        let end = self.few.partition_point(|(sk, _)| match high {
+            Bound::Included(high) => sk.as_slice() <= high,
+            Bound::Excluded(high) => sk.as_slice() < high,
+            Bound::Unbounded => true,
+        });
+        let range = self.few.get(start..end).unwrap_or_default();
+        let range = range.iter().map(|(sk, part)| (sk, part));
+        if reverse { Box::new(range.rev()) } else { Box::new(range) }
+    }
+}
+
+/// A range that holds nothing, which a map would panic at.
+fn is_empty_range(low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
+    match (low, high) {
+        (Bound::Included(low), Bound::Included(high)) => low > high,
+        (Bound::Included(low), Bound::Excluded(high))
+        | (Bound::Excluded(low), Bound::Included(high))
+        | (Bound::Excluded(low), Bound::Excluded(high)) => low >= high,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of the parts in a range.
+    fn range(parts: &Parts, low: Bound<&[u8]>, high: Bound<&[u8]>, reverse: bool) -> Vec<u8> {
+        parts.range(low, high, reverse).map(|(sk, _)| sk[0]).collect()
+    }
+
+    #[test]
+    fn changes_that_were_noted_can_be_taken_back() {
+        let shown = |parts: &Parts| -> Vec<_> {
+            parts.iter().map(|(sk, part)| (sk.clone(), part.clone())).collect()
+        };
+        for count in [0, 1, FEW, 3 * FEW] {
+            let mut parts = Parts::default();
+            for n in 0..count {
+                parts.insert(&[n as u8], Some(Bytes::from_static(b"old")));
+            }
+            let before = shown(&parts);
+            for is_cleared in [false, true] {
+                parts.note_changes();
+                parts.insert(&[0], Some(Bytes::from_static(b"new")));
+                parts.insert(&[0], None);
+                if is_cleared {
+                    parts.clear();
+                }
+                for n in 1..=2 * FEW {
+                    parts.insert(&[1, n as u8], Some(Bytes::from_static(b"new")));
+                }
+                let mut other = Parts::default();
+                parts.move_to(&mut other);
+                assert!(parts.is_empty() && !other.is_empty());
+                parts.take_back();
+                assert_eq!(shown(&parts), before, "{count}, {is_cleared}");
+            }
+            parts.note_changes();
+            parts.insert(&[0], None);
+            parts.keep_changes();
+            parts.take_back();
+            assert_eq!(parts.get(&[0]), Some(&None));
+        }
+    }
+
+    #[test]
+    fn few_and_many_parts_are_the_same_to_who_reads_them() {
+        // Every second number, before and after there are many.
+        for count in [FEW, 3 * FEW] {
+            let mut parts = Parts::default();
+            for n in (0..count).rev() {
+                parts.insert(&[2 * n as u8], Some(Bytes::from_static(b"old")));
+            }
+            parts.insert(&[4], None);
+            assert_eq!(parts.many.is_empty(), count == FEW);
+            assert_eq!(parts.iter().count(), count);
+            assert_eq!(parts.get(&[2]), Some(&Some(Bytes::from_static(b"old"))));
+            assert_eq!(parts.get(&[4]), Some(&None));
+            assert_eq!(parts.get(&[5]), None);
+            let (two, nine, ten): (&[u8], &[u8], &[u8]) = (&[2], &[9], &[10]);
+            let (included, excluded) = (Bound::Included, Bound::Excluded);
+            assert_eq!(range(&parts, included(two), included(ten), false), [2, 4, 6, 8, 10]);
+            assert_eq!(range(&parts, excluded(two), excluded(ten), true), [8, 6, 4]);
+            assert_eq!(range(&parts, excluded(nine), included(ten), false), [10]);
+            assert_eq!(range(&parts, Bound::Unbounded, excluded(two), false), [0]);
+            assert!(range(&parts, included(ten), included(two), false).is_empty());
+            assert!(range(&parts, excluded(ten), excluded(ten), false).is_empty());
+            let all = range(&parts, Bound::Unbounded, Bound::Unbounded, true);
+            assert_eq!(all.len(), count);
+            parts.clear();
+            assert!(parts.is_empty());
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The end of a transaction: all that it changed, in one batch.
+
+use std::borrow::Cow;
+
+use kstone_core::{Durability, KeyRef, WriteBatch};
+
+use crate::fault::Result;
+use crate::store::annex;
+use crate::store::changes::{Changes, Head, KeyChanges};
+use crate::store::spaces::DATABASES;
+use crate::store::txn::{ALARM, Committed, Txn};
+
+impl Txn<'_> {
+    /// Commits everything at once, and hands over what is to be told.
+    pub(crate) fn commit(mut self, durability: Durability) -> Result<Committed> {
+        let writes_to = |changes: &Changes, slot, key: &[u8]| {
+            changes.get(slot, key).map_or(0, |changes| changes.writes)
+        };
+        self.held.before_commit(|slot, key| writes_to(&self.changes, slot, key));
+        if self.is_clean() {
+            self.held.committed();
+            self.told.seq = self.engine.applied_seq();
+            return Ok(self.told);
+        }
+        if let Some(fault) = self.failure.take().or(self.refused.take()) {
+            return Err(fault);
+        }
+        let mut batch = WriteBatch::new();
+        if let Some(layout) = &mut self.layout {
+            for &slot in &self.emptied {
+                let is_written_to = self.changes.slot(slot).next().is_some();
+                self.spaces.flush(layout, slot, &mut batch, is_written_to)?;
+            }
+            // A table that is made from here on would not be in the layout that is written down.
+            for slot in self.changes.slots() {
+                self.spaces.ensure_table(layout, slot)?;
+            }
+            self.spaces.note(layout, &mut batch)?;
+        }
+        for (name, text) in &self.libraries {
+            self.spaces.note_library(name, text.as_deref(), &mut batch)?;
+        }
+        let mut counts = [0i64; DATABASES];
+        for (slot, key, changes) in self.changes.iter() {
+            let own = self.layout.as_ref().and_then(|layout| layout.table(slot));
+            let table = match own {
+                Some(table) => table,
+                None => self.spaces.table_for_writes(slot)?,
+            };
+            let at = |sk| KeyRef { pk: key.as_slice(), sk };
+            let (mut parts_table, mut parts_pk) = (table, Cow::Borrowed(key.as_slice()));
+            if changes.dropped {
+                batch.drop_partition(table, key)?;
+            }
+            let mut annex = changes.annex;
+            if let Some(old) = self.stored_annex(slot, key)
+                && let Some(annexes) = self.spaces.annex_table(slot)
+                && !self.emptied.contains(&slot)
+            {
+                if changes.dropped {
+                    batch.drop_partition(annexes, &old.partition())?;
+                } else {
+                    annex = annex.or(Some(old));
+                }
+            }
+            if let Some(annex) = annex {
+                parts_table = self.spaces.annex_table_for_writes(slot)?;
+                parts_pk = Cow::Owned(annex.partition().to_vec());
+            }
+            match &changes.head {
+                Some(Some(Head { value, expires_at_ms })) => {
+                    let value = match annex {
+                        Some(annex) => Cow::Owned(annex::join(annex, value)),
+                        None => Cow::Borrowed(value.as_ref()),
+                    };
+                    match expires_at_ms {
+                        Some(at_ms) => batch.put_expiring(table, at(None), &value, *at_ms)?,
+                        None => batch.put(table, at(None), &value)?,
+                    }
+                }
+                Some(None) if changes.existed && !changes.dropped => {
+                    batch.delete(table, at(None))?
+                }
+                Some(None) | None => {}
+            }
+            for (sk, value) in changes.parts.iter() {
+                let at = KeyRef { pk: &parts_pk, sk: Some(sk) };
+                match value {
+                    Some(value) => batch.put(parts_table, at, value)?,
+                    None => batch.delete(parts_table, at)?,
+                }
+            }
+            match changes.alarm {
+                Some(Some(at_ms)) => batch.put_expiring(table, at(Some(ALARM)), &[], at_ms)?,
+                Some(None) => batch.delete(table, at(Some(ALARM)))?,
+                None => {}
+            }
+            if let Some(count) = counts.get_mut(usize::from(slot)) {
+                *count += difference(changes);
+            }
+            if changes.writes > 0 {
+                self.held.forget_unless_held(slot, key);
+            }
+        }
+        for (slot, annex) in &self.orphans {
+            if let Some(table) = self.spaces.annex_table(*slot)
+                && !self.emptied.contains(slot)
+            {
+                batch.drop_partition(table, &annex.partition())?;
+            }
+        }
+        if !self.filling.is_empty() {
+            let is_wanted = |slot, annex| {
+                self.changes.slot(slot).any(|(_, changes)| {
+                    changes.annex == Some(annex) && matches!(changes.head, Some(Some(_)))
+                })
+            };
+            self.filling.finish(&mut batch, is_wanted, |slot| self.emptied.contains(&slot))?;
+        }
+        let commit = self.engine.write(&batch, durability)?;
+        self.filling.handed_over();
+        self.told.seq = commit.seq();
+        // Whoever has to wait for the disk waits by the number.
+        drop(commit);
+        self.held.committed();
+        if let Some(layout) = self.layout {
+            self.spaces.install(layout, &self.emptied);
+        }
+        for (slot, count) in counts.into_iter().enumerate() {
+            if count != 0 {
+                self.spaces.counts.add(slot as u8, count);
+            }
+        }
+        Ok(self.told)
+    }
+}
+
+/// How many keys more there are.
+pub(super) fn difference(changes: &KeyChanges) -> i64 {
+    match &changes.head {
+        Some(head) => i64::from(head.is_some()) - i64::from(changes.existed),
+        None => 0,
+    }
+}

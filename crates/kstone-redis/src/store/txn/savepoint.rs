@@ -1,0 +1,98 @@
+//! Several commands in one transaction: one that fails leaves nothing of itself.
+//!
+//! A command checks everything before it writes, or nearly: that a key is too long, or that the
+//! engine cannot be read, shows later. On its own such a command is simply not committed. In a MULTI
+//! or in a script what came before it stays, so its own changes are taken back.
+
+use crate::fault::{Fault, Result};
+use crate::store::annex::AnnexId;
+use crate::store::spaces::Layout;
+use crate::store::txn::{KEY_TOO_LONG, Txn};
+
+/// How a transaction was, but for its changes to keys, which know that themselves.
+#[derive(Debug)]
+pub(super) struct Mark {
+    layout: Option<Layout>,
+    emptied: usize,
+    libraries: usize,
+    touched: usize,
+    flushed: usize,
+    events: usize,
+    ready: usize,
+    dirty: u64,
+    expired: u64,
+    annexed: Vec<(u8, Vec<u8>, AnnexId)>,
+    orphans: Vec<(u8, AnnexId)>,
+    /// The annexes that had been begun.
+    pub(super) filling: Vec<AnnexId>,
+}
+
+impl Txn<'_> {
+    /// A command begins of which nothing may stay if it fails ([`take_back`](Txn::take_back)).
+    pub(crate) fn mark(&mut self) {
+        self.changes.mark();
+        let mark = Mark {
+            layout: self.layout.clone(),
+            emptied: self.emptied.len(),
+            libraries: self.libraries.len(),
+            touched: self.told.touched.len(),
+            flushed: self.told.flushed.len(),
+            events: self.told.events.len(),
+            ready: self.told.ready.len(),
+            dirty: self.told.dirty,
+            expired: self.told.expired,
+            annexed: self.annexed.clone(),
+            orphans: self.orphans.clone(),
+            filling: self.filling.ids().collect(),
+        };
+        match &mut self.mark {
+            Some(have) => **have = mark,
+            None => self.mark = Some(Box::new(mark)),
+        }
+    }
+
+    /// The command that was begun last has failed: nothing of it stays.
+    pub(crate) fn take_back(&mut self) {
+        const LOST: Fault = Fault::fixed(
+            "ERR a command failed after it had written too much to be taken back: nothing was done",
+        );
+        self.refused = None;
+        let Some(mark) = self.mark.take() else { return };
+        if !self.changes.take_back() {
+            self.failure.get_or_insert(LOST);
+            return;
+        }
+        self.layout = mark.layout;
+        self.emptied.truncate(mark.emptied);
+        self.libraries.truncate(mark.libraries);
+        self.told.touched.truncate(mark.touched);
+        self.told.flushed.truncate(mark.flushed);
+        self.told.events.truncate(mark.events);
+        self.told.ready.truncate(mark.ready);
+        (self.told.dirty, self.told.expired) = (mark.dirty, mark.expired);
+        (self.annexed, self.orphans) = (mark.annexed, mark.orphans);
+        self.seen.2 = None;
+        // A quick form that has seen more than there was must not be taken for one in step.
+        let changes = &self.changes;
+        self.held
+            .before_commit(|slot, key| changes.get(slot, key).map_or(0, |changes| changes.writes));
+        self.select(self.db);
+    }
+
+    /// What a command came to: it has failed, too, if it wrote what cannot be stored.
+    pub(crate) fn checked<T>(&mut self, ran: Result<T>) -> Result<T> {
+        match self.refused.take() {
+            Some(fault) => ran.and(Err(fault)),
+            None => ran,
+        }
+    }
+
+    /// A part was written whose key leaves no room for it; in an annex there is room.
+    #[cold]
+    pub(super) fn refuse_part(&mut self, key: &[u8]) {
+        let is_dropped = self.changes.get(self.slot, key).is_some_and(|changes| changes.dropped);
+        if is_dropped || self.stored_annex(self.slot, key).is_none() {
+            self.refused.get_or_insert(KEY_TOO_LONG);
+        }
+    }
+}
