@@ -1,0 +1,64 @@
+//! Commands that wait, over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "real sockets and threads are the point"
+)]
+
+mod support;
+
+use std::net::Shutdown;
+
+use support::{Door, Wire};
+
+#[test]
+fn what_was_sent_before_is_answered_and_what_was_sent_behind_waits() {
+    let door = Door::open();
+    let (mut waiting, mut other) = (door.connect(), door.connect());
+    waiting.send("PING\nBLPOP l 0\nLLEN l\n");
+    waiting.expect("+PONG\r\n");
+    door.wait_for_blocked(1);
+    waiting.send("PING\n");
+    other.send("RPUSH l a b\n");
+    other.expect(":2\r\n");
+    waiting.expect("*2\r\n$1\r\nl\r\n$1\r\na\r\n:1\r\n+PONG\r\n");
+    door.wait_for_blocked(0);
+}
+
+#[test]
+fn a_client_that_hangs_up_is_forgotten_and_takes_nothing() {
+    let door = Door::open();
+    let mut other = door.connect();
+    for close in [|wire: &Wire| wire.0.shutdown(Shutdown::Write).unwrap(), |_: &Wire| {}] {
+        let mut waiting = door.connect();
+        waiting.send("BLPOP l 0\nPING\n");
+        door.wait_for_blocked(1);
+        close(&waiting);
+        drop(waiting);
+        door.wait_for_blocked(0);
+    }
+    other.send("RPUSH l a\nLLEN l\n");
+    other.expect(":1\r\n:1\r\n");
+}
+
+#[test]
+fn the_time_over_is_told_once_and_the_connection_goes_on() {
+    let door = Door::open();
+    let mut client = door.connect();
+    client.send("BLPOP l 0.01\nBLMOVE l m LEFT LEFT 0.01\nPING\n");
+    client.expect("*-1\r\n*-1\r\n+PONG\r\n");
+    client.send("RPUSH l a\nBLPOP l 0.01\n");
+    client.expect(":1\r\n*2\r\n$1\r\nl\r\n$1\r\na\r\n");
+}
+
+#[test]
+fn a_door_that_closes_does_not_wait_for_who_waits() {
+    let mut door = Door::open();
+    let mut waiting = door.connect();
+    waiting.send("BLPOP l 0\n");
+    door.wait_for_blocked(1);
+    door.stop.take().unwrap().send(()).unwrap();
+    waiting.expect_end();
+    door.wait_for_blocked(0);
+}
