@@ -73,7 +73,7 @@ pub struct Cli {
 /// The commands, one file each in `commands`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve a database to DynamoDB's clients, until it is stopped
+    /// Serve a database to DynamoDB's and Redis's clients, until it is stopped
     #[command(after_help = "\
 Prints a line for each door and one when it is ready. SIGTERM and SIGINT (Ctrl-C) end it when the
 requests under way are answered; a second one ends it at once. GET /healthz tells whether it is up.
@@ -83,13 +83,15 @@ keys of the same name:
   data = \"mydb\"
   dynamodb = \"127.0.0.1:8000\"
   dynamodb-durability = \"sync\"
+  redis = \"127.0.0.1:6379\"
+  redis-durability = \"interval\"
   memory-budget = \"1GiB\"
   access-key = [\"ID:SECRET\"]
 
 Examples:
   kstone serve --demo                                  a table to play with, and what to ask it
   kstone serve --data mydb
-  kstone serve --memory --dynamodb 127.0.0.1:8001
+  kstone serve --memory --dynamodb 127.0.0.1:8001 --redis off
   KSTONE_ACCESS_KEY=me:secret kstone serve --data mydb --dynamodb 0.0.0.0:8000")]
     Serve(Serve),
 

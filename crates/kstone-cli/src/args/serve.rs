@@ -26,13 +26,22 @@ pub struct Serve {
     /// Where DynamoDB's protocol is spoken: HOST:PORT, PORT, or off [default: 127.0.0.1:8000]
     #[arg(long, value_name = "ADDR")]
     pub dynamodb: Option<Listen>,
+    /// Where Redis's protocol is spoken: HOST:PORT, PORT, or off [default: 127.0.0.1:6379]
+    #[arg(long, value_name = "ADDR")]
+    pub redis: Option<Listen>,
     /// When a write is answered, at every door: sync (it is on disk), interval (it will be within
-    /// a second), os (whenever the system writes it) [default: sync]
+    /// a second), os (whenever the system writes it) [default: sync; for Redis interval]
     #[arg(long, value_name = "WHEN")]
     pub durability: Option<Promise>,
     /// The same for DynamoDB's protocol alone
     #[arg(long, value_name = "WHEN")]
     pub dynamodb_durability: Option<Promise>,
+    /// The same for Redis's protocol alone
+    #[arg(long, value_name = "WHEN")]
+    pub redis_durability: Option<Promise>,
+    /// What Redis's clients must say with AUTH. Without it, only this machine may connect
+    #[arg(long, value_name = "PASSWORD", env = "KSTONE_REDIS_PASSWORD", hide_env_values = true)]
+    pub redis_password: Option<String>,
     /// Memory for write buffers and caches, at most [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
     pub memory_budget: Option<ByteSize>,

@@ -1,6 +1,7 @@
 //! `kstone serve --demo`: the workflows of the learning platform to play with, and what to ask
 //! them.
 
+mod keys;
 mod tour;
 
 use anyhow::{Context, Result};
@@ -8,6 +9,7 @@ use kstone::ops::{BatchWrite, WriteRequest};
 use kstone::{Database, Durability, Item};
 use kstone_learn::time::Timestamp;
 use kstone_learn::workflows;
+use kstone_redis::Redis;
 
 use crate::output::Output;
 use crate::serve::settings::Settings;
@@ -26,7 +28,11 @@ const IMAGES: u32 = 20;
 const BATCH: usize = 25;
 
 /// The table is there.
-pub struct Demo;
+#[derive(Default)]
+pub struct Demo {
+    /// What to ask Redis's door, which may be closed.
+    questions: Vec<keys::Question>,
+}
 
 /// Makes the table and fills it, unless it is there from an earlier start. `None` if there is one
 /// of that name which is not the demo's.
@@ -35,7 +41,7 @@ pub fn prepare(db: &Database) -> Result<Option<Demo>> {
     let mark = db.get(MARK)?;
     let is_filling = mark.as_ref().is_some_and(|mark| mark.get("filling").is_some());
     if table_exists && !is_filling {
-        return Ok(mark.map(|_| Demo));
+        return Ok(mark.map(|_| Demo::default()));
     }
     db.put(MARK, Item::new().with("filling", TABLE))?;
     if !table_exists {
@@ -50,7 +56,7 @@ pub fn prepare(db: &Database) -> Result<Option<Demo>> {
         quick.batch_write(&BatchWrite { tables, ..BatchWrite::default() }).wait()?;
     }
     db.put(MARK, Item::new().with("filled", TABLE))?;
-    Ok(Some(Demo))
+    Ok(Some(Demo::default()))
 }
 
 fn items() -> Result<Vec<Item>> {
@@ -59,9 +65,24 @@ fn items() -> Result<Vec<Item>> {
 }
 
 impl Demo {
+    /// Writes a few Redis keys too. To be called before a password is required.
+    pub fn prepare_keys(&mut self, redis: &Redis) -> Result<()> {
+        self.questions = keys::prepare(redis).context("cannot write the demo's Redis keys")?;
+        Ok(())
+    }
+
     /// Prints what to ask the server, with what it answers.
-    pub fn show(&self, url: &str, settings: &Settings, out: &mut Output) -> Result<()> {
+    pub fn show(
+        &self,
+        url: &str,
+        redis_url: Option<&str>,
+        settings: &Settings,
+        out: &mut Output,
+    ) -> Result<()> {
         tour::show(url, settings.keys.is_empty(), out)?;
+        if let Some(url) = redis_url {
+            tour::show_redis(url, settings.redis_password.is_none(), &self.questions, out)?;
+        }
         Ok(out.flush()?)
     }
 }

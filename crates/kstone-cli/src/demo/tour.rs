@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::args::Query;
 use crate::commands;
 use crate::demo::TABLE;
+use crate::demo::keys::Question;
 use crate::output::Output;
 use crate::tables::Client;
 
@@ -100,6 +101,22 @@ pub fn show(url: &str, is_open: bool, out: &mut Output) -> Result<()> {
             ..Query::default()
         };
         commands::query_table(&query, out)?;
+    }
+    Ok(())
+}
+
+/// `is_open`: no password is asked for. Else the reader has to bring it.
+pub fn show_redis(
+    url: &str,
+    is_open: bool,
+    questions: &[Question],
+    out: &mut Output,
+) -> Result<()> {
+    let password = if is_open { "" } else { " --askpass" };
+    for Question { about, command: words, answer } in questions {
+        comment(about, out)?;
+        command(&format!("redis-cli -u {url}{password} {words}"), out)?;
+        out.line(answer)?;
     }
     Ok(())
 }

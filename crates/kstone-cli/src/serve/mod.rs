@@ -16,8 +16,10 @@ use kstone::{Database, DatabaseOptions};
 use kstone_core::Options;
 use kstone_core::env::Env;
 use kstone_dynamo::{Credential, DoorOptions};
+use kstone_redis::Redis;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
 
 use crate::Outcome;
 use crate::args::Serve;
@@ -30,38 +32,80 @@ use settings::{AccessKey, Listen, Settings};
 pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let started = Instant::now();
     let settings = Settings::of(args)?;
-    let Listen::At(address) = &settings.dynamodb else {
-        bail!("nothing to serve: --dynamodb is off, and it is the only door");
-    };
-    let stop = signals::watch()?;
+    if settings.dynamodb == Listen::Off && settings.redis == Listen::Off {
+        bail!("nothing to serve: --dynamodb is off, and --redis too");
+    }
+    if settings.demo && settings.dynamodb == Listen::Off {
+        bail!("--demo shows what to ask DynamoDB's door, and --dynamodb is off");
+    }
+    let (ask_to_stop, stop) = signals::watch()?;
     let runtime = Runtime::new().context("cannot start the threads of the server")?;
-    let (listener, at) = runtime.block_on(listen(address, "--dynamodb", &settings.keys))?;
-    let url = url_of(at);
+    let dynamodb = match &settings.dynamodb {
+        Listen::At(address) => {
+            let needs = settings.keys.is_empty().then_some("--access-key ID:SECRET");
+            Some(runtime.block_on(listen(address, "--dynamodb", needs))?)
+        }
+        Listen::Off => None,
+    };
+    let redis = match &settings.redis {
+        Listen::At(address) => {
+            let needs = settings.redis_password.is_none().then_some("--redis-password PASSWORD");
+            Some(runtime.block_on(listen(address, "--redis", needs))?)
+        }
+        Listen::Off => None,
+    };
+    let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
+    let redis_url = redis.as_ref().map(|(_, at)| url_of("redis", *at));
 
     let db = open(&settings)?;
-    let demo = if settings.demo { demo::prepare(&db)? } else { None };
+    let mut demo = if settings.demo { demo::prepare(&db)? } else { None };
     let posted = match &settings.dir {
         Some(dir) => {
-            let notice = Notice { pid: std::process::id(), dynamodb: Some(url.clone()) };
+            let pid = std::process::id();
+            let notice = Notice { pid, dynamodb: url.clone(), redis: redis_url.clone() };
             Some(notice.post(dir).with_context(|| format!("cannot write to {}", dir.display()))?)
         }
         None => None,
     };
 
-    let mut options = DoorOptions { keys: credentials(&settings.keys), ..DoorOptions::default() };
-    options.connections_max = files::connections_max(options.connections_max, &Options::default());
-    let door = kstone_dynamo::serve(
-        listener,
-        db.with_durability(settings.dynamodb_durability),
-        options,
-        asked(stop.clone()),
-    );
-    let door = runtime.spawn(door);
-    for line in lines(&settings, &url) {
+    let mut doors = JoinSet::new();
+    if let Some((listener, _)) = dynamodb {
+        let mut options =
+            DoorOptions { keys: credentials(&settings.keys), ..DoorOptions::default() };
+        options.connections_max =
+            files::connections_max(options.connections_max, &Options::default());
+        let db = db.with_durability(settings.dynamodb_durability);
+        let door = kstone_dynamo::serve(listener, db, options, asked(stop.clone()));
+        let door = async { door.await.context("the DynamoDB door failed") };
+        doors.spawn_on(door, runtime.handle());
+    }
+    let mut without_door = None;
+    if redis.is_none() {
+        // Keys whose time is over go also while nobody can ask for them.
+        without_door = Redis::open_if_any(&db)?;
+    }
+    if let Some((listener, _)) = redis {
+        let redis = Redis::open(&db.with_durability(settings.redis_durability))?;
+        // Somebody may have a key of the same name: it is no reason not to serve.
+        if let Some(Err(error)) = demo.as_mut().map(|demo| demo.prepare_keys(&redis)) {
+            out.complain(&format!("no tour of Redis: {error:#}"));
+        }
+        if let Some(password) = &settings.redis_password {
+            redis.require_password(&password.0);
+        }
+        redis.shutdown_with(move || {
+            let _ = ask_to_stop.send(true);
+        });
+        let door = kstone_resp::serve(listener, redis, asked(stop.clone()));
+        let door = async { door.await.context("the Redis door failed") };
+        doors.spawn_on(door, runtime.handle());
+    }
+    for line in lines(&settings, url.as_deref(), redis_url.as_deref()) {
         say(out, &line);
     }
     say(out, &format!("ready in {} ms", started.elapsed().as_millis()));
-    match demo.map(|demo| demo.show(&url, &settings, out)) {
+    let url = url.unwrap_or_default();
+    match demo.map(|demo| demo.show(&url, redis_url.as_deref(), &settings, out)) {
         // It is no reason to stop serving; and a server that is being stopped need not answer.
         Some(Err(error)) if !*stop.borrow() => out.complain(&format!("no tour: {error:#}")),
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
@@ -69,9 +113,11 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     }
 
     let served = runtime.block_on(async {
-        // A door that ends by itself has failed; it does not wait to be asked.
-        let ended = door.await.context("the DynamoDB door ended")?;
-        ended.context("the DynamoDB door failed")
+        // A door that ends by itself has failed; it does not wait to be asked, nor for the others.
+        while let Some(ended) = doors.join_next().await {
+            ended.context("a door ended")??;
+        }
+        anyhow::Ok(())
     });
     if *stop.borrow() {
         say(out, "stopping");
@@ -80,6 +126,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     runtime.shutdown_timeout(LAST_WORK);
     // Writes that nobody waited for are on disk too when a server was stopped in peace.
     let synced = db.engine().sync();
+    drop(without_door);
     drop(posted);
     drop(db);
     served?;
@@ -97,26 +144,33 @@ fn say(out: &mut Output, line: &str) {
     let _ = out.flush();
 }
 
-fn lines(settings: &Settings, url: &str) -> Vec<String> {
+fn lines(settings: &Settings, dynamodb: Option<&str>, redis: Option<&str>) -> Vec<String> {
     let version = env!("CARGO_PKG_VERSION");
     let place = match &settings.dir {
         Some(dir) => format!("data in {}", dir.display()),
         None => "data in memory only".to_owned(),
     };
-    let answered = match settings.dynamodb_durability {
+    let answered = |durability| match durability {
         kstone::Durability::Sync => "sync",
         kstone::Durability::Interval => "interval",
         kstone::Durability::Os => "os",
     };
-    let keys = match settings.keys.len() {
-        0 => "any access key".to_owned(),
-        1 => "1 access key".to_owned(),
-        n => format!("{n} access keys"),
-    };
-    vec![
-        format!("KeystoneDB {version}, {place}"),
-        format!("dynamodb  {url}  durability {answered}, {keys}"),
-    ]
+    let mut lines = vec![format!("KeystoneDB {version}, {place}")];
+    if let Some(url) = dynamodb {
+        let keys = match settings.keys.len() {
+            0 => "any access key".to_owned(),
+            1 => "1 access key".to_owned(),
+            n => format!("{n} access keys"),
+        };
+        let answered = answered(settings.dynamodb_durability);
+        lines.push(format!("dynamodb  {url}  durability {answered}, {keys}"));
+    }
+    if let Some(url) = redis {
+        let password = if settings.redis_password.is_some() { "a password" } else { "no password" };
+        let answered = answered(settings.redis_durability);
+        lines.push(format!("redis     {url}  durability {answered}, {password}"));
+    }
+    lines
 }
 
 fn open(settings: &Settings) -> Result<Database> {
@@ -145,19 +199,27 @@ async fn asked(mut stop: signals::Stop) {
     }
 }
 
-/// Opens the socket of a door. `flag` is how its address is changed.
+/// Opens the socket of a door. `flag` is how its address is changed; `needs` is what other machines
+/// would have to be asked for, if they are asked for nothing.
 async fn listen(
     address: &str,
     flag: &str,
-    keys: &[AccessKey],
+    needs: Option<&str>,
 ) -> Result<(TcpListener, SocketAddr)> {
     let found = tokio::net::lookup_host(address).await;
     let found: Vec<SocketAddr> =
         found.with_context(|| format!("{flag} {address}: no such host"))?.collect();
-    if keys.is_empty() && found.iter().any(|at| !at.ip().is_loopback()) {
+    if let Some(needs) = needs
+        && found.iter().any(|at| !at.ip().is_loopback())
+    {
+        let name = needs.split(' ').next().unwrap_or_default().trim_start_matches("--");
+        let (what, variable) = match name {
+            "access-key" => ("key", "KSTONE_ACCESS_KEY"),
+            _ => ("password", "KSTONE_REDIS_PASSWORD"),
+        };
         bail!(
-            "{flag} {address} can be reached from other machines, so it needs a key: give \
-             --access-key ID:SECRET (or set KSTONE_ACCESS_KEY), or listen on 127.0.0.1"
+            "{flag} {address} can be reached from other machines, so it needs a {what}: give \
+             {needs} (or set {variable}), or listen on 127.0.0.1"
         );
     }
     let listener = TcpListener::bind(&*found).await.map_err(|error| match error.kind() {
@@ -176,12 +238,12 @@ async fn listen(
 }
 
 /// How this machine reaches it.
-fn url_of(mut at: SocketAddr) -> String {
+fn url_of(scheme: &str, mut at: SocketAddr) -> String {
     if at.ip().is_unspecified() {
         at.set_ip(match at {
             SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
             SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
         });
     }
-    format!("http://{at}")
+    format!("{scheme}://{at}")
 }

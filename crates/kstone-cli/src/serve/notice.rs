@@ -17,6 +17,9 @@ pub struct Notice {
     pub pid: u32,
     /// Where it speaks DynamoDB's protocol.
     pub dynamodb: Option<String>,
+    /// Where it speaks Redis's protocol.
+    #[serde(default)]
+    pub redis: Option<String>,
 }
 
 /// The notice of this process; taken away when it is dropped.

@@ -25,6 +25,12 @@ pub struct Settings {
     pub dynamodb: Listen,
     /// What a write at that door waits for.
     pub dynamodb_durability: Durability,
+    /// Where Redis's protocol is spoken.
+    pub redis: Listen,
+    /// What a write at that door waits for.
+    pub redis_durability: Durability,
+    /// What its clients must say.
+    pub redis_password: Option<Password>,
     /// Memory for write buffers and caches, if not the default.
     pub memory_budget: Option<ByteSize>,
     /// The keys that requests must be signed with.
@@ -43,6 +49,9 @@ struct File {
     dynamodb: Option<Listen>,
     durability: Option<Promise>,
     dynamodb_durability: Option<Promise>,
+    redis: Option<Listen>,
+    redis_durability: Option<Promise>,
+    redis_password: Option<Password>,
     memory_budget: Option<ByteSize>,
     #[serde(default)]
     access_key: Vec<AccessKey>,
@@ -71,11 +80,16 @@ impl Settings {
         };
         let durability = args.durability.or(file.durability);
         let dynamodb_durability = args.dynamodb_durability.or(file.dynamodb_durability);
+        let redis_durability = args.redis_durability.or(file.redis_durability);
         Ok(Settings {
             dir,
             demo,
             dynamodb: args.dynamodb.clone().or(file.dynamodb).unwrap_or_default(),
             dynamodb_durability: dynamodb_durability.or(durability).unwrap_or_default().into(),
+            redis: args.redis.clone().or(file.redis).unwrap_or_else(Listen::redis),
+            // What Redis's own users are used to: their data outlives all but the last second.
+            redis_durability: redis_durability.or(durability).unwrap_or(Promise::Interval).into(),
+            redis_password: args.redis_password.clone().map(Password).or(file.redis_password),
             memory_budget: args.memory_budget.or(file.memory_budget),
             keys: match args.access_key.is_empty() {
                 true => file.access_key,
@@ -129,6 +143,13 @@ pub enum Listen {
     Off,
     /// `HOST:PORT`
     At(String),
+}
+
+impl Listen {
+    /// Where Redis is usually found.
+    fn redis() -> Self {
+        Listen::At("127.0.0.1:6379".to_owned())
+    }
 }
 
 impl Default for Listen {
@@ -198,6 +219,16 @@ impl TryFrom<String> for ByteSize {
 
     fn try_from(text: String) -> Result<Self> {
         text.parse()
+    }
+}
+
+/// What clients must say. It is never shown.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct Password(pub String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Password")
     }
 }
 

@@ -15,13 +15,14 @@ const ECHO: Duration = Duration::from_millis(200);
 pub type Stop = watch::Receiver<bool>;
 
 /// Watches on a thread of its own, so that the second signal counts whatever the server is busy
-/// with.
-pub fn watch() -> Result<Stop> {
+/// with. Whoever has the sender can ask the same without a signal.
+pub fn watch() -> Result<(watch::Sender<bool>, Stop)> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let entered = runtime.enter();
     let mut signals = Signals::new().context("cannot watch for signals")?;
     drop(entered);
-    let (asked, stop) = watch::channel(false);
+    let (ask, stop) = watch::channel(false);
+    let asked = ask.clone();
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
             signals.next().await;
@@ -33,7 +34,7 @@ pub fn watch() -> Result<Stop> {
             std::process::exit(128 + number);
         })
     })?;
-    Ok(stop)
+    Ok((ask, stop))
 }
 
 #[cfg(unix)]

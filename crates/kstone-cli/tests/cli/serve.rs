@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,7 +72,7 @@ fn a_taken_port_is_named_with_the_flag_that_changes_it() {
 fn a_folder_in_use_is_refused_and_the_server_that_has_it_is_named() {
     let place = Place::new();
     let server = Server::start(&place, &["--data", "db"]);
-    let words = ["serve", "--data", "db", "--dynamodb", "127.0.0.1:0"];
+    let words = ["serve", "--data", "db", "--dynamodb", "127.0.0.1:0", "--redis", "off"];
     place.run(words).failed_with(&server.url);
     place.run(["get", "db", "user#1"]).failed_with(&server.url);
     place.run(["verify", "db"]).failed_with(&server.url);
@@ -83,13 +84,14 @@ fn a_folder_in_use_is_refused_and_the_server_that_has_it_is_named() {
 #[test]
 fn without_a_door_there_is_nothing_to_serve() {
     let place = Place::new();
-    place.run(["serve", "--memory", "--dynamodb", "off"]).failed_with("nothing to serve");
+    let off = ["serve", "--memory", "--dynamodb", "off", "--redis", "off"];
+    place.run(off).failed_with("nothing to serve");
 }
 
 #[test]
 fn a_public_address_needs_a_key_and_then_only_that_key_passes() {
     let place = Place::new();
-    let public = ["serve", "--memory", "--dynamodb", "0.0.0.0:0"];
+    let public = ["serve", "--memory", "--dynamodb", "0.0.0.0:0", "--redis", "off"];
     place.run(public).failed_with("--access-key");
     // What is wrong is said without the secret itself.
     let refused = place.run(["serve", "--memory", "--access-key", "justasecret"]);
@@ -249,4 +251,35 @@ fn all_durabilities_keep_what_was_written_before_a_clean_stop() {
         let kept = place.ok(["get", durability, "--table", "notes", "a"]);
         assert_eq!(json_lines(&kept)[0]["id"], "a");
     }
+}
+
+#[test]
+fn redis_clients_are_served_until_one_asks_the_server_to_shut_down() {
+    let place = Place::new();
+    let words = ["serve", "--dynamodb", "127.0.0.1:0", "--redis", "127.0.0.1:0", "--data", "db"];
+    let mut server = Server::start_as(place.command().args(words));
+    let say = |server: &Server, words: &[u8], expected: &[u8]| {
+        let mut client = TcpStream::connect(server.redis.as_ref().unwrap()).unwrap();
+        client.write_all(words).unwrap();
+        let mut reply = vec![0; expected.len()];
+        client.read_exact(&mut reply).unwrap();
+        assert_eq!(String::from_utf8_lossy(&reply), String::from_utf8_lossy(expected));
+    };
+    say(&server, b"SET a 1\r\nGET a\r\n", b"+OK\r\n$1\r\n1\r\n");
+    let taken = server.redis.clone().unwrap();
+    let again = ["serve", "--memory", "--dynamodb", "127.0.0.1:0", "--redis", &taken];
+    let done = place.run(again).failed_with("is taken");
+    assert!(done.err.contains("--redis 127.0.0.1:"), "{done:?}");
+    say(&server, b"SHUTDOWN\r\n", b"");
+    server.lines_until(|line| line == "stopped");
+
+    let server = Server::start_as(place.command().args(words));
+    say(&server, b"GET a\r\n", b"$1\r\n1\r\n");
+}
+
+#[test]
+fn a_public_address_of_redis_needs_a_password() {
+    let place = Place::new();
+    let words = ["serve", "--memory", "--dynamodb", "off", "--redis", "0.0.0.0:0"];
+    place.run(words).failed_with("--redis-password");
 }

@@ -14,12 +14,14 @@ pub struct Server {
     pub greeting: Vec<String>,
     /// Where it speaks DynamoDB's protocol.
     pub url: String,
+    /// Where it speaks Redis's protocol, if it does.
+    pub redis: Option<String>,
 }
 
 impl Server {
     /// Starts one on a port that is free, and waits until it is ready.
     pub fn start(place: &Place, words: &[&str]) -> Server {
-        let words = [&["serve", "--dynamodb", "127.0.0.1:0"], words].concat();
+        let words = [&["serve", "--dynamodb", "127.0.0.1:0", "--redis", "off"], words].concat();
         Self::start_as(place.command().args(words))
     }
 
@@ -27,10 +29,13 @@ impl Server {
     pub fn start_as(command: &mut Command) -> Server {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
-        let mut server = Server { child, out, greeting: Vec::new(), url: String::new() };
+        let mut server =
+            Server { child, out, greeting: Vec::new(), url: String::new(), redis: None };
         server.greeting = server.lines_until(|line| line.starts_with("ready in "));
         let door = server.greeting.iter().find(|line| line.starts_with("dynamodb  ")).unwrap();
         server.url = door.split_whitespace().nth(1).unwrap().to_owned();
+        let redis = server.greeting.iter().find_map(|line| line.strip_prefix("redis     redis://"));
+        server.redis = redis.and_then(|rest| rest.split_whitespace().next()).map(str::to_owned);
         server
     }
 
