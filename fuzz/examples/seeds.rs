@@ -1,5 +1,5 @@
 //! Writes the inputs that fuzzing starts from: real files, and their parts, made by the engine;
-//! items, expressions, statements and requests, as the differential test sends them.
+//! items, expressions, statements, requests and commands, as the differential tests send them.
 //!
 //! `cargo run --example seeds` in this folder; it fills `corpus/`, which is not kept in git.
 
@@ -15,6 +15,9 @@ fn main() -> std::io::Result<()> {
     let connections = connections.map(|seed| ("dynamo_connection", seed));
     let all = kstone_core::fuzzing::seeds().into_iter();
     let all = all.chain(seeds.inputs).chain(requests).chain(connections);
+    let sent = kstone_resp::fuzzing::requests_seeds().into_iter();
+    let sent = sent.map(|seed| ("redis_requests", seed));
+    let all = all.chain(kstone_proofs::redis::arguments::seeds()).chain(sent);
     for (n, (target, bytes)) in all.enumerate() {
         let folder = corpus.join(target);
         std::fs::create_dir_all(&folder)?;

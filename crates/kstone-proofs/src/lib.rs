@@ -1,9 +1,9 @@
-//! What the tests of the DynamoDB door and the `kstone-proofs` command share.
+//! What the tests of the doors and the `kstone-proofs` command share.
 //!
 //! [`differential`] sends the same random requests to the door and to DynamoDB Local and compares
 //! the answers. [`linear`] has many clients work on few items through the door while its process
 //! is killed and started again, and looks for one order that explains every answer. [`fuzzing`] is
-//! what the fuzz targets above the engine call.
+//! what the fuzz targets above the engine call. [`redis`] has the same for the Redis door.
 //!
 //! Both talk to a door the way a client does: over a socket ([`http`]), to a server that
 //! [`server`] starts.
@@ -22,4 +22,5 @@ pub mod differential;
 pub mod fuzzing;
 pub mod http;
 pub mod linear;
+pub mod redis;
 pub mod server;

@@ -78,7 +78,10 @@ impl Process {
     pub fn door(program: &Program, folder: &Path) -> io::Result<Process> {
         let mut command = Command::new(&program.path);
         match program.is_kstone {
-            true => command.args(["serve", "--dynamodb", "127.0.0.1:0", "--data"]).arg(folder),
+            true => {
+                let words = ["serve", "--dynamodb", "127.0.0.1:0", "--redis", "off", "--data"];
+                command.args(words).arg(folder)
+            }
             false => command.arg(CHILD).arg(folder),
         };
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn()?;

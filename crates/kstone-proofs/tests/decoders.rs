@@ -2,7 +2,7 @@
 //! in a few thousand seeded ways. None may panic. The long run is in `fuzz/`.
 
 use kstone_proofs::dice::Dice;
-use kstone_proofs::fuzzing;
+use kstone_proofs::{fuzzing, redis};
 
 /// Says which input it was, if a panic passes by.
 struct OnPanic<'a>(&'a str, u64, &'a [u8]);
@@ -106,6 +106,27 @@ fn any_request_is_answered_with_json() {
 fn any_connection_is_answered_the_same_however_it_is_cut() {
     let seeds = kstone_dynamo::fuzzing::connection_seeds();
     check("dynamo_connection", &seeds, kstone_dynamo::fuzzing::connection, 20_000);
+}
+
+fn redis_seeds(name: &str) -> Vec<Vec<u8>> {
+    let seeds = redis::arguments::seeds().into_iter();
+    seeds.filter(|(target, _)| *target == name).map(|(_, seed)| seed).collect()
+}
+
+#[test]
+fn any_redis_command_is_answered_whatever_its_arguments_are() {
+    check("redis_commands", &redis_seeds("redis_commands"), redis::arguments::commands, 4000);
+}
+
+#[test]
+fn any_restored_value_is_refused_or_the_same_after_dumping_it_again() {
+    check("redis_restore", &redis_seeds("redis_restore"), redis::arguments::restore, 4000);
+}
+
+#[test]
+fn redis_commands_are_found_the_same_however_they_are_cut() {
+    let seeds = kstone_resp::fuzzing::requests_seeds();
+    check("redis_requests", &seeds, kstone_resp::fuzzing::requests, 20_000);
 }
 
 #[test]
