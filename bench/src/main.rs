@@ -1,7 +1,8 @@
 //! KeystoneDB beside other people's databases, in one run.
 //!
 //! `engine` compares storage engines, `items` compares databases with DynamoDB's data model, embedded
-//! and through HTTP. Both take turns between those they compare and print medians and ratios.
+//! and through HTTP, `redis` compares the Redis door with Redis. All take turns between those they
+//! compare and print medians and ratios.
 //! `README.md` says what is equal and what is not.
 
 mod child;
@@ -9,8 +10,10 @@ mod engine;
 mod figures;
 #[cfg(feature = "items")]
 mod items;
+mod kstone;
 mod machine;
 mod random;
+mod redis;
 
 /// Whatever a database reports: the benchmark stops at the first one.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -23,6 +26,7 @@ fn main() {
         Some("engine") => engine::main(),
         #[cfg(feature = "items")]
         Some("items") => items::main(),
+        Some("redis") => redis::main(),
         _ => Err(usage().into()),
     };
     if let Err(failure) = outcome {
@@ -36,6 +40,7 @@ fn usage() -> String {
         engine::USAGE,
         #[cfg(feature = "items")]
         items::USAGE,
+        redis::USAGE,
     ];
     commands.join("\n\n")
 }

@@ -190,7 +190,7 @@ fn servers(plan: &Plan) -> Outcome<(Vec<ServerName>, Setup)> {
     let mut servers: Vec<ServerName> = ServerName::ALL.iter().filter(wanted).copied().collect();
     let mut setup = Setup::default();
     if servers.iter().any(|name| name.is_ours()) {
-        setup.kstone = Some(plan.kstone.clone().map_or_else(door::build_kstone, Ok)?);
+        setup.kstone = Some(plan.kstone.clone().map_or_else(crate::kstone::build, Ok)?);
     }
     if servers.contains(&ServerName::DynamodbLocal) {
         match door::find_dynamodb_local() {

@@ -10,7 +10,6 @@ mod request;
 mod server;
 
 pub use dynamodb_local::find as find_dynamodb_local;
-pub use kstone::build as build_kstone;
 pub use play::{DoorWorkload, Round, Sample, Timing, round};
 pub use server::{Server, ServerName, Setup, serve};
 
