@@ -2,7 +2,7 @@
 //! than memory.
 //!
 //! [`Redis`] is the way in: it opens the keys that live beside the tables of a
-//! [`Database`](kstone::Database), in the same engine and folder. Each client has a [`Session`],
+//! [`Database`], in the same engine and folder. Each client has a [`Session`],
 //! which carries out commands and says its replies into a [`Sink`]; a door (`kstone-resp`) puts
 //! them on the wire.
 //!

@@ -1,7 +1,7 @@
 //! The Redis door of KeystoneDB: RESP2 and RESP3 over TCP.
 //!
-//! A door translates: [`parse`] finds commands in what a client sent, a [`kstone_redis::Session`]
-//! carries them out, [`encode`] writes the replies down, [`connection`] moves the bytes.
+//! A door translates: `parse` finds commands in what a client sent, a [`kstone_redis::Session`]
+//! carries them out, `encode` writes the replies down, `connection` moves the bytes.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod connection;

@@ -1,6 +1,6 @@
 //! Random commands from templates.
 //!
-//! In a template `{…}` stands for something drawn (see [`Draw::fill`]), `(a|b)` for one of several,
+//! In a template `{…}` stands for something drawn (see `Draw::fill`), `(a|b)` for one of several,
 //! `[a|b]` for one of several or nothing, `+(a)` for one to three times.
 
 use crate::dice::Dice;

@@ -10,7 +10,7 @@
 //!   score of -0 is left out (see [`contents`]).
 //! - DBSIZE counts what has expired until it is reclaimed, in either server: it is compared only
 //!   where nothing expires on the way.
-//! - [`is_known`] lists the rest.
+//! - `is_known` lists the rest.
 
 use std::collections::BTreeSet;
 use std::fmt;
