@@ -108,6 +108,9 @@ impl Connection {
                 next = self.take_commands().await;
             }
             self.session.take_messages(&mut self.out);
+            if self.unread() > 0 {
+                after_others().await;
+            }
             // What was carried out is answered, also to who is not to be served any more.
             if !self.write().await || self.session.is_killed() {
                 return;
@@ -364,6 +367,22 @@ impl Connection {
             Poll::Pending => Poll::Pending,
         }
     }
+}
+
+/// Lets the connections go on that have commands, before replies are written: the first reply wakes
+/// a client that sleeps, which takes longer than most commands, and those that come soon after it
+/// find the client awake.
+async fn after_others() {
+    let mut has_waited = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        // A task that wakes itself goes behind all others of its thread.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Whether this is no command but the beginning of a line of HTTP: a web page that somebody looks at

@@ -202,12 +202,27 @@ impl Server {
         if changed.contains(&config::REQUIREPASS) {
             self.acl.require_password(&self.config.text(config::REQUIREPASS));
         }
+        if changed.contains(&config::MAXMEMORY) {
+            self.bound_caches();
+        }
         if changed.contains(&config::TRACKING_KEYS_MAX) {
             let keys_max = self.config.size(config::TRACKING_KEYS_MAX);
             let keys_max = usize::try_from(keys_max).unwrap_or(usize::MAX);
             self.tracking.remember(0, std::iter::empty(), keys_max, self.through());
         }
         Ok(())
+    }
+
+    /// Sees to it that what is kept of keys beside the engine's own caches takes no more than
+    /// `maxmemory`, if that is set.
+    fn bound_caches(&self) {
+        let (heads, hot) = (self.engine.memory_budget_bytes(), Hot::share_of(&self.engine));
+        let half = match usize::try_from(self.config.number(config::MAXMEMORY)) {
+            Ok(0) | Err(_) => usize::MAX,
+            Ok(most) => most / 2,
+        };
+        self.spaces.heads.set_bytes_max(heads.min(half));
+        self.hot.set_bytes_max(hot.min(half));
     }
 
     /// What an invalidation goes through.

@@ -20,6 +20,7 @@ mod copy;
 mod counts;
 pub(crate) mod elements;
 pub(crate) mod fields;
+pub(crate) mod heads;
 mod parts;
 pub(crate) mod spaces;
 pub(crate) mod strings;

@@ -14,6 +14,7 @@ use crate::fault::{Fault, Result};
 use crate::store::accesses::Accesses;
 use crate::store::annex;
 use crate::store::counts::Counts;
+use crate::store::heads::Heads;
 
 /// How many logical databases there are.
 pub(crate) const DATABASES: usize = 16;
@@ -96,6 +97,8 @@ pub(crate) struct Spaces {
     pub(super) numbering: Mutex<()>,
     /// When keys were used last.
     pub(crate) accesses: Accesses,
+    /// The heads of keys that were used lately.
+    pub(crate) heads: Heads,
 }
 
 impl Spaces {
@@ -120,7 +123,9 @@ impl Spaces {
         let (layout, making) = (RwLock::new(layout), Mutex::new(()));
         let accesses = Accesses::new(database.engine().now_ms());
         let (numbering, database) = (Mutex::new(()), database.clone());
-        let spaces = Spaces { database, catalog, layout, making, counts, numbering, accesses };
+        let heads = Heads::new(database.engine().memory_budget_bytes());
+        let spaces =
+            Spaces { database, catalog, layout, making, counts, numbering, accesses, heads };
         spaces.drop_unfinished_annexes()?;
         Ok(spaces)
     }

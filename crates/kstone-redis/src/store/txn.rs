@@ -13,7 +13,7 @@ mod scan;
 use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kstone_core::{Engine, KEY_LEN_MAX, KeyRef, Seq, TableId};
 
 use crate::fault::{Fault, Result};
@@ -21,6 +21,7 @@ use crate::server::hot::{Held, Hot, Resident};
 use crate::server::way::{Manners, Way};
 use crate::store::annex::{self, AnnexId, Filling, HELD_BACK_LEN_MAX};
 use crate::store::changes::{Changes, Head, KeyChanges};
+use crate::store::heads::Known;
 use crate::store::parts::Parts;
 use crate::store::spaces::{Layout, Spaces};
 use crate::store::{Kind, fields};
@@ -222,6 +223,13 @@ impl<'s> Txn<'s> {
 
     // ---- keys
 
+    /// These keys are about to be looked up.
+    pub(crate) fn expect<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
+        if let Some(table) = self.spaces.table(self.slot) {
+            self.spaces.heads.warm(table, keys);
+        }
+    }
+
     /// The key, if it is there. One whose time is over is removed on the way.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Result<Option<Entry>> {
         self.spaces.accesses.note(self.slot, key, self.now_ms);
@@ -238,23 +246,23 @@ impl<'s> Txn<'s> {
             return self.unless_expired(key, entry);
         }
         let stored = self.stored_head(key)?;
-        let Some(record) = stored else { return Ok(None) };
-        let entry = decode(record.value, record.expires_at_ms)?;
+        let Some(head) = stored else { return Ok(None) };
+        let entry = decode(head.value, head.expires_at_ms)?;
         self.unless_expired(key, entry)
     }
 
     /// The head that the engine has for a key that this transaction did not change, expired or not.
-    fn stored_head(&mut self, key: &[u8]) -> Result<Option<kstone_core::Record>> {
+    fn stored_head(&mut self, key: &[u8]) -> Result<Option<Head>> {
         let mut found = match self.spaces.table(self.slot) {
             _ if self.emptied.contains(&self.slot) => None,
             None => None,
-            Some(table) => self.engine.get_even_expired(table, KeyRef { pk: key, sk: None })?,
+            Some(table) => self.engine_head(table, key)?,
         };
-        if let Some(record) = &mut found
-            && record.value.first().is_some_and(|first| first & annex::ANNEXED != 0)
+        if let Some(head) = &mut found
+            && head.value.first().is_some_and(|first| first & annex::ANNEXED != 0)
         {
-            let (annex, value) = annex::split(std::mem::take(&mut record.value));
-            record.value = value;
+            let (annex, value) = annex::split(std::mem::take(&mut head.value));
+            head.value = value;
             if let Some(annex) = annex
                 && self.stored_annex(self.slot, key).is_none()
             {
@@ -263,13 +271,29 @@ impl<'s> Txn<'s> {
         }
         let stored = match &found {
             None => Stored::Nothing,
-            Some(record) if kind_of(&record.value)?.has_parts() => Stored::Whole,
+            Some(head) if kind_of(&head.value)?.has_parts() => Stored::Whole,
             Some(_) => Stored::Bare,
         };
         let (slot, seen, last) = &mut self.seen;
         seen.clear();
         seen.extend_from_slice(key);
         (*slot, *last) = (self.slot, Some(stored));
+        Ok(found)
+    }
+
+    /// The head that the engine has for a key, from memory if it was used lately.
+    fn engine_head(&self, table: TableId, key: &[u8]) -> Result<Option<Head>> {
+        if let Some(Known { value, expires_at_ms }) = self.spaces.heads.get(table, key) {
+            return Ok(value.map(|value| Head { value, expires_at_ms }));
+        }
+        let found = self.engine.get_even_expired(table, KeyRef { pk: key, sk: None })?;
+        let found = found.map(|record| Head {
+            value: record.value,
+            expires_at_ms: record.expires_at_ms,
+        });
+        let value = found.as_ref().map(|head| head.value.as_ref());
+        let expires_at_ms = found.as_ref().and_then(|head| head.expires_at_ms);
+        self.spaces.heads.keep(table, key, value, expires_at_ms);
         Ok(found)
     }
 
@@ -686,9 +710,10 @@ impl<'s> Txn<'s> {
     }
 }
 
-fn decode(value: Bytes, expires_at_ms: Option<u64>) -> Result<Entry> {
+fn decode(mut value: Bytes, expires_at_ms: Option<u64>) -> Result<Entry> {
     let kind = kind_of(&value)?;
-    Ok(Entry { kind, body: value.slice(1..), expires_at_ms })
+    value.advance(1);
+    Ok(Entry { kind, body: value, expires_at_ms })
 }
 
 fn kind_of(value: &[u8]) -> Result<Kind> {

@@ -117,7 +117,9 @@ impl Txn<'_> {
             };
             self.filling.finish(&mut batch, is_wanted, |slot| self.emptied.contains(&slot))?;
         }
-        let commit = self.engine.write(&batch, durability)?;
+        let commit = self.engine.write(&batch, durability);
+        self.keep_heads(commit.is_ok());
+        let commit = commit?;
         self.filling.handed_over();
         self.told.seq = commit.seq();
         // Whoever has to wait for the disk waits by the number.
@@ -132,6 +134,27 @@ impl Txn<'_> {
             }
         }
         Ok(self.told)
+    }
+}
+
+impl Txn<'_> {
+    /// What was written takes the place of what was kept of heads; nothing is kept of what may or
+    /// may not have been written.
+    fn keep_heads(&self, is_written: bool) {
+        for (slot, key, changes) in self.changes.iter() {
+            let Some(head) = &changes.head else { continue };
+            let own = self.layout.as_ref().and_then(|layout| layout.table(slot));
+            let Some(table) = own.or_else(|| self.spaces.table(slot)) else { continue };
+            // A head that names an annex is not stored as it is here.
+            let has_annex = changes.annex.is_some() || self.stored_annex(slot, key).is_some();
+            if !is_written || has_annex {
+                self.spaces.heads.forget(table, key);
+                continue;
+            }
+            let value = head.as_ref().map(|head| head.value.as_ref());
+            let expires_at_ms = head.as_ref().and_then(|head| head.expires_at_ms);
+            self.spaces.heads.keep(table, key, value, expires_at_ms);
+        }
     }
 }
 
