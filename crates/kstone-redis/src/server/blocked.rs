@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use kstone_core::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::command::{Block, Caller, Command, Context, Flow, Run};
+use crate::command::{Block, Caller, Command, Context, Flow, Otherwise, Run};
 use crate::reply::{Sink, Tree, Value};
 use crate::server::Server;
 use crate::session::Client;
@@ -43,15 +43,15 @@ pub(crate) struct Waiter {
     /// What it waits for, in its database.
     keys: Vec<Vec<u8>>,
     /// What it is told when its time is over.
-    timeout: Value,
+    otherwise: Otherwise,
     /// Where its reply goes; taken by whoever ends the wait.
     reply: Mutex<Option<oneshot::Sender<Served>>>,
 }
 
 impl Waiter {
     /// What it is told when its time is over.
-    pub(crate) fn timeout(&self) -> &Value {
-        &self.timeout
+    pub(crate) fn otherwise(&self) -> Value {
+        self.otherwise.reply()
     }
 
     /// Nobody else ends the wait while this is held; `None` inside if it has ended.
@@ -130,13 +130,13 @@ impl Blocked {
         client: Client,
         block: Block,
     ) -> (Arc<Waiter>, oneshot::Receiver<Served>) {
-        let Block { keys, timeout, .. } = block;
+        let Block { keys, otherwise, .. } = block;
         let (sender, receiver) = oneshot::channel();
         let reply = Mutex::new(Some(sender));
         let mut waiting = self.waiting.lock();
         let ticket = waiting.next_ticket;
         waiting.next_ticket += 1;
-        let waiter = Arc::new(Waiter { ticket, command, args, client, keys, timeout, reply });
+        let waiter = Arc::new(Waiter { ticket, command, args, client, keys, otherwise, reply });
         if let Some(queues) = waiting.databases.get_mut(usize::from(waiter.client.db)) {
             for key in &waiter.keys {
                 queues.entry_ref(key).or_default().insert(ticket, Arc::clone(&waiter));
@@ -163,7 +163,7 @@ impl Blocked {
         self.forget(&waiter);
         let reply = match with_error {
             true => Value::Error(UNBLOCKED.to_vec()),
-            false => waiter.timeout.clone(),
+            false => waiter.otherwise(),
         };
         sender.send(Served { reply, seq: 0 }).is_ok()
     }

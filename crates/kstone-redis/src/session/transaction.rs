@@ -258,7 +258,14 @@ impl Session {
                     }
                     ran
                 }
-                Run::Session(run) => run(self, &args, out),
+                Run::Session(run) => run(self, &args, out).map(|flow| match flow {
+                    // Nobody waits while having all keys for itself: it says how things stand.
+                    Flow::Block(block) => {
+                        block.otherwise.reply().write(out);
+                        Flow::Done
+                    }
+                    flow => flow,
+                }),
                 // What waits for locks cannot be run by who has all of them.
                 Run::Waiting(_) | Run::Subcommands => {
                     Err(Fault::fixed("ERR Command not allowed inside a transaction"))
