@@ -168,12 +168,14 @@ impl Blocked {
         sender.send(Served { reply, seq: 0 }).is_ok()
     }
 
-    /// The first who waits for a key and came after this one.
-    fn next(&self, db: u8, key: &[u8], after: Option<u64>) -> Option<Arc<Waiter>> {
+    /// The first who waits for a key, came after this one, and has something to hear: if the key is
+    /// not there, only who waits in a group of the stream that is gone.
+    fn next(&self, db: u8, key: &[u8], after: Option<u64>, is_there: bool) -> Option<Arc<Waiter>> {
         let waiting = self.waiting.lock();
         let queue = waiting.queues(db)?.get(key)?;
         let low = after.map_or(Bound::Unbounded, Bound::Excluded);
-        queue.range((low, Bound::Unbounded)).next().map(|(_, waiter)| Arc::clone(waiter))
+        let mut later = queue.range((low, Bound::Unbounded)).map(|(_, waiter)| waiter);
+        later.find(|waiter| is_there || waiter.command.name == "xreadgroup").cloned()
     }
 
     /// Takes out of the queues a client whose wait has ended.
@@ -200,19 +202,15 @@ impl Server {
         let mut queue: VecDeque<_> = ready.into();
         let mut last = 0;
         while let Some((db, key)) = queue.pop_front() {
-            let is_there = || self.begin(db).lookup(&key).is_ok_and(|entry| entry.is_some());
-            // Who waits in a group of a stream is told that it is gone: then all are asked.
-            let was_there = is_there();
-            let mut after = None;
-            while let Some(waiter) = self.blocked.next(db, &key, after) {
+            let look = || self.begin(db).lookup(&key).map_or(true, |entry| entry.is_some());
+            let (mut is_there, mut after) = (look(), None);
+            while let Some(waiter) = self.blocked.next(db, &key, after, is_there) {
                 after = Some(waiter.ticket);
                 let Some((seq, more)) = self.serve(&waiter, &key) else { continue };
                 last = last.max(seq);
                 queue.extend(more);
                 // Many may wait for a key that the first has just emptied.
-                if was_there && !is_there() {
-                    break;
-                }
+                is_there = is_there && look();
             }
         }
         last
