@@ -248,6 +248,7 @@ impl Server {
         let took = self.engine.monotonic().saturating_sub(begun);
         let usec = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.note_slow(&waiter.client, waiter.command, &args, usec);
+        self.note_latency("command-unblocking", took);
         let sender = claimed.take();
         drop(claimed);
         self.blocked.forget(waiter);

@@ -364,7 +364,8 @@ impl Session {
             let (server, txn) = (&*server, &mut txn);
             run(&mut Context { server, txn, client, out, caller, ready }, args)?
         };
-        let (seq, ready) = server.commit(txn)?;
+        let only_reads = server.pause.is_possible() && self.only_reads(command, args);
+        let (seq, ready) = if only_reads { server.end_reading(txn) } else { server.commit(txn) }?;
         self.seq = self.seq.max(seq);
         match flow {
             Flow::Block(block) => Err(self.block(command, args, block)),
