@@ -109,7 +109,7 @@ impl Connection {
             }
             self.session.take_messages(&mut self.out);
             if self.unread() > 0 {
-                after_others().await;
+                self.turn.lets_others_go_first().await;
             }
             // What was carried out is answered, also to who is not to be served any more.
             if !self.write().await || self.session.is_killed() {
@@ -367,22 +367,6 @@ impl Connection {
             Poll::Pending => Poll::Pending,
         }
     }
-}
-
-/// Lets the connections go on that have commands, before replies are written: the first reply wakes
-/// a client that sleeps, which takes longer than most commands, and those that come soon after it
-/// find the client awake.
-async fn after_others() {
-    let mut has_waited = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut has_waited, true) {
-            return Poll::Ready(());
-        }
-        // A task that wakes itself goes behind all others of its thread.
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Whether this is no command but the beginning of a line of HTTP: a web page that somebody looks at

@@ -106,7 +106,8 @@ impl Locks {
         let first = self.number_of(first);
         let Some(second) = keys.next() else { return Locked::One(self.lock(first, way)) };
         let rest = keys.map(|key| self.number_of(key));
-        let mut numbers: Vec<usize> = [first, self.number_of(second)].into_iter().chain(rest).collect();
+        let mut numbers: Vec<usize> =
+            [first, self.number_of(second)].into_iter().chain(rest).collect();
         numbers.sort_unstable();
         numbers.dedup();
         Locked::Many(numbers.into_iter().map(|number| self.lock(number, way)).collect())

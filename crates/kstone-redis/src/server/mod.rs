@@ -32,7 +32,7 @@ use kstone_core::{Durability, Engine};
 
 use crate::commands::scripting::Scripts;
 use crate::fault::Result;
-use crate::store::spaces::Spaces;
+use crate::store::spaces::{Spaces, recent_bytes_max};
 use crate::store::{Committed, Listeners, Txn};
 use acl::Acl;
 use blocked::{Blocked, Ready};
@@ -216,13 +216,14 @@ impl Server {
     /// Sees to it that what is kept of keys beside the engine's own caches takes no more than
     /// `maxmemory`, if that is set.
     fn bound_caches(&self) {
-        let (heads, hot) = (self.engine.memory_budget_bytes(), Hot::share_of(&self.engine));
-        let half = match usize::try_from(self.config.number(config::MAXMEMORY)) {
+        let (recent, hot) = (recent_bytes_max(&self.engine), Hot::share_of(&self.engine));
+        let third = match usize::try_from(self.config.number(config::MAXMEMORY)) {
             Ok(0) | Err(_) => usize::MAX,
-            Ok(most) => most / 2,
+            Ok(most) => most / 3,
         };
-        self.spaces.heads.set_bytes_max(heads.min(half));
-        self.hot.set_bytes_max(hot.min(half));
+        self.spaces.heads.set_bytes_max(recent.min(third));
+        self.spaces.members.set_bytes_max(recent.min(third));
+        self.hot.set_bytes_max(hot.min(third));
     }
 
     /// What an invalidation goes through.

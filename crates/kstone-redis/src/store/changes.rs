@@ -53,6 +53,10 @@ pub(super) struct KeyChanges {
     pub(super) annex: Option<AnnexId>,
     /// The head as the engine has it had no parts, so none are stored.
     pub(super) bare: bool,
+    /// Parts that are looked up by their names are among those written or removed.
+    pub(super) has_members: bool,
+    /// Parts were written by who does not know what they are.
+    pub(super) is_copied: bool,
 }
 
 /// The changes of a transaction, by slot and key. A command changes one key or two; a script or a
@@ -91,9 +95,8 @@ impl Changes {
         if self.keys.len() <= FEW {
             return self.keys.iter().position(|(at, have, _)| *at == slot && have == key);
         }
-        let is_it = |at: &usize| {
-            self.keys.get(*at).is_some_and(|(of, have, _)| *of == slot && have == key)
-        };
+        let is_it =
+            |at: &usize| self.keys.get(*at).is_some_and(|(of, have, _)| *of == slot && have == key);
         self.places.find(self.hasher.hash_one(key), is_it).copied()
     }
 
