@@ -4,7 +4,8 @@
 //! does not read what it wrote ([`Engine::write_later`](crate::Engine::write_later)) leaves that to
 //! a thread, which does it some dozens of commits at a time, or to whoever needs it first. Nobody
 //! can tell the difference:
-//! - Whoever reads, or waits for a commit to become visible, first inserts all that waits here.
+//! - Whoever reads, or waits for a commit to become visible, first inserts all that waits here, and
+//!   waits until the last of it is visible: others may be inserting what comes before it.
 //! - Whoever locks a stripe does the same once it holds the lock. So a stripe's records are inserted
 //!   in the order of their numbers: a flush that has one of them has all before it, and the newest
 //!   version of a key is the one found first.
@@ -75,6 +76,17 @@ impl Inner {
             self.catch_up();
         } else if !later.has_thread.load(Ordering::Relaxed) {
             self.start_applier();
+        }
+    }
+
+    /// What a reader does first: when this returns, whatever was committed before it was called is
+    /// visible.
+    #[inline]
+    pub(crate) fn see_all(&self) {
+        let last_seq = self.later.last_seq.load(Ordering::SeqCst);
+        if last_seq > self.log.visible() {
+            // If one before it never comes, the log is poisoned, and this one never comes either.
+            let _ = self.wait_visible(last_seq);
         }
     }
 
