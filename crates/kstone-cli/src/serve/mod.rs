@@ -147,10 +147,7 @@ const THREADS: &str = "cannot start the threads of the server";
 /// goes on beside the commands (the log, flushes, compaction, the network).
 fn redis_runtime() -> std::io::Result<Runtime> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = std::env::var("KT")
-        .ok()
-        .and_then(|t| t.parse().ok())
-        .unwrap_or(processors.saturating_sub(1).max(1));
+    let threads = processors.saturating_sub(1).max(1);
     Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("kstone-redis")

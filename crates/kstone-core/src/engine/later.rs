@@ -292,3 +292,50 @@ mod tests {
         assert_eq!(engine.snapshot().seq(), 8000);
     }
 }
+
+/// Under schedules that shuttle picks: see `commit::shuttle_tests`.
+#[cfg(all(test, kstone_shuttle))]
+mod shuttle_tests {
+    use crate::env::Env;
+    use crate::{Durability, Engine, Key, Options, TableId, WriteBatch};
+    use shuttle::thread;
+
+    const ITERATIONS: usize = 100;
+
+    /// Writes a key now or later, and reads it back.
+    fn write_and_read(engine: &Engine, key: &'static str, is_later: bool) {
+        let key = Key::new(key);
+        for n in 0..2 {
+            let mut batch = WriteBatch::new();
+            batch.put(TableId::DEFAULT, &key, &[n]).unwrap();
+            let written = match is_later {
+                true => engine.write_later(&batch, Durability::Os),
+                false => engine.write(&batch, Durability::Os),
+            };
+            drop(written.unwrap());
+            let found = engine.get(TableId::DEFAULT, &key).unwrap();
+            assert_eq!(found.map(|record| record.value.to_vec()), Some(vec![n]), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn shuttle_a_writer_sees_what_it_left_for_later() {
+        let test = || {
+            let env = Env { threads: None, ..Env::memory() };
+            let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
+            let threads: Vec<_> = [("a", true), ("b", false), ("c", true)]
+                .into_iter()
+                .map(|(key, is_later)| {
+                    let engine = engine.clone();
+                    thread::spawn(move || write_and_read(&engine, key, is_later))
+                })
+                .collect();
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            assert_eq!(engine.snapshot().seq(), 6);
+        };
+        shuttle::check_random(test, ITERATIONS);
+        shuttle::check_pct(test, ITERATIONS, 3);
+    }
+}

@@ -20,6 +20,11 @@ impl Keys {
     /// Every argument.
     pub(crate) const ALL: Keys = Keys::Range { first: 1, last: -1, step: 1 };
 
+    /// Whether these arguments name more than one key.
+    pub(crate) fn are_many(&self, args: &[&[u8]]) -> bool {
+        self.positions(args).nth(1).is_some()
+    }
+
     /// The positions of the keys in these arguments.
     pub(crate) fn positions(&self, args: &[&[u8]]) -> Positions {
         match *self {

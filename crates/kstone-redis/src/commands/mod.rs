@@ -29,6 +29,7 @@ use crate::args;
 use crate::command::Command;
 use crate::fault::{Fault, Result};
 use crate::session::unknown_command;
+use crate::store::elements;
 
 /// All families. A static, so that a command has one address.
 static FAMILIES: &[&[Command]] = &[
@@ -66,6 +67,20 @@ fn address(command: &'static Command) -> usize {
 /// Every command, and after each its subcommands.
 pub(crate) fn each() -> impl Iterator<Item = &'static Command> {
     all().flat_map(|command| std::iter::once(command).chain(command.subcommands))
+}
+
+/// The sort key of the member or field that a command is about to look up in its key, if it names
+/// one and it is known where.
+pub(crate) fn member(command: &Command, args: &[&[u8]]) -> Option<Vec<u8>> {
+    match command.name {
+        "hset" | "hget" | "hdel" | "hexists" | "hincrby" | "hincrbyfloat" | "hsetnx" | "sadd"
+        | "srem" | "sismember" => args.get(2).map(|member| elements::place(member)),
+        "zscore" | "zrem" => args.get(2).map(|member| sorted_sets::member_key(member)),
+        "zadd" | "zincrby" if args.len() == 4 => {
+            args.get(3).map(|member| sorted_sets::member_key(member))
+        }
+        _ => None,
+    }
 }
 
 /// A command's place among [`each`].

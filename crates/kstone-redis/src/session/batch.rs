@@ -153,6 +153,10 @@ impl Session {
         let mut txn = server.begin(self.client.db);
         txn.set_origin(self.client.id);
         txn.expect(commands().flat_map(|(command, args)| keys_of(command, args)));
+        let members: Vec<(&[u8], Vec<u8>)> = commands()
+            .filter_map(|(command, args)| Some((*args.get(1)?, commands::member(command, args)?)))
+            .collect();
+        txn.expect_members(members.iter().map(|(key, sk)| (*key, sk.as_slice())));
         // What each came to, which counts only if all of it is committed.
         let mut ran: Vec<(Duration, Option<Fault>)> = Vec::with_capacity(pipeline.len());
         let mut is_refused = false;

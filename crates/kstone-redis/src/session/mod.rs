@@ -359,6 +359,9 @@ impl Session {
         let mut txn = server.begin(self.client.db);
         txn.set_origin(self.client.id);
         self.client.note_reads(&server, command, args);
+        if command.keys.are_many(args) {
+            txn.expect(command.keys.positions(args).filter_map(|at| args.get(at).copied()));
+        }
         let flow = {
             let (caller, ready, client) = (Caller::Client, None, &mut self.client);
             let (server, txn) = (&*server, &mut txn);

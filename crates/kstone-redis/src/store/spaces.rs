@@ -316,11 +316,10 @@ impl Spaces {
     }
 }
 
-/// What the heads that were used lately may take, and the members again: in proportion to what the
-/// engine was given, on top of it. A million keys with values of 100 bytes fit beside the usual 256
-/// MiB.
+/// What the heads that were used lately may take, and the members again: as much as the engine was
+/// given, on top of it. A million keys with values of 100 bytes fit beside the usual 256 MiB.
 pub(crate) fn recent_bytes_max(engine: &Engine) -> usize {
-    engine.memory_budget_bytes() / 4 * 3
+    engine.memory_budget_bytes()
 }
 
 impl Drop for Spaces {

@@ -230,7 +230,15 @@ impl<'s> Txn<'s> {
     /// These keys are about to be looked up.
     pub(crate) fn expect<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
         if let Some(table) = self.spaces.table(self.slot) {
-            self.spaces.heads.warm(table, keys);
+            self.spaces.heads.warm(table, keys.map(|pk| KeyRef { pk, sk: None }));
+        }
+    }
+
+    /// These members of keys are about to be looked up: key and sort key of each.
+    pub(crate) fn expect_members<'k>(&self, members: impl Iterator<Item = (&'k [u8], &'k [u8])>) {
+        if let Some(table) = self.spaces.table(self.slot) {
+            let keys = members.map(|(pk, sk)| KeyRef { pk, sk: Some(sk) });
+            self.spaces.members.warm(table, keys);
         }
     }
 

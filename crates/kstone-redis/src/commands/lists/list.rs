@@ -215,28 +215,29 @@ impl List {
         Ok(())
     }
 
-    /// Who takes one element after the other from an end gets the next ones into memory, some dozens
-    /// at a time: reading a stretch costs little more than reading one.
+    /// Who takes one element after the other from an end gets the next ones into memory, many at a
+    /// time: reading a stretch costs little more than reading one.
     fn read_ahead(&self, txn: &mut Txn<'_>, key: &[u8], end: End) -> Result<()> {
-        const AHEAD: u64 = 128;
+        const AFTER: usize = 16;
+        const AHEAD: u64 = 1024;
         let is_due = match txn.resident::<Window>(key) {
             // The last stretch was used up.
             Some(window) if window.is_empty() => true,
             Some(_) => return Ok(()),
             None => {
                 txn.note_read(key, 1);
-                txn.is_resident_due(key, AHEAD as usize / 8, 0)
+                txn.is_resident_due(key, AFTER, 0)
             }
         };
-        if !is_due || self.len < AHEAD {
+        if !is_due || self.len < AFTER as u64 {
             return Ok(());
         }
-        let range = match end {
-            End::Front => 0..AHEAD,
-            End::Back => self.len - AHEAD..self.len,
+        let count = self.len.min(AHEAD);
+        let (range, is_back) = match end {
+            End::Front => (0..count, false),
+            End::Back => (self.len - count..self.len, true),
         };
-        let is_back = end == End::Back;
-        let (mut elements, mut bytes) = (VecDeque::with_capacity(AHEAD as usize), 0);
+        let (mut elements, mut bytes) = (VecDeque::with_capacity(count as usize), 0);
         self.read(txn, key, range.clone(), is_back, |element| {
             let element = Bytes::copy_from_slice(element);
             bytes += window::cost(&element);
@@ -244,7 +245,7 @@ impl List {
                 true => elements.push_front(element),
                 false => elements.push_back(element),
             }
-            match bytes <= window::BYTES_MAX / 8 {
+            match bytes <= window::BYTES_MAX / 4 {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             }

@@ -15,7 +15,7 @@ const INDEX: u8 = 2;
 const MINUS_ZERO: &[u8] = b"-";
 
 /// The sort key of a member's score.
-pub(super) fn member_key(member: &[u8]) -> Vec<u8> {
+pub(crate) fn member_key(member: &[u8]) -> Vec<u8> {
     let mut sk = Vec::with_capacity(1 + member.len());
     sk.push(MEMBER);
     sk.extend_from_slice(member);

@@ -24,6 +24,7 @@ use crate::store::Txn;
 
 pub(crate) use add::{Options, add};
 pub(crate) use bounds::ScoreRange;
+pub(crate) use layout::member_key;
 pub(crate) use set::SortedSet;
 pub(crate) use walk::{Walk, Window};
 

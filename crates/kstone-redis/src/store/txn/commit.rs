@@ -175,8 +175,9 @@ impl Txn<'_> {
             if !changes.has_members {
                 continue;
             }
-            let named = changes.parts.iter().filter(|(sk, _)| sk.first() == Some(&MEMBER));
-            for (sk, value) in named {
+            let named = || changes.parts.iter().filter(|(sk, _)| sk.first() == Some(&MEMBER));
+            members.warm(table, named().map(|(sk, _)| at(Some(sk))));
+            for (sk, value) in named() {
                 match is_known {
                     true => members.keep(table, at(Some(sk)), value.as_deref(), None),
                     false => members.forget(table, at(Some(sk))),
