@@ -230,7 +230,7 @@ impl Keyspace {
         let segments = Segments::of_parts(parts.pk, sk)?;
         let pattern = self.at(self.matcher(Place::Table(table))?.find(&segments)?)?;
         let found = Match { pattern, keyspace: self, segments };
-        (found.partition_bytes() == parts.pk.len()).then_some(found)
+        (found.partition_bytes() == Some(parts.pk.len())).then_some(found)
     }
 
     /// A key as the two key attributes of its item. A key that no pattern declares is a partition
@@ -318,16 +318,16 @@ impl<'s, 'k> Match<'s, 'k> {
         })
     }
 
-    fn partition_bytes(&self) -> usize {
-        let partition = self.segments.as_slice().iter().take(self.pattern.partition_segments);
-        partition.map(|segment| segment.len() + 1).sum::<usize>().saturating_sub(1)
+    /// How long the partition key is; `None` when it ends elsewhere than the pattern says.
+    fn partition_bytes(&self) -> Option<usize> {
+        self.segments.bytes_of_first(self.pattern.partition_segments)
     }
 
     /// The key, which is the one that was found, as the two key attributes of its item.
     pub fn parts(&self, key: &'k [u8]) -> Parts<'k> {
-        let end = self.partition_bytes();
-        match (key.get(..end), key.get(end + 1..)) {
-            (Some(pk), Some(sk)) => Parts { pk, sk },
+        let split = self.partition_bytes().and_then(|end| key.split_at_checked(end));
+        match split {
+            Some((pk, [b':', sk @ ..])) => Parts { pk, sk },
             _ => Parts { pk: key, sk: WHOLE_KEY },
         }
     }

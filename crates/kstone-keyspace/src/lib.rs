@@ -18,12 +18,15 @@
 //! Nothing here knows a store, a clock or a file: the database asks, and acts on the answers.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+extern crate self as kstone_keyspace;
+
 mod catalogue;
 mod check;
 mod date;
 mod docs;
 mod explain;
 mod field;
+pub mod keys;
 mod keyspace;
 mod matcher;
 mod overlap;
@@ -36,7 +39,9 @@ mod shipped;
 mod subject;
 mod text;
 mod ttl;
+pub mod typed;
 mod value;
+mod words;
 
 pub use catalogue::{Catalogue, Reserved};
 pub use check::{Report, check};

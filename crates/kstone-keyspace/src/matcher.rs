@@ -9,21 +9,32 @@
 use memchr::memchr_iter;
 
 use crate::pattern::Pattern;
-use crate::placeholder::Slot;
+use crate::placeholder::{Kind, Slot};
 use crate::segment::{SEGMENTS_MAX, Segment};
+use crate::words::Words;
 
-/// The segments of a key.
+/// The segments of a key. Small, because it is copied into every match: where segments end is kept,
+/// not where they are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segments<'k> {
-    parts: [&'k [u8]; SEGMENTS_MAX],
-    count: usize,
+    /// The key, or its partition key.
+    first: &'k [u8],
+    /// The sort key, of a key that is stored in two parts.
+    second: &'k [u8],
+    /// How many segments are in the first part.
+    first_count: u8,
+    count: u8,
+    /// Where each segment ends in its part.
+    ends: [u16; SEGMENTS_MAX],
 }
 
 impl<'k> Segments<'k> {
     /// `None` when there are more than any pattern has.
     pub(crate) fn of(key: &'k [u8]) -> Option<Segments<'k>> {
-        let mut segments = Segments { parts: [&[]; SEGMENTS_MAX], count: 0 };
+        let ends = [0; SEGMENTS_MAX];
+        let mut segments = Segments { first: key, second: &[], first_count: 0, count: 0, ends };
         segments.add(key)?;
+        segments.first_count = segments.count;
         Some(segments)
     }
 
@@ -31,27 +42,50 @@ impl<'k> Segments<'k> {
     pub(crate) fn of_parts(pk: &'k [u8], sk: Option<&'k [u8]>) -> Option<Segments<'k>> {
         let mut segments = Segments::of(pk)?;
         if let Some(sk) = sk {
+            segments.second = sk;
             segments.add(sk)?;
         }
         Some(segments)
     }
 
-    fn add(&mut self, text: &'k [u8]) -> Option<()> {
-        let mut start = 0;
-        for end in memchr_iter(b':', text).chain(std::iter::once(text.len())) {
-            *self.parts.get_mut(self.count)? = text.get(start..end)?;
-            self.count += 1;
-            start = end + 1;
+    fn add(&mut self, text: &[u8]) -> Option<()> {
+        let length = u16::try_from(text.len()).ok()?;
+        for end in memchr_iter(b':', text) {
+            self.end(end as u16)?;
         }
+        self.end(length)
+    }
+
+    fn end(&mut self, at: u16) -> Option<()> {
+        *self.ends.get_mut(usize::from(self.count))? = at;
+        self.count += 1;
         Some(())
     }
 
-    pub(crate) fn as_slice(&self) -> &[&'k [u8]] {
-        self.parts.get(..self.count).unwrap_or_default()
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        usize::from(self.count)
     }
 
+    /// How many bytes the first of them have, with the colons between them.
+    pub(crate) fn bytes_of_first(&self, count: usize) -> Option<usize> {
+        let last = self.ends.get(..self.count())?.get(count.checked_sub(1)?)?;
+        (count <= usize::from(self.first_count)).then_some(usize::from(*last))
+    }
+
+    #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&'k [u8]> {
-        self.as_slice().get(at).copied()
+        if at >= self.count() {
+            return None;
+        }
+        let end = usize::from(*self.ends.get(at)?);
+        let first_count = usize::from(self.first_count);
+        let part = if at < first_count { self.first } else { self.second };
+        let start = match at == 0 || at == first_count {
+            true => 0,
+            false => usize::from(*self.ends.get(at - 1)?) + 1,
+        };
+        part.get(start..end)
     }
 }
 
@@ -63,14 +97,21 @@ pub(crate) struct Matcher {
 
 #[derive(Debug, Default)]
 struct Node {
-    /// The first bytes of each word, in order, so that most words are told apart by one number.
-    heads: Vec<u64>,
-    /// The words, in the order of their heads, and where they lead.
-    words: Vec<(Box<[u8]>, u32)>,
+    /// The words that may come here, and where they lead.
+    words: Words,
     /// The placeholders, the most literal first, and where they lead.
-    slots: Vec<(Slot, u32)>,
+    ways: Vec<Way>,
     /// The pattern that ends here.
     end: Option<Ending>,
+}
+
+#[derive(Debug)]
+struct Way {
+    slot: Slot,
+    rank: u32,
+    /// Whether there is nothing to look at but the type.
+    plain: bool,
+    next: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -93,9 +134,7 @@ impl Matcher {
             }
         }
         for node in &mut matcher.nodes {
-            node.words.sort_by_key(|(word, _)| head(word));
-            node.heads = node.words.iter().map(|(word, _)| head(word)).collect();
-            node.slots.sort_by_key(|(slot, _)| std::cmp::Reverse(slot.rank()));
+            node.ways.sort_by_key(|way| std::cmp::Reverse(way.rank));
         }
         matcher
     }
@@ -105,19 +144,24 @@ impl Matcher {
         let next = self.nodes.len() as u32;
         let Some(node) = self.nodes.get_mut(from as usize) else { return from };
         let known = match segment {
-            Segment::Literal(word) => {
-                node.words.iter().find(|(known, _)| **known == *word.as_bytes()).map(|it| it.1)
-            }
+            Segment::Literal(word) => node.words.get(word.as_bytes()),
             Segment::Slot(slot) => {
-                node.slots.iter().find(|(known, _)| same_way(known, slot)).map(|it| it.1)
+                node.ways.iter().find(|way| same_way(&way.slot, slot)).map(|way| way.next)
             }
         };
         if let Some(known) = known {
             return known;
         }
         match segment {
-            Segment::Literal(word) => node.words.push((word.as_bytes().into(), next)),
-            Segment::Slot(slot) => node.slots.push((slot.clone(), next)),
+            Segment::Literal(word) => node.words.insert(word.as_bytes(), next),
+            Segment::Slot(slot) => node.ways.push(Way {
+                slot: slot.clone(),
+                rank: slot.rank(),
+                plain: slot.prefix.is_empty()
+                    && slot.suffix.is_empty()
+                    && slot.placeholder.except.is_empty(),
+                next,
+            }),
         }
         self.nodes.push(Node::default());
         next
@@ -125,51 +169,68 @@ impl Matcher {
 
     /// The pattern of a key with these segments.
     pub(crate) fn find(&self, segments: &Segments<'_>) -> Option<u32> {
-        self.walk(0, segments.as_slice()).map(|end| end.pattern)
+        self.walk(0, segments, 0).map(|end| end.pattern)
     }
 
-    fn walk(&self, at: u32, segments: &[&[u8]]) -> Option<Ending> {
-        let node = self.nodes.get(at as usize)?;
-        let Some((segment, rest)) = segments.split_first() else { return node.end };
-        if let Some(end) = node.word(segment).and_then(|next| self.walk(next, rest)) {
-            return Some(end);
+    fn walk(&self, mut at: u32, segments: &Segments<'_>, mut depth: usize) -> Option<Ending> {
+        loop {
+            let node = self.nodes.get(at as usize)?;
+            let Some(segment) = segments.get(depth) else { return node.end };
+            depth += 1;
+            if let Some(next) = node.words.get(segment) {
+                if node.ways.is_empty() {
+                    at = next;
+                    continue;
+                }
+                if let Some(end) = self.walk(next, segments, depth) {
+                    return Some(end);
+                }
+            }
+            match node.ways.as_slice() {
+                [] => return None,
+                [only] => match only.accepts(segment) {
+                    true => at = only.next,
+                    false => return None,
+                },
+                ways => return self.best(ways, segment, segments, depth),
+            }
         }
+    }
+
+    /// The most literal end behind several ways: of the first rank that has one.
+    fn best(
+        &self,
+        ways: &[Way],
+        segment: &[u8],
+        segments: &Segments<'_>,
+        depth: usize,
+    ) -> Option<Ending> {
         let mut best: Option<(u32, Ending)> = None;
-        for (slot, next) in &node.slots {
-            let rank = slot.rank();
-            if best.is_some_and(|(found, _)| found > rank) {
+        for way in ways {
+            if best.is_some_and(|(rank, _)| rank > way.rank) {
                 break;
             }
-            if slot.capture(segment).is_none() {
+            if !way.accepts(segment) {
                 continue;
             }
-            if let Some(end) = self.walk(*next, rest)
+            if let Some(end) = self.walk(way.next, segments, depth)
                 && best.is_none_or(|(_, known)| end.rank > known.rank)
             {
-                best = Some((rank, end));
+                best = Some((way.rank, end));
             }
         }
         best.map(|(_, end)| end)
     }
 }
 
-impl Node {
-    fn word(&self, segment: &[u8]) -> Option<u32> {
-        let wanted = head(segment);
-        let first = self.heads.partition_point(|head| *head < wanted);
-        let candidates = self.words.get(first..)?.iter();
-        (candidates.zip(self.heads.get(first..)?))
-            .take_while(|(_, head)| **head == wanted)
-            .find(|((word, _), _)| **word == *segment)
-            .map(|((_, next), _)| *next)
-    }
-}
-
-/// The first eight bytes as a number.
-fn head(word: &[u8]) -> u64 {
-    match word.first_chunk::<8>() {
-        Some(first) => u64::from_le_bytes(*first),
-        None => word.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)),
+impl Way {
+    #[inline]
+    fn accepts(&self, segment: &[u8]) -> bool {
+        let kind: &Kind = &self.slot.placeholder.kind;
+        match self.plain {
+            true => kind.accepts(segment),
+            false => self.slot.capture(segment).is_some(),
+        }
     }
 }
 
@@ -178,4 +239,34 @@ fn same_way(one: &Slot, other: &Slot) -> bool {
     (&one.prefix, &one.suffix) == (&other.prefix, &other.suffix)
         && one.placeholder.kind == other.placeholder.kind
         && one.placeholder.except == other.placeholder.except
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(segments: &Segments<'_>) -> Vec<String> {
+        let text = |at| segments.get(at).map(|it| String::from_utf8_lossy(it).into_owned());
+        (0..segments.count()).filter_map(text).collect()
+    }
+
+    #[test]
+    fn a_key_is_cut_at_its_colons() {
+        assert_eq!(parts(&Segments::of(b"a:bc::d").unwrap()), ["a", "bc", "", "d"]);
+        assert_eq!(parts(&Segments::of(b"").unwrap()), [""]);
+        let both = Segments::of_parts(b"a:b", Some(b"c:d")).unwrap();
+        assert_eq!(parts(&both), ["a", "b", "c", "d"]);
+        assert_eq!(both.get(4), None);
+        assert_eq!((both.bytes_of_first(2), both.bytes_of_first(3)), (Some(3), None));
+    }
+
+    #[test]
+    fn a_key_of_too_many_segments_or_bytes_has_no_pattern() {
+        let colons = |count: usize| ":".repeat(count).into_bytes();
+        assert!(Segments::of(&colons(SEGMENTS_MAX - 1)).is_some());
+        assert!(Segments::of(&colons(SEGMENTS_MAX)).is_none());
+        assert!(Segments::of(&[b'x'; 65_535]).is_some());
+        assert!(Segments::of(&[b'x'; 65_536]).is_none());
+        assert!(Segments::of_parts(&colons(6), Some(&colons(6))).is_none());
+    }
 }
