@@ -13,8 +13,11 @@ use crate::subject::Subjects;
 pub struct Explanation {
     /// The key.
     pub key: String,
-    /// The pattern it belongs to, in each place that has one.
+    /// The pattern it belongs to, in each place that has one; the most literal one first.
     pub findings: Vec<Finding>,
+    /// Patterns without a single word of their own, which the key would belong to if it were in
+    /// their table: store, name and pattern. Empty when the place was named.
+    pub elsewhere: Vec<(String, String, String)>,
     /// The application that keeps keys with this beginning for itself.
     pub reserved_by: Option<String>,
     /// Patterns that it nearly matches, when it matches none: name, pattern and what is in the way.
@@ -53,18 +56,43 @@ pub struct Finding {
 }
 
 impl Keyspace {
-    /// Explains a key.
+    /// Explains a key, wherever it may be.
     pub fn explain(&self, key: &str) -> Explanation {
-        let mut findings = Vec::new();
         let mut stores: Vec<&Store> = Vec::new();
         for pattern in self.patterns() {
             if !stores.contains(&&pattern.store) {
                 stores.push(&pattern.store);
             }
         }
+        let (mut findings, mut elsewhere) = (Vec::new(), Vec::new());
         for store in stores {
-            findings.extend(self.finding(store, key));
+            let table = match store {
+                Store::Redis => None,
+                Store::Table(name) => Some(name.example()),
+            };
+            let place = table.as_deref().map_or(Place::Redis, Place::Table);
+            match self.finding(place, key) {
+                Some((0, it)) => elsewhere.push((it.store, it.name, it.pattern)),
+                Some(found) => findings.push(found),
+                None => {}
+            }
         }
+        findings.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+        self.explanation(key, findings.into_iter().map(|(_, finding)| finding).collect(), elsewhere)
+    }
+
+    /// Explains a key of this place.
+    pub fn explain_in(&self, place: Place<'_>, key: &str) -> Explanation {
+        let findings = self.finding(place, key).into_iter().map(|(_, finding)| finding);
+        self.explanation(key, findings.collect(), Vec::new())
+    }
+
+    fn explanation(
+        &self,
+        key: &str,
+        findings: Vec<Finding>,
+        elsewhere: Vec<(String, String, String)>,
+    ) -> Explanation {
         let near = match findings.is_empty() {
             true => self.near(key),
             false => Vec::new(),
@@ -72,21 +100,18 @@ impl Keyspace {
         Explanation {
             key: key.to_owned(),
             findings,
+            elsewhere,
             reserved_by: self.reserved_by(key.as_bytes()).map(|it| it.application.to_string()),
             near,
         }
     }
 
-    fn finding(&self, store: &Store, key: &str) -> Option<Finding> {
-        let table = match store {
-            Store::Redis => None,
-            Store::Table(name) => Some(name.example()),
-        };
-        let place = table.as_deref().map_or(Place::Redis, Place::Table);
+    /// What is known of a key in a place, and how literal its pattern is.
+    fn finding(&self, place: Place<'_>, key: &str) -> Option<(u32, Finding)> {
         let found = self.find(place, key.as_bytes())?;
         let pattern = found.pattern;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let parts = table.is_some().then(|| {
+        let parts = matches!(place, Place::Table(_)).then(|| {
             let Parts { pk, sk } = found.parts(key.as_bytes());
             (text(pk), text(sk))
         });
@@ -102,13 +127,15 @@ impl Keyspace {
             None => format!("{}, in the value", pattern.subject),
         };
         let others = self.patterns().iter().filter(|it| {
-            it.store == *store && !std::ptr::eq(*it, pattern) && matches_key(it, key.as_bytes())
+            it.store == pattern.store
+                && !std::ptr::eq(*it, pattern)
+                && matches_key(it, key.as_bytes())
         });
-        Some(Finding {
+        let finding = Finding {
             name: pattern.full_name(),
             pattern: pattern.to_string(),
             description: pattern.description.clone(),
-            store: store.to_string(),
+            store: pattern.store.to_string(),
             value_type: pattern.value_type.name(),
             ttl: pattern.ttl.to_string(),
             captures: (found.captures())
@@ -120,15 +147,18 @@ impl Keyspace {
             long_form: found.long_form(),
             written: pattern.written,
             others: others.map(|it| (it.full_name(), why(pattern, it))).collect(),
-        })
+        };
+        Some((pattern.rank(), finding))
     }
 
-    /// The patterns with the fewest segments in the way, if their first word is right.
+    /// The patterns with the fewest segments in the way, of those that begin with the same word.
     fn near(&self, key: &str) -> Vec<(String, String, String)> {
         const SHOWN: usize = 3;
         let first = key.split(':').next().unwrap_or_default();
         let mut near: Vec<(usize, &Pattern)> = (self.patterns().iter())
-            .filter(|it| it.segments.first().is_some_and(|word| word.accepts(first.as_bytes())))
+            .filter(
+                |it| matches!(it.segments.first(), Some(Segment::Literal(word)) if word == first),
+            )
             .map(|it| (wrong_segments(it, key.as_bytes()).count(), it))
             .collect();
         near.sort_by_key(|(wrong, _)| *wrong);
@@ -202,6 +232,9 @@ impl fmt::Display for Explanation {
         }
         if self.findings.is_empty() {
             writeln!(f, "  matches no pattern")?;
+        }
+        for (store, name, pattern) in &self.elsewhere {
+            writeln!(f, "  elsewhere   in {store} it would be of {pattern} ({name})")?;
         }
         if let Some(application) = &self.reserved_by {
             writeln!(f, "  reserved    keys that begin so are kept for {application}")?;

@@ -109,12 +109,9 @@ impl Keyspace {
             }
             for reserved in &catalogue.reserved {
                 let taken = self.patterns.iter().filter(|pattern| {
+                    let first = pattern.segments.first();
                     pattern.application != catalogue.application
-                        && pattern
-                            .segments
-                            .first()
-                            .is_some_and(|it| it.accepts(reserved.word.as_bytes()))
-                        && pattern.segments.first().is_some_and(|it| it.slot().is_none())
+                        && matches!(first, Some(Segment::Literal(word)) if *word == reserved.word)
                 });
                 for pattern in taken {
                     let what = format!(

@@ -10,10 +10,11 @@
 //! |---|---|
 //! | `catalogue` | reads the TOML; every problem points at its line and column |
 //! | `pattern`, `segment`, `placeholder`, `field`, `ttl` | what a catalogue says, as types |
-//! | `keyspace`, `matcher`, `overlap` | from a key to its pattern; which of two wins |
+//! | `keyspace`, `matcher`, `words`, `overlap` | from a key to its pattern; which of two wins |
 //! | `rules`, `value` | what a write must keep to |
 //! | `subject` | learners under one name, however a key writes it |
 //! | `check`, `explain`, `docs` | for people |
+//! | [`typed`], [`keys`] | keys as types, so that a wrong key does not compile |
 //!
 //! Nothing here knows a store, a clock or a file: the database asks, and acts on the answers.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]

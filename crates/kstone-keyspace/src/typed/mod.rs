@@ -19,7 +19,7 @@
 //!
 //! The values the wrong way round, or text where an id belongs, do not compile:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0308
 //! use kstone_keyspace::keys::mastery::{DailyMastery, StudentId};
 //!
 //! let key = DailyMastery { student_id: "2026-01-14", date: StudentId::new("student_12345").unwrap() };
