@@ -36,6 +36,12 @@ impl Fault {
         Fault::fixed("OOM command not allowed when used memory > 'maxmemory'.");
     /// Fewer replicas than `min-replicas-to-write` asks for.
     pub const NO_REPLICAS: Fault = Fault::fixed("NOREPLICAS Not enough good replicas to write.");
+    /// One command, or all commands of a MULTI or of a script together, would write more than the
+    /// engine takes in one batch ([`kstone_core::BATCH_LEN_MAX`]).
+    pub const TOO_MUCH_AT_ONCE: Fault = Fault::fixed(
+        "ERR a command, and all commands of a MULTI or of a script together, can write at most \
+         64 MiB at once: this one was not carried out",
+    );
     /// A key that the user may not use.
     pub const NO_KEY_PERMISSION: Fault = Fault::fixed(
         "NOPERM this user has no permissions to access one of the keys used as arguments",
@@ -72,12 +78,18 @@ impl Fault {
 
 impl From<kstone_core::Error> for Fault {
     fn from(error: kstone_core::Error) -> Self {
+        if matches!(error, kstone_core::Error::BatchTooLarge { .. }) {
+            return Fault::TOO_MUCH_AT_ONCE;
+        }
         Fault::new(format!("MISCONF the storage refused: {error}"))
     }
 }
 
 impl From<kstone::Error> for Fault {
     fn from(error: kstone::Error) -> Self {
+        if let kstone::Error::Engine(error) = error {
+            return error.into();
+        }
         Fault::new(format!("MISCONF the storage refused: {error}"))
     }
 }

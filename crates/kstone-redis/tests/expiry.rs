@@ -195,3 +195,61 @@ fn keys_go_also_while_no_client_can_come() {
     drop(without_clients);
     assert_eq!(Client::of(&database).say("DBSIZE"), int(0));
 }
+
+#[test]
+fn nothing_is_removed_while_clients_are_paused_and_what_has_expired_is_not_seen() {
+    let (mut client, database, clock) = Client::with_clock();
+    let (mut listener, mut watching) = (client.another(), client.another());
+    client.say("CONFIG SET notify-keyspace-events Ex");
+    listener.say("PSUBSCRIBE __keyevent*");
+    listener.session.messages();
+    let expired = |client: &mut Client| match client.say("INFO stats") {
+        Value::Bulk(text) | Value::Verbatim(_, text) => {
+            let text = String::from_utf8(text).unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix("expired_keys:"));
+            line.unwrap().parse::<u32>().unwrap()
+        }
+        other => panic!("no text: {other:?}"),
+    };
+    for mode in ["WRITE", "ALL"] {
+        let before = expired(&mut client);
+        client.say("MSET a 1 b 1 c 1");
+        client.say("HSET d f 1");
+        for key in ["a", "b", "c", "d"] {
+            client.say(&format!("PEXPIRE {key} 10"));
+        }
+        watching.say("WATCH a");
+        client.say(&format!("CLIENT PAUSE 1000 {mode}"));
+        clock.advance(10);
+        if mode == "WRITE" {
+            assert_eq!(client.say("MGET a b"), Value::Array(vec![Value::Null, Value::Null]));
+            assert_eq!(client.say("HGET d f"), Value::Null);
+            assert_eq!(client.say("KEYS *"), Value::Array(vec![]));
+            let script = "return redis.call('exists', 'a', 'c')";
+            assert_eq!(client.call(&["EVAL_RO", script, "0"]), int(0));
+            for line in ["MULTI", "EXISTS c", "TTL b"] {
+                client.say(line);
+            }
+            assert_eq!(client.say("EXEC"), Value::Array(vec![int(0), int(-2)]));
+            // A watched key whose time is over counts as changed.
+            watching.say("MULTI");
+            watching.say("GET c");
+            assert_eq!(watching.say("EXEC"), Value::NullArray);
+            assert_eq!(client.say("DBSIZE"), int(4));
+            assert_eq!(expired(&mut client), before);
+        }
+        assert!(database.run_background().is_err());
+        assert_eq!(listener.session.messages(), []);
+        // The pause is over by itself, or somebody ends it.
+        match mode {
+            "ALL" => clock.advance(1000),
+            _ => drop(client.say("CLIENT UNPAUSE")),
+        }
+        assert_eq!(client.say("GET a"), Value::Null);
+        assert_eq!(listener.session.messages().len(), 1);
+        database.run_background().unwrap();
+        assert_eq!(listener.session.messages().len(), 3);
+        assert_eq!(client.say("DBSIZE"), int(0));
+        assert_eq!(expired(&mut client), before + 4);
+    }
+}

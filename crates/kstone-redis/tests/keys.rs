@@ -196,12 +196,3 @@ fn an_encoding_is_the_one_that_redis_would_have_chosen() {
     client.say("HSET h a 1");
     assert_eq!(client.say("OBJECT ENCODING h"), bulk("hashtable"));
 }
-
-#[test]
-fn waiting_for_the_disk_says_that_it_was_reached() {
-    let mut client = Client::new();
-    client.say("SET a 1");
-    assert_eq!(client.say("WAITAOF 1 0 0"), Value::Array(vec![int(1), int(0)]));
-    assert_eq!(client.say("WAIT 0 0"), int(0));
-    assert_eq!(error(client.say("WAIT 0 -1")), "ERR timeout is negative");
-}

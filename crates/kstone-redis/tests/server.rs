@@ -177,6 +177,36 @@ fn every_command_is_described_once() {
 }
 
 #[test]
+fn what_a_command_is_for_and_takes_is_said() {
+    let mut client = Client::new();
+    let field = |docs: &Value, name: &str| {
+        let found = pairs(docs.clone()).into_iter().find(|(key, _)| key == name);
+        found.unwrap_or_else(|| panic!("no {name} in {docs:?}")).1
+    };
+    let docs = field(&client.say("COMMAND DOCS hGet nonsense"), "hget");
+    assert_eq!(field(&docs, "summary"), bulk("Answers the value of one field of a hash"));
+    assert_eq!(field(&docs, "since"), bulk("2.0.0"));
+    assert_eq!(field(&docs, "group"), bulk("hash"));
+    assert_eq!(field(&docs, "complexity"), bulk("O(1)"));
+    let Value::Array(arguments) = field(&docs, "arguments") else { panic!("{docs:?}") };
+    let names: Vec<Value> = arguments.iter().map(|argument| field(argument, "name")).collect();
+    assert_eq!(names, [bulk("key"), bulk("field")]);
+    assert_eq!(field(&arguments[0], "type"), bulk("key"));
+
+    // redis-cli reads flags as states and everything else as texts.
+    let docs = field(&client.say("COMMAND DOCS SORT_RO"), "sort_ro");
+    let Value::Array(arguments) = field(&docs, "arguments") else { panic!("{docs:?}") };
+    let token = ("token".to_owned(), bulk("GET"));
+    let get = arguments.iter().find(|one| pairs((*one).clone()).contains(&token)).unwrap();
+    let flags = ["optional", "multiple", "multiple_token"].map(|flag| Value::Simple(flag.into()));
+    assert_eq!(field(get, "flags"), Value::Set(flags.to_vec()));
+
+    let docs = field(&client.say("COMMAND DOCS config"), "config");
+    let get = field(&field(&docs, "subcommands"), "config|get");
+    assert_eq!(field(&get, "summary"), bulk("Answers the settings whose names match"));
+}
+
+#[test]
 fn reset_makes_a_client_as_it_was_at_first() {
     let mut client = Client::new();
     client.say("HELLO 3 SETNAME me");

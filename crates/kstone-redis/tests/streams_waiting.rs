@@ -133,6 +133,55 @@ fn all_who_wait_in_a_group_are_told_that_it_is_gone() {
 }
 
 #[test]
+fn who_waits_in_a_group_is_told_behind_one_who_takes_what_came_instead_of_the_stream() {
+    let mut client = Client::new();
+    for (first, instead) in [
+        ("BLPOP s 0", "RPUSH s x"),
+        ("BRPOPLPUSH s other 0", "RPUSH s x"),
+        ("BZPOPMIN s 0", "ZADD s 1 x"),
+    ] {
+        // What replaces the stream comes in the same transaction, or from another database.
+        for is_swapped in [false, true] {
+            client.say("FLUSHALL");
+            let mut taking = Waiter::new(&client, first);
+            let mut waiting_on = Waiter::new(&client, first);
+            client.say("XGROUP CREATE s g $ MKSTREAM");
+            let line = "XREADGROUP GROUP g a BLOCK 0 STREAMS s >";
+            let mut groups = [Waiter::new(&client, line), Waiter::new(&client, line)];
+            let all: &[&str] = match is_swapped {
+                true => &["SELECT 1", instead, "SELECT 0", "SWAPDB 0 1"],
+                false => &["MULTI", "DEL s", instead, "EXEC"],
+            };
+            all.iter().for_each(|line| drop(client.say(line)));
+            assert!(taking.reply().is_some(), "{first}");
+            assert_eq!(waiting_on.reply(), None, "{first}");
+            for waiter in &mut groups {
+                let reply = waiter.reply().unwrap_or_else(|| panic!("{first}: still waits"));
+                assert_eq!(error(reply), "UNBLOCKED the stream key no longer exists", "{first}");
+            }
+            assert_eq!(client.redis.blocked_clients(), 1);
+        }
+    }
+}
+
+#[test]
+fn who_waits_in_a_group_of_a_stream_of_any_size_is_told_that_it_has_another_name() {
+    let mut client = Client::new();
+    let large = vec![b'x'; 1 << 20];
+    for _ in 0..17 {
+        client.call(&[&b"XADD"[..], b"made", b"*", b"f", &large]);
+    }
+    // A copy is written in pieces, which go with the name.
+    assert_eq!(client.say("COPY made s"), int(1));
+    client.say("XGROUP CREATE s g $");
+    let mut waiter = Waiter::new(&client, "XREADGROUP GROUP g a BLOCK 0 STREAMS s >");
+    client.say("RENAME s t");
+    let reply = waiter.reply().expect("it was told");
+    assert_eq!(error(reply), "UNBLOCKED the stream key no longer exists");
+    assert_eq!(client.say("XLEN t"), int(17));
+}
+
+#[test]
 fn who_waits_in_a_group_is_told_that_the_stream_has_expired() {
     let (mut client, database, clock) = Client::with_clock();
     client.say("XGROUP CREATE s g $ MKSTREAM");

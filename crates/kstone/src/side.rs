@@ -162,6 +162,14 @@ impl Database {
         Ok(table)
     }
 
+    /// Adds to a batch that a table which was made for another layer is dropped, with everything in
+    /// it.
+    pub fn drop_side_table(&self, table: TableId, batch: &mut WriteBatch) -> Result<()> {
+        let key = Key::with_sk(SIDE_TABLES.to_vec(), table.0.to_be_bytes().to_vec());
+        batch.delete(SYSTEM, &key)?;
+        Ok(batch.drop_table(table)?)
+    }
+
     /// The table in which a layer keeps its own catalogue; made when it is first asked for.
     pub fn side_catalog(&self, layer: &str) -> Result<TableId> {
         let key = side_key(layer);

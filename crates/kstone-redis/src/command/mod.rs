@@ -10,8 +10,10 @@ pub(crate) use keys::Keys;
 use std::future::Future;
 use std::pin::Pin;
 
+use kstone_core::{Durable, Engine, Seq};
+
 use crate::fault::Result;
-use crate::reply::Sink;
+use crate::reply::{Sink, Value};
 use crate::server::Server;
 use crate::session::{Client, Session};
 use crate::store::Txn;
@@ -106,7 +108,7 @@ pub(crate) enum Flow {
     /// It has replied with an error, and counted it. What it changed stays: a script that fails
     /// halfway has done half.
     Failed,
-    /// It has not replied, and waits for one of its keys.
+    /// It has not replied, and waits for one of its keys, or for the disk.
     Block(Block),
     /// It has replied, and the connection is to be closed.
     Close,
@@ -121,8 +123,40 @@ pub(crate) struct Block {
     pub(crate) until_ms: Option<u64>,
     /// What to run again, if not the command as it came: `$` of XREAD means "now" only once.
     pub(crate) again: Option<Vec<Vec<u8>>>,
-    /// What to say when the time is over.
-    pub(crate) timeout: crate::reply::Value,
+    /// What ends the wait beside the keys.
+    pub(crate) durable: Option<Durable>,
+    /// What to say when the wait is over and the command was not run again.
+    pub(crate) otherwise: Otherwise,
+}
+
+impl Block {
+    /// Waits for a key.
+    pub(crate) fn on(keys: Vec<Vec<u8>>, until_ms: Option<u64>) -> Block {
+        let otherwise = Otherwise::Say(Value::NullArray);
+        Block { keys, until_ms, again: None, durable: None, otherwise }
+    }
+}
+
+/// What a command says that has waited without being run again.
+#[derive(Debug)]
+pub(crate) enum Otherwise {
+    /// This.
+    Say(Value),
+    /// Whether the disk has everything up to a number, and that no replica has: WAITAOF.
+    Acknowledged(Engine, Seq),
+}
+
+impl Otherwise {
+    /// The reply.
+    pub(crate) fn reply(&self) -> Value {
+        match self {
+            Otherwise::Say(value) => value.clone(),
+            Otherwise::Acknowledged(engine, seq) => {
+                let local = i64::from(engine.durable_seq() >= *seq);
+                Value::Array(vec![Value::Integer(local), Value::Integer(0)])
+            }
+        }
+    }
 }
 
 /// Who runs a command.

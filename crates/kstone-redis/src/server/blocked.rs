@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use kstone_core::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::command::{Block, Caller, Command, Context, Flow, Run};
+use crate::command::{Block, Caller, Command, Context, Flow, Otherwise, Run};
 use crate::reply::{Sink, Tree, Value};
 use crate::server::Server;
 use crate::session::Client;
@@ -43,15 +43,15 @@ pub(crate) struct Waiter {
     /// What it waits for, in its database.
     keys: Vec<Vec<u8>>,
     /// What it is told when its time is over.
-    timeout: Value,
+    otherwise: Otherwise,
     /// Where its reply goes; taken by whoever ends the wait.
     reply: Mutex<Option<oneshot::Sender<Served>>>,
 }
 
 impl Waiter {
     /// What it is told when its time is over.
-    pub(crate) fn timeout(&self) -> &Value {
-        &self.timeout
+    pub(crate) fn otherwise(&self) -> Value {
+        self.otherwise.reply()
     }
 
     /// Nobody else ends the wait while this is held; `None` inside if it has ended.
@@ -130,13 +130,13 @@ impl Blocked {
         client: Client,
         block: Block,
     ) -> (Arc<Waiter>, oneshot::Receiver<Served>) {
-        let Block { keys, timeout, .. } = block;
+        let Block { keys, otherwise, .. } = block;
         let (sender, receiver) = oneshot::channel();
         let reply = Mutex::new(Some(sender));
         let mut waiting = self.waiting.lock();
         let ticket = waiting.next_ticket;
         waiting.next_ticket += 1;
-        let waiter = Arc::new(Waiter { ticket, command, args, client, keys, timeout, reply });
+        let waiter = Arc::new(Waiter { ticket, command, args, client, keys, otherwise, reply });
         if let Some(queues) = waiting.databases.get_mut(usize::from(waiter.client.db)) {
             for key in &waiter.keys {
                 queues.entry_ref(key).or_default().insert(ticket, Arc::clone(&waiter));
@@ -163,17 +163,19 @@ impl Blocked {
         self.forget(&waiter);
         let reply = match with_error {
             true => Value::Error(UNBLOCKED.to_vec()),
-            false => waiter.timeout.clone(),
+            false => waiter.otherwise(),
         };
         sender.send(Served { reply, seq: 0 }).is_ok()
     }
 
-    /// The first who waits for a key and came after this one.
-    fn next(&self, db: u8, key: &[u8], after: Option<u64>) -> Option<Arc<Waiter>> {
+    /// The first who waits for a key, came after this one, and has something to hear: if the key is
+    /// not there, only who waits in a group of the stream that is gone.
+    fn next(&self, db: u8, key: &[u8], after: Option<u64>, is_there: bool) -> Option<Arc<Waiter>> {
         let waiting = self.waiting.lock();
         let queue = waiting.queues(db)?.get(key)?;
         let low = after.map_or(Bound::Unbounded, Bound::Excluded);
-        queue.range((low, Bound::Unbounded)).next().map(|(_, waiter)| Arc::clone(waiter))
+        let mut later = queue.range((low, Bound::Unbounded)).map(|(_, waiter)| waiter);
+        later.find(|waiter| is_there || waiter.command.name == "xreadgroup").cloned()
     }
 
     /// Takes out of the queues a client whose wait has ended.
@@ -200,19 +202,15 @@ impl Server {
         let mut queue: VecDeque<_> = ready.into();
         let mut last = 0;
         while let Some((db, key)) = queue.pop_front() {
-            let is_there = || self.begin(db).lookup(&key).is_ok_and(|entry| entry.is_some());
-            // Who waits in a group of a stream is told that it is gone: then all are asked.
-            let was_there = is_there();
-            let mut after = None;
-            while let Some(waiter) = self.blocked.next(db, &key, after) {
+            let look = || self.begin(db).lookup(&key).map_or(true, |entry| entry.is_some());
+            let (mut is_there, mut after) = (look(), None);
+            while let Some(waiter) = self.blocked.next(db, &key, after, is_there) {
                 after = Some(waiter.ticket);
                 let Some((seq, more)) = self.serve(&waiter, &key) else { continue };
                 last = last.max(seq);
                 queue.extend(more);
                 // Many may wait for a key that the first has just emptied.
-                if was_there && !is_there() {
-                    break;
-                }
+                is_there = is_there && look();
             }
         }
         last
@@ -250,6 +248,7 @@ impl Server {
         let took = self.engine.monotonic().saturating_sub(begun);
         let usec = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.note_slow(&waiter.client, waiter.command, &args, usec);
+        self.note_latency("command-unblocking", took);
         let sender = claimed.take();
         drop(claimed);
         self.blocked.forget(waiter);

@@ -44,7 +44,7 @@ use hot::Hot;
 use latency::Latency;
 use locks::Locks;
 use monitor::Monitors;
-use pause::Pause;
+use pause::{Pause, Paused};
 use pubsub::{Pubsub, Terms};
 use slowlog::Slowlog;
 use stats::Stats;
@@ -262,6 +262,20 @@ impl Server {
             ready.retain(|(db, key)| self.blocked.is_awaited(*db, std::iter::once(key.as_slice())));
         }
         Ok((committed.seq, ready))
+    }
+
+    /// Ends a transaction that only looked at keys. Those whose time is over are removed, but not
+    /// while clients are paused: the keys stay as they are then, and are gone only for who looks.
+    pub(crate) fn end_reading(&self, txn: Txn<'_>) -> Result<(u64, Ready)> {
+        if txn.is_clean() || !self.is_paused() {
+            return self.commit(txn);
+        }
+        Ok((self.engine.applied_seq(), Vec::new()))
+    }
+
+    /// Whether any commands have to wait because of CLIENT PAUSE.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.pause.is_possible() && self.pause.now(self.engine.now_ms()).0 != Paused::Nothing
     }
 
     fn tell(&self, committed: &Committed) {

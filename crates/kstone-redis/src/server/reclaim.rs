@@ -34,6 +34,10 @@ impl Reclaim for Reclaimer {
 
     fn reclaim(&self, expired: &[&Expired]) -> kstone_core::Result<()> {
         let Some(server) = self.server.upgrade() else { return Ok(()) };
+        if server.is_paused() {
+            return Err(kstone_core::Error::invalid("no key expires while clients are paused"));
+        }
+        let begun = server.engine.monotonic();
         let mut failure = None;
         let mut note = |removed: kstone_core::Result<_>| {
             removed.map_err(|error| failure.get_or_insert(error).clone()).unwrap_or_default()
@@ -62,6 +66,8 @@ impl Reclaim for Reclaimer {
                 server.serve_blocked(ready);
             }
         }
+        let took = server.engine.monotonic().saturating_sub(begun);
+        server.note_latency("expire-cycle", took);
         failure.map_or(Ok(()), Err)
     }
 

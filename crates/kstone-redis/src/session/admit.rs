@@ -25,6 +25,9 @@ const WHILE_SUBSCRIBED: [&str; 9] = [
     "reset",
 ];
 
+/// What a command has that may write.
+pub(super) const WRITES: u32 = flag::WRITE | flag::MAY_REPLICATE;
+
 impl Session {
     /// Whether the command may go on now, and if not, why.
     pub(super) fn admit(&mut self, command: &'static Command, args: &[&[u8]]) -> Result<()> {
@@ -107,12 +110,14 @@ impl Session {
         }
         let now_ms = server.engine.now_ms();
         let (paused, until_ms) = server.pause.now(now_ms);
-        let flags = server.scripts.flags_of(command, args);
-        let writes = |flag| flags & flag != 0 || self.executes(command, flag);
         let is_paused = match paused {
             Paused::Nothing => false,
             Paused::Everything => true,
-            Paused::Writes => writes(flag::WRITE) || writes(flag::MAY_REPLICATE),
+            Paused::Writes => {
+                let executes = |flag| self.executes(command, flag);
+                let flags = server.scripts.flags_of(command, args);
+                flags & WRITES != 0 || executes(flag::WRITE) || executes(flag::MAY_REPLICATE)
+            }
         };
         // What is only queued does nothing yet.
         if is_paused && !self.transaction.queues(command) || paused == Paused::Everything {
@@ -121,6 +126,11 @@ impl Session {
         }
         server.pause.leave(self.client.id);
         None
+    }
+
+    /// Whether the command cannot write anything.
+    pub(super) fn only_reads(&self, command: &Command, args: &[&[u8]]) -> bool {
+        self.server.scripts.flags_of(command, args) & (WRITES | flag::ADMIN) == 0
     }
 }
 

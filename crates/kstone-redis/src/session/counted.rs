@@ -32,11 +32,8 @@ impl Session {
         if outcome != Outcome::Waits {
             server.note_slow(&self.client, command, args, usec);
         }
-        let threshold_ms = server.config.size(config::LATENCY_THRESHOLD);
-        if threshold_ms > 0 && usec / 1000 >= threshold_ms {
-            let name = if command.has(flag::FAST) { "fast-command" } else { "command" };
-            server.latency.add(name, server.engine.now_ms(), usec / 1000);
-        }
+        let is_fast = command.has(flag::FAST);
+        server.note_latency(if is_fast { "fast-command" } else { "command" }, took);
         if !server.monitors.is_idle() && !is_shown_before(command) && is_shown(command) {
             server.monitor(self.client.db, &peer.address, &redacted(command, args));
         }
@@ -100,6 +97,15 @@ impl Outcome {
 }
 
 impl Server {
+    /// Something took so long, which LATENCY shows if it is too long.
+    pub(crate) fn note_latency(&self, name: &str, took: Duration) {
+        let threshold_ms = self.config.size(config::LATENCY_THRESHOLD);
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        if threshold_ms > 0 && ms >= threshold_ms {
+            self.latency.add(name, self.engine.now_ms(), ms);
+        }
+    }
+
     /// Keeps a command that took long.
     pub(crate) fn note_slow(&self, client: &Client, command: &Command, args: &[&[u8]], usec: u64) {
         let slower_than = self.config.number(config::SLOWLOG_SLOWER_THAN);

@@ -10,11 +10,14 @@ mod counted;
 mod door;
 mod transaction;
 
+use std::future::{Future as _, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
+use kstone_core::Durable;
 use tokio::sync::oneshot;
 
 use crate::args;
@@ -111,7 +114,7 @@ pub enum Step {
     Paused(Duration),
 }
 
-/// A command that waits for a key. Await [`Waiting::served`], and after [`Waiting::left`] end the
+/// A command that waits for a key or for the disk. Await [`Waiting::served`], and after [`Waiting::left`] end the
 /// wait with [`Waiting::time_out`]. Whoever drops it waits no longer.
 #[derive(Debug)]
 pub struct Waiting {
@@ -120,6 +123,8 @@ pub struct Waiting {
     receiver: oneshot::Receiver<Served>,
     /// When to give up, in milliseconds since 1970.
     until_ms: Option<u64>,
+    /// What ends the wait if nobody serves the command.
+    durable: Option<Durable>,
 }
 
 impl Waiting {
@@ -131,8 +136,25 @@ impl Waiting {
 
     /// Waits until the command is served, and says the reply. May be cancelled and called again.
     pub async fn served(&mut self, session: &mut Session, out: &mut (dyn Sink + Send)) {
+        let Waiting { server, waiter, receiver, durable, .. } = self;
+        let served = poll_fn(|context| {
+            if let Poll::Ready(served) = Pin::new(&mut *receiver).poll(context) {
+                return Poll::Ready(served);
+            }
+            if let Some(durable) = durable
+                && let Poll::Ready(synced) = Pin::new(durable).poll(context)
+                && server.blocked.give_up(waiter)
+            {
+                let reply = match synced {
+                    Ok(()) => waiter.otherwise(),
+                    Err(error) => Fault::from(error).into(),
+                };
+                return Poll::Ready(Ok(Served { reply, seq: 0 }));
+            }
+            Poll::Pending
+        });
         // The sender is dropped unused only if serving failed halfway.
-        let Ok(served) = (&mut self.receiver).await else { return out.null() };
+        let Ok(served) = served.await else { return out.null() };
         session.seq = session.seq.max(served.seq);
         served.reply.write(out);
     }
@@ -140,7 +162,7 @@ impl Waiting {
     /// The time is over: says so, or gives the reply if the command has just been served.
     pub async fn time_out(mut self, session: &mut Session, out: &mut (dyn Sink + Send)) {
         if self.server.blocked.give_up(&self.waiter) {
-            self.waiter.timeout().write(out);
+            self.waiter.otherwise().write(out);
         } else {
             self.served(session, out).await;
         }
@@ -211,7 +233,7 @@ impl Session {
         let step = match flow {
             Ok(Flow::Done | Flow::Failed) => Step::Replied,
             Ok(Flow::Close) => Step::Close,
-            // Only a command that waits on its own behalf gets here, and it has registered.
+            // Whoever waits was told so above.
             Ok(Flow::Block(_)) => Step::Replied,
             Err(Stop::Fault(fault)) => {
                 // A reply whose commit failed is none.
@@ -251,7 +273,10 @@ impl Session {
         self.client.peer.command.store(commands::place(command) + 1, Ordering::Relaxed);
         self.monitor_before(command, args);
         let flow = match command.run {
-            Run::Session(run) => run(self, args, out).map_err(Stop::from),
+            Run::Session(run) => match run(self, args, out) {
+                Ok(Flow::Block(block)) => Err(self.block(command, args, block)),
+                flow => flow.map_err(Stop::from),
+            },
             Run::Waiting(run) => run(self, args, out).await.map_err(Stop::from),
             Run::Keys(_) => self.run_on_keys(command, args, out).await,
             Run::Subcommands => return Err(commands::unknown_subcommand(args).into()),
@@ -339,7 +364,8 @@ impl Session {
             let (server, txn) = (&*server, &mut txn);
             run(&mut Context { server, txn, client, out, caller, ready }, args)?
         };
-        let (seq, ready) = server.commit(txn)?;
+        let only_reads = server.pause.is_possible() && self.only_reads(command, args);
+        let (seq, ready) = if only_reads { server.end_reading(txn) } else { server.commit(txn) }?;
         self.seq = self.seq.max(seq);
         match flow {
             Flow::Block(block) => Err(self.block(command, args, block)),
@@ -350,10 +376,11 @@ impl Session {
     /// Begins to wait. The keys are still locked.
     fn block(&mut self, command: &'static Command, args: &[&[u8]], mut block: Block) -> Stop {
         let (until_ms, again) = (block.until_ms, block.again.take());
+        let durable = block.durable.take();
         let args = again.unwrap_or_else(|| args.iter().map(|arg| arg.to_vec()).collect());
         let server = Arc::clone(&self.server);
         let (waiter, receiver) = server.blocked.add(command, args, self.client.clone(), block);
-        Stop::Waiting(Box::new(Waiting { server, waiter, receiver, until_ms }))
+        Stop::Waiting(Box::new(Waiting { server, waiter, receiver, until_ms, durable }))
     }
 }
 
@@ -374,7 +401,7 @@ impl Drop for Session {
 /// commands came together; who unsubscribed before a message was sent must not get it for that.
 async fn let_others_go_first() {
     let mut has_waited = false;
-    std::future::poll_fn(|context| {
+    poll_fn(|context| {
         if std::mem::replace(&mut has_waited, true) {
             return Poll::Ready(());
         }

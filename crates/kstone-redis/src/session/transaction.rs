@@ -11,6 +11,7 @@ use crate::reply::Sink;
 use crate::server::clients::state;
 use crate::server::watches::Dirty;
 use crate::session::Session;
+use crate::session::admit::WRITES;
 use crate::session::counted::Outcome;
 
 /// A command and its arguments.
@@ -150,7 +151,7 @@ impl Session {
                 // One whose time is over is removed on the way, and counts as not there.
                 let mut txn = server.begin(db);
                 let is_there = txn.lookup(key)?.is_some();
-                let (seq, ready) = server.commit(txn)?;
+                let (seq, ready) = server.end_reading(txn)?;
                 self.note_seq(seq);
                 awaited.extend(ready);
                 server.watches.watch(db, key, &self.transaction.dirty, is_there);
@@ -219,7 +220,7 @@ impl Session {
         for (db, key, was_there) in &self.transaction.watched {
             let mut txn = server.begin(*db);
             is_dirty |= txn.lookup(key)?.is_some() != *was_there;
-            let (_, ready) = server.commit(txn)?;
+            let (_, ready) = server.end_reading(txn)?;
             last = last.max(server.serve_blocked(ready));
         }
         self.note_seq(last);
@@ -258,7 +259,14 @@ impl Session {
                     }
                     ran
                 }
-                Run::Session(run) => run(self, &args, out),
+                Run::Session(run) => run(self, &args, out).map(|flow| match flow {
+                    // Nobody waits while having all keys for itself: it says how things stand.
+                    Flow::Block(block) => {
+                        block.otherwise.reply().write(out);
+                        Flow::Done
+                    }
+                    flow => flow,
+                }),
                 // What waits for locks cannot be run by who has all of them.
                 Run::Waiting(_) | Run::Subcommands => {
                     Err(Fault::fixed("ERR Command not allowed inside a transaction"))
@@ -274,7 +282,8 @@ impl Session {
             let has_failed = matches!(ran, Err(_) | Ok(Flow::Failed));
             self.note_called(command, &args, took, Outcome::of(has_failed));
         }
-        let (seq, ready) = server.commit(txn)?;
+        let only_reads = self.transaction.flags & (WRITES | flag::ADMIN) == 0;
+        let (seq, ready) = if only_reads { server.end_reading(txn) } else { server.commit(txn) }?;
         self.seq = self.seq.max(seq);
         if !ready.is_empty() {
             self.seq = self.seq.max(server.serve_blocked(ready));

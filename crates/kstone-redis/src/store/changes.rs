@@ -9,6 +9,14 @@ use crate::store::parts::Parts;
 /// From so many keys on they are found by a map.
 const FEW: usize = 8;
 
+/// What a record takes in a commit beside its key and value, at most: what is done, the stripe, the
+/// table, the ends of the key, and the lengths.
+const RECORD_LEN_MAX: usize = 16;
+/// What an expiry takes, at most.
+const EXPIRY_LEN_MAX: usize = 10;
+/// What the number of an annex takes as a key, at most.
+const ANNEX_LEN_MAX: usize = 2 * size_of::<AnnexId>();
+
 /// The head of a key as it will be.
 #[derive(Debug, Clone)]
 pub(super) struct Head {
@@ -62,9 +70,11 @@ struct Mark {
     number: u64,
     /// How many keys had changes.
     len: usize,
-    /// Where those are that were changed again since, and as what they were; without the parts,
-    /// which know that themselves.
-    before: Vec<(usize, KeyChanges)>,
+    /// What a commit of these would have taken.
+    bytes: usize,
+    /// Where those are that were changed again since, as what they were without the parts, which
+    /// know that themselves, and what they would have taken in a commit.
+    before: Vec<(usize, KeyChanges, usize)>,
     /// Something was done since that cannot be taken back.
     is_lost: bool,
 }
@@ -99,10 +109,10 @@ impl Changes {
             last
         });
         #[expect(clippy::indexing_slicing, reason = "it was found there, or just put there")]
-        let changes = &mut self.keys[at].2;
+        let (_, key, changes) = &mut self.keys[at];
         if changes.marked != self.mark.number && at < self.mark.len {
             changes.marked = self.mark.number;
-            self.mark.before.push((at, changes.without_parts()));
+            self.mark.before.push((at, changes.without_parts(), changes.commit_len_max(key)));
             changes.parts.note_changes();
         }
         changes
@@ -111,14 +121,30 @@ impl Changes {
     /// From here on [`take_back`](Changes::take_back) can take back what is changed. What was
     /// marked before is forgotten.
     pub(super) fn mark(&mut self) {
-        for (at, _) in self.mark.before.drain(..) {
+        self.mark.bytes = self.commit_len_max();
+        self.keep();
+        self.mark.number += 1;
+        self.mark.len = self.keys.len();
+        self.mark.is_lost = false;
+    }
+
+    /// What was changed since the last mark is not taken back any more.
+    fn keep(&mut self) {
+        for (at, _, _) in self.mark.before.drain(..) {
             if let Some((_, _, changes)) = self.keys.get_mut(at) {
                 changes.parts.keep_changes();
             }
         }
-        self.mark.number += 1;
-        self.mark.len = self.keys.len();
-        self.mark.is_lost = false;
+    }
+
+    /// How many bytes a commit takes, at most. To know it costs nothing for keys that were not
+    /// changed since the last mark.
+    pub(super) fn commit_len_max(&self) -> usize {
+        let before = self.mark.before.iter().map(|(_, _, bytes)| bytes).sum::<usize>();
+        let changed = self.mark.before.iter().filter_map(|(at, _, _)| self.keys.get(*at));
+        let new = self.keys.iter().skip(self.mark.len);
+        let since = changed.chain(new).map(|(_, key, changes)| changes.commit_len_max(key));
+        (self.mark.bytes + since.sum::<usize>()).saturating_sub(before)
     }
 
     /// What is done now cannot be taken back.
@@ -133,7 +159,7 @@ impl Changes {
             return false;
         }
         self.keys.truncate(self.mark.len);
-        for (at, before) in self.mark.before.drain(..) {
+        for (at, before, _) in self.mark.before.drain(..) {
             if let Some((_, _, changes)) = self.keys.get_mut(at) {
                 let parts = std::mem::take(&mut changes.parts);
                 *changes = KeyChanges { parts, ..before };
@@ -160,6 +186,8 @@ impl Changes {
     /// Everything changed in a slot is gone.
     pub(super) fn forget_slot(&mut self, slot: u8) {
         self.lose_mark();
+        self.keep();
+        (self.mark.len, self.mark.bytes) = (0, 0);
         self.keys.retain(|(at, _, _)| *at != slot);
         self.places.clear();
         if self.keys.len() > FEW {
@@ -187,6 +215,22 @@ impl Changes {
 }
 
 impl KeyChanges {
+    /// How many bytes a commit takes for them, at most.
+    fn commit_len_max(&self, key: &[u8]) -> usize {
+        // A zero in a key is stored as two bytes.
+        let zeros = key.iter().filter(|byte| **byte == 0).count();
+        let key_len = RECORD_LEN_MAX + key.len() + zeros;
+        let head_len = self.head.as_ref().map_or(0, |head| {
+            let written = head.as_ref().map_or(0, |head| head.value.len() + size_of::<AnnexId>());
+            key_len + EXPIRY_LEN_MAX + written
+        });
+        let dropped_len = if self.dropped { key_len + RECORD_LEN_MAX + ANNEX_LEN_MAX } else { 0 };
+        let alarm_len = self.alarm.map_or(0, |_| key_len + EXPIRY_LEN_MAX + 1);
+        let (parts, parts_bytes) = self.parts.size();
+        let part_len = key_len.max(RECORD_LEN_MAX + ANNEX_LEN_MAX);
+        head_len + dropped_len + alarm_len + parts * part_len + parts_bytes
+    }
+
     /// All but the parts.
     fn without_parts(&self) -> KeyChanges {
         KeyChanges { parts: Parts::default(), head: self.head.clone(), ..*self }
@@ -228,6 +272,11 @@ mod tests {
         assert!(changes.get(1, b"again").is_some());
     }
 
+    /// What a commit takes, by looking at everything.
+    fn commit_len_max(changes: &Changes) -> usize {
+        changes.iter().map(|(_, key, changes)| changes.commit_len_max(key)).sum()
+    }
+
     #[test]
     fn what_was_changed_since_a_mark_can_be_taken_back() {
         for before in [0, 1, FEW as u8, FEW as u8 + 1, 40] {
@@ -236,13 +285,17 @@ mod tests {
                 changes.mark();
                 for n in 0..before {
                     changes.at(0, &[n]).parts.insert(b"old", None);
+                    changes.at(0, &[n]).head = Some(None);
                 }
+                assert_eq!(changes.commit_len_max(), commit_len_max(&changes));
                 changes.mark();
                 for n in 0..before.saturating_add(since) {
                     changes.at(0, &[n]).writes += 1;
                     changes.at(0, &[n]).parts.insert(b"new", None);
                 }
+                assert_eq!(changes.commit_len_max(), commit_len_max(&changes));
                 assert!(changes.take_back());
+                assert_eq!(changes.commit_len_max(), commit_len_max(&changes));
                 assert_eq!(changes.iter().count(), usize::from(before));
                 for n in 0..before {
                     let now = changes.get(0, &[n]).unwrap();
@@ -254,6 +307,11 @@ mod tests {
                     assert_eq!(changes.at(0, &[n]).writes, 0);
                     assert!(changes.get(0, &[n]).is_some());
                 }
+                changes.at(1, b"other").writes += 1;
+                changes.forget_slot(0);
+                changes.at(1, b"other").parts.insert(b"new", None);
+                assert!(!changes.take_back());
+                assert_eq!(changes.commit_len_max(), commit_len_max(&changes));
             }
         }
     }

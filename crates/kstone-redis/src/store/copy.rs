@@ -14,7 +14,9 @@ impl Txn<'_> {
     /// Makes `to` what `from` is, expiry included, and removes `from`. There must be no `to`.
     pub(crate) fn rename_key(&mut self, from: &[u8], entry: &Entry, to: &[u8]) -> Result<()> {
         self.put_made_head(to, entry.kind, &entry.body, entry.expires_at_ms)?;
-        if !self.hand_over_annex(from, to) {
+        if self.hand_over_annex(from, to) {
+            self.signal_gone(from, entry);
+        } else {
             self.copy_parts(from, entry, self.db(), to)?;
             self.remove(from, entry);
         }

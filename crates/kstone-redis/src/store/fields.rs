@@ -44,10 +44,14 @@ impl HashHead {
         const BROKEN: Fault = Fault::fixed("MISCONF the head of a hash is broken");
         let (count, rest) = body.split_first_chunk().ok_or(BROKEN)?;
         let (ordinal, rest) = rest.split_first_chunk().ok_or(BROKEN)?;
+        let next_expiry_ms = match rest {
+            [] => None,
+            at_ms => Some(u64::from_le_bytes(at_ms.try_into().map_err(|_| BROKEN)?)),
+        };
         Ok(HashHead {
             count: u64::from_le_bytes(*count),
             next_ordinal: u32::from_le_bytes(*ordinal),
-            next_expiry_ms: rest.first_chunk().map(|at_ms| u64::from_le_bytes(*at_ms)),
+            next_expiry_ms,
         })
     }
 

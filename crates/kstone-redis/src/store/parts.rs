@@ -19,6 +19,8 @@ pub(super) type Part = Option<Bytes>;
 pub(super) struct Parts {
     few: Vec<(Vec<u8>, Part)>,
     many: BTreeMap<Vec<u8>, Part>,
+    /// The bytes of all sort keys and values.
+    bytes: usize,
     /// How to take back what was changed since it was noted, newest last; `None` if nobody may want
     /// to.
     undo: Option<Vec<Undo>>,
@@ -29,8 +31,13 @@ pub(super) struct Parts {
 enum Undo {
     /// What was to become of a part, if anything was.
     One(Vec<u8>, Option<Part>),
-    /// All parts.
-    All(Vec<(Vec<u8>, Part)>, BTreeMap<Vec<u8>, Part>),
+    /// All parts, and their bytes.
+    All(Vec<(Vec<u8>, Part)>, BTreeMap<Vec<u8>, Part>, usize),
+}
+
+/// The bytes of a value, if there is one.
+fn value_len(part: &Part) -> usize {
+    part.as_ref().map_or(0, Bytes::len)
 }
 
 impl Parts {
@@ -40,20 +47,28 @@ impl Parts {
 
     pub(super) fn clear(&mut self) {
         let (few, many) = (std::mem::take(&mut self.few), std::mem::take(&mut self.many));
+        let bytes = std::mem::take(&mut self.bytes);
         if let Some(undo) = &mut self.undo {
-            undo.push(Undo::All(few, many));
+            undo.push(Undo::All(few, many, bytes));
         }
+    }
+
+    /// How many there are, and the bytes of their sort keys and values.
+    pub(super) fn size(&self) -> (usize, usize) {
+        (self.few.len() + self.many.len(), self.bytes)
     }
 
     /// Hands over all parts to `other`, which loses those that it had.
     pub(super) fn move_to(&mut self, other: &mut Parts) {
         other.clear();
+        other.bytes = self.bytes;
         if self.undo.is_some() {
             (other.few, other.many) = (self.few.clone(), self.many.clone());
             self.clear();
         } else {
             (other.few, other.many) =
                 (std::mem::take(&mut self.few), std::mem::take(&mut self.many));
+            self.bytes = 0;
         }
     }
 
@@ -72,11 +87,16 @@ impl Parts {
         for undo in self.undo.take().unwrap_or_default().into_iter().rev() {
             match undo {
                 Undo::One(sk, Some(part)) => self.insert(&sk, part),
-                Undo::One(sk, None) => match self.find(&sk) {
-                    Ok(at) => drop(self.few.remove(at)),
-                    Err(_) => drop(self.many.remove(&sk)),
-                },
-                Undo::All(few, many) => (self.few, self.many) = (few, many),
+                Undo::One(sk, None) => {
+                    let part = match self.find(&sk) {
+                        Ok(at) => Some(self.few.remove(at).1),
+                        Err(_) => self.many.remove(&sk),
+                    };
+                    self.bytes -= part.map_or(0, |part| sk.len() + value_len(&part));
+                }
+                Undo::All(few, many, bytes) => {
+                    (self.few, self.many, self.bytes) = (few, many, bytes);
+                }
             }
         }
     }
@@ -98,21 +118,24 @@ impl Parts {
             let one = Undo::One(sk.to_vec(), self.get(sk).cloned());
             self.undo.get_or_insert_default().push(one);
         }
-        if !self.many.is_empty() {
-            self.many.insert(sk.to_vec(), part);
-            return;
-        }
-        match self.find(sk) {
-            Ok(at) => {
-                if let Some((_, have)) = self.few.get_mut(at) {
-                    *have = part;
+        self.bytes += sk.len() + value_len(&part);
+        let replaced = if !self.many.is_empty() {
+            self.many.insert(sk.to_vec(), part)
+        } else {
+            match self.find(sk) {
+                Ok(at) => self.few.get_mut(at).map(|(_, have)| std::mem::replace(have, part)),
+                Err(at) if self.few.len() < FEW => {
+                    self.few.insert(at, (sk.to_vec(), part));
+                    None
+                }
+                Err(_) => {
+                    self.many.extend(self.few.drain(..));
+                    self.many.insert(sk.to_vec(), part)
                 }
             }
-            Err(at) if self.few.len() < FEW => self.few.insert(at, (sk.to_vec(), part)),
-            Err(_) => {
-                self.many.extend(self.few.drain(..));
-                self.many.insert(sk.to_vec(), part);
-            }
+        };
+        if let Some(replaced) = replaced {
+            self.bytes -= sk.len() + value_len(&replaced);
         }
     }
 
@@ -173,6 +196,8 @@ mod tests {
     #[test]
     fn changes_that_were_noted_can_be_taken_back() {
         let shown = |parts: &Parts| -> Vec<_> {
+            let bytes = parts.iter().map(|(sk, part)| sk.len() + value_len(part)).sum();
+            assert_eq!(parts.size(), (parts.iter().count(), bytes));
             parts.iter().map(|(sk, part)| (sk.clone(), part.clone())).collect()
         };
         for count in [0, 1, FEW, 3 * FEW] {
@@ -193,7 +218,7 @@ mod tests {
                 }
                 let mut other = Parts::default();
                 parts.move_to(&mut other);
-                assert!(parts.is_empty() && !other.is_empty());
+                assert!(shown(&parts).is_empty() && !shown(&other).is_empty());
                 parts.take_back();
                 assert_eq!(shown(&parts), before, "{count}, {is_cleared}");
             }

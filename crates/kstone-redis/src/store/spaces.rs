@@ -1,9 +1,8 @@
 //! The logical databases: which engine table each of them is.
 //!
 //! A database keeps its keys in a *slot*; swapping two databases swaps their slots. A slot's table
-//! is made when the first key is written to it; flushing gives the slot another table and drops the
-//! old one, in one commit. For that a spare table is kept ready, because making one takes a commit
-//! of its own.
+//! is made when the first key is written to it; flushing drops it, in the commit that takes it away
+//! from its slot.
 
 use bytes::Bytes;
 use kstone::Database;
@@ -36,14 +35,13 @@ pub(crate) struct Layout {
     pub(crate) tables: [Option<TableId>; DATABASES],
     /// The table of each slot for [annexes](crate::store::annex).
     annexes: [Option<TableId>; DATABASES],
-    spare: Option<TableId>,
 }
 
 impl Layout {
     fn new() -> Self {
         let slots = std::array::from_fn(|n| n as u8);
         let none = [None; DATABASES];
-        Layout { slots, tables: none, annexes: none, spare: None }
+        Layout { slots, tables: none, annexes: none }
     }
 
     pub(crate) fn table(&self, slot: u8) -> Option<TableId> {
@@ -61,7 +59,7 @@ impl Layout {
     fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         out.extend_from_slice(&self.slots);
-        for table in self.tables.iter().chain(&self.annexes).chain([&self.spare]) {
+        for table in self.tables.iter().chain(&self.annexes) {
             out.extend_from_slice(&table.map_or(0, |table| table.0).to_le_bytes());
         }
         out
@@ -71,14 +69,14 @@ impl Layout {
         let (&version, rest) = bytes.split_first()?;
         let (slots, tables) = rest.split_first_chunk::<DATABASES>()?;
         let (ids, []) = tables.as_chunks::<4>() else { return None };
-        if version != VERSION || ids.len() != 2 * DATABASES + 1 {
+        if version != VERSION || ids.len() != 2 * DATABASES {
             return None;
         }
         let mut ids =
             ids.iter().map(|id| Some(TableId(u32::from_le_bytes(*id))).filter(|id| id.0 != 0));
         let tables = std::array::from_fn(|_| ids.next().flatten());
         let annexes = std::array::from_fn(|_| ids.next().flatten());
-        Some(Layout { slots: *slots, tables, annexes, spare: ids.next().flatten() })
+        Some(Layout { slots: *slots, tables, annexes })
     }
 }
 
@@ -221,8 +219,8 @@ impl Spaces {
         Ok(table)
     }
 
-    /// Adds to a batch what empties these slots: each gets another table, its old one is dropped.
-    /// The layout is in force from [`Spaces::install`] on. Nobody else may change it meanwhile.
+    /// Adds to a batch what empties a slot: its tables are dropped, and it gets another one if it is
+    /// written to in the same commit. The layout is in force from [`Spaces::install`] on. Nobody else may change it meanwhile.
     pub(crate) fn flush(
         &self,
         layout: &mut Layout,
@@ -232,21 +230,14 @@ impl Spaces {
     ) -> Result<()> {
         let annexes = layout.annexes.get_mut(usize::from(slot)).and_then(Option::take);
         if let Some(annexes) = annexes {
-            batch.drop_table(annexes)?;
+            self.database.drop_side_table(annexes, batch)?;
         }
         let Some(old) = layout.table(slot) else { return Ok(()) };
-        let new = match (is_written_to, layout.spare.take()) {
-            (false, spare) => {
-                layout.spare = spare;
-                None
-            }
-            (true, Some(spare)) => Some(spare),
-            (true, None) => Some(self.database.make_side_table()?),
-        };
+        let new = is_written_to.then(|| self.database.make_side_table()).transpose()?;
         if let Some(place) = layout.tables.get_mut(usize::from(slot)) {
             *place = new;
         }
-        Ok(batch.drop_table(old)?)
+        Ok(self.database.drop_side_table(old, batch)?)
     }
 
     /// Gives a slot that will be written to a table, if the layout has none for it.
@@ -319,7 +310,6 @@ mod tests {
         layout.slots.swap(0, 3);
         layout.tables[3] = Some(TableId(17));
         layout.annexes[5] = Some(TableId(19));
-        layout.spare = Some(TableId(18));
         assert_eq!(Layout::decode(&layout.encode()), Some(layout.clone()));
         let mut longer = layout.encode();
         longer.push(0);

@@ -377,10 +377,7 @@ impl<'s> Txn<'s> {
     /// Removes a key with all its parts, in constant time. `entry` is what was found there.
     pub(crate) fn remove(&mut self, key: &[u8], entry: &Entry) {
         self.touch(key);
-        if entry.kind == Kind::Stream {
-            // Who waits in a group of it waits in vain, and is told.
-            self.signal(key);
-        }
+        self.signal_gone(key, entry);
         let changes = self.changes.at(self.slot, key);
         if changes.head.is_none() {
             changes.existed = true;
@@ -667,6 +664,13 @@ impl<'s> Txn<'s> {
     pub(crate) fn signal(&mut self, key: &[u8]) {
         if self.listeners.waits {
             self.told.ready.push((self.db, key.to_vec()));
+        }
+    }
+
+    /// The key is gone: who waits in a group of a stream waits in vain, and is told.
+    pub(super) fn signal_gone(&mut self, key: &[u8], entry: &Entry) {
+        if entry.kind == Kind::Stream {
+            self.signal(key);
         }
     }
 

@@ -1,12 +1,9 @@
 //! WAIT and WAITAOF: until what a client wrote is where it wants it.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use crate::args;
-use crate::command::{Command, Flow, Keys, Run, flag::*};
+use crate::command::{Block, Command, Flow, Keys, Otherwise, Run, flag::*};
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::{Sink, Value};
 use crate::session::Session;
 
 pub(super) const WAIT: Command = Command {
@@ -25,52 +22,53 @@ pub(super) const WAITAOF: Command = Command {
     flags: NOSCRIPT | BLOCKING,
     keys: Keys::None,
     categories: "connection",
-    run: Run::Waiting(waitaof),
+    run: Run::Session(waitaof),
     subcommands: &[],
 };
 
-/// A time to wait, in milliseconds.
-fn check_timeout(arg: &[u8]) -> Result<()> {
-    match args::parse_integer(arg) {
-        None => Err(Fault::fixed("ERR timeout is not an integer or out of range")),
-        Some(ms) if ms < 0 => Err(Fault::NEGATIVE_TIMEOUT),
-        Some(_) => Ok(()),
-    }
+/// How a command that waits would wait, given for how long, in milliseconds; 0 is for ever.
+fn block(session: &Session, timeout: &[u8], otherwise: Otherwise) -> Result<Block> {
+    let ms = match args::parse_integer(timeout) {
+        None => return Err(Fault::fixed("ERR timeout is not an integer or out of range")),
+        Some(ms) => u64::try_from(ms).map_err(|_| Fault::NEGATIVE_TIMEOUT)?,
+    };
+    let until_ms = (ms > 0).then(|| session.server.engine.now_ms().saturating_add(ms));
+    Ok(Block { otherwise, ..Block::on(Vec::new(), until_ms) })
 }
 
-/// There are no replicas, and none can come: the answer is known at once, so nobody waits for it.
-fn wait(_: &mut Session, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+/// Waits for replicas. There are none, and none can come, so who wants one waits until its time is
+/// over.
+fn wait(session: &mut Session, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
     let [_, replicas, timeout] = args else { return Err(Fault::SYNTAX) };
-    args::integer(replicas)?;
-    check_timeout(timeout)?;
+    let replicas = args::integer(replicas)?;
+    let block = block(session, timeout, Otherwise::Say(Value::Integer(0)))?;
+    if replicas > 0 {
+        return Ok(Flow::Block(block));
+    }
     out.integer(0);
     Ok(Flow::Done)
 }
 
-/// Waits until everything that this client wrote is on disk. That takes as long as one write to the
-/// disk, so the given time is not waited for.
-fn waitaof<'a>(
-    session: &'a mut Session,
-    args: &'a [&'a [u8]],
-    out: &'a mut (dyn Sink + Send),
-) -> Pin<Box<dyn Future<Output = Result<Flow>> + Send + 'a>> {
-    Box::pin(async move {
-        let [_, local, replicas, timeout] = args else { return Err(Fault::SYNTAX) };
-        let local = args::integer(local)?;
-        if !(0..=1).contains(&local) {
-            return Err(Fault::fixed("ERR value is out of range, must be between 0 and 1"));
+/// Waits until everything that this client wrote is on disk here, and on that of replicas.
+fn waitaof(session: &mut Session, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    let [_, local, replicas, timeout] = args else { return Err(Fault::SYNTAX) };
+    let local = args::integer(local)?;
+    if !(0..=1).contains(&local) {
+        return Err(Fault::fixed("ERR value is out of range, must be between 0 and 1"));
+    }
+    let replicas = args::integer(replicas)?;
+    if replicas < 0 {
+        return Err(Fault::MUST_BE_POSITIVE);
+    }
+    let (engine, seq) = (&session.server.engine, session.seq());
+    let mut block = block(session, timeout, Otherwise::Acknowledged(engine.clone(), seq))?;
+    if replicas == 0 {
+        if local == 0 || engine.durable_seq() >= seq {
+            block.otherwise.reply().write(out);
+            return Ok(Flow::Done);
         }
-        if args::integer(replicas)? < 0 {
-            return Err(Fault::MUST_BE_POSITIVE);
-        }
-        check_timeout(timeout)?;
-        let (engine, seq) = (session.server.engine.clone(), session.seq());
-        if local == 1 {
-            engine.durable(seq).await?;
-        }
-        out.array(2);
-        out.integer(i64::from(engine.durable_seq() >= seq));
-        out.integer(0);
-        Ok(Flow::Done)
-    })
+        // The disk is asked now, whatever the server's own interval is.
+        block.durable = Some(engine.durable(seq));
+    }
+    Ok(Flow::Block(block))
 }

@@ -8,7 +8,6 @@ use crate::args;
 use crate::command::{Block, Caller, Context, Flow};
 use crate::commands::lists::list::{End, List, check_element};
 use crate::fault::{Fault, Result};
-use crate::reply::Value;
 
 pub(super) fn lpush(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     push(context, args, End::Front, false)
@@ -251,5 +250,5 @@ fn wait(context: &mut Context<'_, '_>, keys: &[&[u8]], until_ms: Option<u64>) ->
         return Flow::Done;
     }
     let keys = keys.iter().map(|key| key.to_vec()).collect();
-    Flow::Block(Block { keys, until_ms, again: None, timeout: Value::NullArray })
+    Flow::Block(Block::on(keys, until_ms))
 }

@@ -26,7 +26,7 @@ const MOVED_BYTES_MAX: usize = BATCH_LEN_MAX / 2;
 /// key passes by it until it is compacted away.
 const ONE_BY_ONE: u64 = 64;
 
-const DAMAGED: Fault = Fault::fixed("MISCONF a stored list lacks one of its elements");
+const DAMAGED: Fault = Fault::fixed("MISCONF a stored list is damaged");
 const TOO_LONG: Fault = Fault::fixed("ERR element exceeds maximum allowed size (16 MB)");
 const TOO_MUCH_TO_MOVE: Fault =
     Fault::fixed("ERR list is too long for a change so far from both of its ends");
@@ -70,8 +70,8 @@ impl List {
     pub(crate) fn find(txn: &mut Txn<'_>, key: &[u8]) -> Result<Option<List>> {
         let Some(entry) = txn.lookup_kind(key, Kind::List)? else { return Ok(None) };
         let Some((first, rest)) = entry.body.split_first_chunk() else { return Err(DAMAGED) };
-        let Some((len, _)) = rest.split_first_chunk() else { return Err(DAMAGED) };
-        let (first, len) = (u64::from_le_bytes(*first), u64::from_le_bytes(*len));
+        let Ok(len) = rest.try_into() else { return Err(DAMAGED) };
+        let (first, len) = (u64::from_le_bytes(*first), u64::from_le_bytes(len));
         Ok(Some(List { first, len, expires_at_ms: entry.expires_at_ms }))
     }
 

@@ -5,7 +5,6 @@ use crate::command::{Block, Caller, Context, Flow};
 use crate::commands::lists::ends::{note_push, save_popped};
 use crate::commands::lists::{End, List, end};
 use crate::fault::{Fault, Result};
-use crate::reply::Value;
 
 pub(super) fn lmove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, from, to, take, put] = args else { return Err(Fault::SYNTAX) };
@@ -68,7 +67,7 @@ fn move_or_wait(
         return Ok(Flow::Done);
     }
     let keys = vec![from.to_vec()];
-    Ok(Flow::Block(Block { keys, until_ms, again: None, timeout: Value::NullArray }))
+    Ok(Flow::Block(Block::on(keys, until_ms)))
 }
 
 fn move_one(

@@ -242,7 +242,7 @@ impl Script<'_, '_> {
         }
         let took = self.server.engine.monotonic().saturating_sub(begun);
         let reply = match flow {
-            Ok(Flow::Block(block)) => block.timeout,
+            Ok(Flow::Block(block)) => block.otherwise.reply(),
             Ok(Flow::Done | Flow::Failed | Flow::Close) => out.into_value(),
             Err(fault) => {
                 self.server.stats.error(fault.message());

@@ -55,8 +55,8 @@ struct Set {
 impl Set {
     fn of(entry: &Entry) -> Result<Set> {
         const BROKEN: Fault = Fault::fixed("MISCONF the head of a set is broken");
-        let count = entry.body.first_chunk().ok_or(BROKEN)?;
-        Ok(Set { count: u64::from_le_bytes(*count), expires_at_ms: entry.expires_at_ms })
+        let count = entry.body.as_ref().try_into().map_err(|_| BROKEN)?;
+        Ok(Set { count: u64::from_le_bytes(count), expires_at_ms: entry.expires_at_ms })
     }
 
     /// The set, if it is there.

@@ -8,7 +8,6 @@ use crate::commands::sorted_sets::add::finish_removal;
 use crate::commands::sorted_sets::set::SortedSet;
 use crate::commands::sorted_sets::walk::Walk;
 use crate::fault::{Fault, Result};
-use crate::reply::Value;
 
 /// Which end members are taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,5 +198,5 @@ fn wait(context: &mut Context<'_, '_>, keys: &[&[u8]], until_ms: Option<u64>) ->
         return Flow::Done;
     }
     let keys = keys.iter().map(|key| key.to_vec()).collect();
-    Flow::Block(Block { keys, until_ms, again: None, timeout: Value::NullArray })
+    Flow::Block(Block::on(keys, until_ms))
 }

@@ -9,7 +9,7 @@ use super::stream::Stream;
 use crate::args;
 use crate::command::{Block, Caller, Context, Flow};
 use crate::fault::{Fault, Result};
-use crate::reply::{Sink, Value};
+use crate::reply::Sink;
 use crate::store::Txn;
 
 /// Who waited gets no more than this at once, unless it asked for another count.
@@ -236,7 +236,7 @@ fn wait(
         args.iter().take(kept).map(|arg| arg.to_vec()).chain(ids).collect()
     });
     let keys = request.keys.iter().map(|key| key.to_vec()).collect();
-    Ok(Flow::Block(Block { keys, until_ms, again, timeout: Value::NullArray }))
+    Ok(Flow::Block(Block { again, ..Block::on(keys, until_ms) }))
 }
 
 pub(super) fn xreadgroup(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

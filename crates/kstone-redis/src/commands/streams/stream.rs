@@ -94,7 +94,7 @@ impl Stream {
             false => Some(None),
         };
         let (tail, front) = (node(nodes > 0)?, node(nodes > 1)?);
-        Some(Stream {
+        from.is_empty().then_some(Stream {
             len,
             last,
             first,

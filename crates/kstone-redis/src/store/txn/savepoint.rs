@@ -4,10 +4,17 @@
 //! engine cannot be read, shows later. On its own such a command is simply not committed. In a MULTI
 //! or in a script what came before it stays, so its own changes are taken back.
 
+use bytes::Bytes;
+use kstone_core::BATCH_LEN_MAX;
+
 use crate::fault::{Fault, Result};
 use crate::store::annex::AnnexId;
 use crate::store::spaces::Layout;
 use crate::store::txn::{KEY_TOO_LONG, Txn};
+
+/// Room in a commit for what is written beside the keys: the table of databases, the names of
+/// libraries, the ends of annexes.
+const REST_LEN_MAX: usize = 64 << 10;
 
 /// How a transaction was, but for its changes to keys, which know that themselves.
 #[derive(Debug)]
@@ -79,12 +86,25 @@ impl Txn<'_> {
         self.select(self.db);
     }
 
-    /// What a command came to: it has failed, too, if it wrote what cannot be stored.
+    /// What a command came to: it has failed, too, if it wrote what cannot be stored, or more than
+    /// can be committed together with what those before it wrote.
     pub(crate) fn checked<T>(&mut self, ran: Result<T>) -> Result<T> {
         match self.refused.take() {
             Some(fault) => ran.and(Err(fault)),
+            None if self.is_too_much() => ran.and(Err(Fault::TOO_MUCH_AT_ONCE)),
             None => ran,
         }
+    }
+
+    /// Whether what is to be committed together is too much.
+    fn is_too_much(&self) -> bool {
+        // Without a mark nothing could be taken back, and to look through it all would cost.
+        if self.mark.is_none() {
+            return false;
+        }
+        let libraries = self.libraries.iter().filter_map(|(_, text)| text.as_ref());
+        let libraries_len = libraries.map(Bytes::len).sum::<usize>();
+        self.changes.commit_len_max() + libraries_len + REST_LEN_MAX > BATCH_LEN_MAX
     }
 
     /// A part was written whose key leaves no room for it; in an annex there is room.
