@@ -29,6 +29,10 @@ use clap::Parser;
 use args::Cli;
 use output::Output;
 
+/// A server allocates for every command; see docs/decisions/0001.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How a command that did its work ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {

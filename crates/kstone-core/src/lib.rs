@@ -51,6 +51,8 @@ mod maintenance;
 mod manifest;
 mod memtable;
 mod options;
+#[doc(hidden)]
+pub mod prefetch;
 mod read;
 mod sst;
 mod stripes;

@@ -108,6 +108,9 @@ impl Connection {
                 next = self.take_commands().await;
             }
             self.session.take_messages(&mut self.out);
+            if self.unread() > 0 {
+                self.turn.lets_others_go_first().await;
+            }
             // What was carried out is answered, also to who is not to be served any more.
             if !self.write().await || self.session.is_killed() {
                 return;

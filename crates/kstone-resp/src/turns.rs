@@ -5,10 +5,14 @@
 //! connection draws a number when bytes have come for it, and lets those with smaller numbers
 //! begin, if they are few: many clients at once have no order that any of them could know of, and
 //! waiting for all of them would leave other threads idle.
+//!
+//! They are answered some at a time. The first reply wakes a client that sleeps, which takes longer
+//! than most commands; those that come soon after find it awake.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// Up to so many are let go first.
 const AHEAD_MAX: u64 = 4;
@@ -16,11 +20,16 @@ const AHEAD_MAX: u64 = 4;
 /// are on the same thread; a thread that was just woken takes some more.
 const PATIENCE: u32 = 32;
 
+/// Replies are held back until so many connections have some.
+const ANSWERED_TOGETHER: u64 = 16;
+
 /// The numbers that were drawn, and how many who drew one have begun.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     drawn: AtomicU64,
     begun: AtomicU64,
+    /// How many connections hold replies back.
+    holding: AtomicU64,
 }
 
 /// No number.
@@ -78,6 +87,25 @@ impl Turn {
     pub(crate) fn waker(&mut self, context: &Context<'_>) -> &Waker {
         self.ticket.task.get_or_init(|| context.waker().clone());
         &self.waker
+    }
+
+    /// Lets the connections go on that have commands, before replies are written.
+    pub(crate) async fn lets_others_go_first(&self) {
+        let holding = &self.ticket.turns.holding;
+        if holding.fetch_add(1, Ordering::Relaxed) + 1 >= ANSWERED_TOGETHER {
+            holding.store(0, Ordering::Relaxed);
+            return;
+        }
+        let mut has_waited = false;
+        poll_fn(|context| {
+            if std::mem::replace(&mut has_waited, true) {
+                return Poll::Ready(());
+            }
+            // A task that wakes itself goes behind all others of its thread.
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Whether the connection may go on. If not, its task is woken once others had their turn.

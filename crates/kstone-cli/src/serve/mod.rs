@@ -9,6 +9,7 @@ pub mod settings;
 mod signals;
 
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -18,7 +19,7 @@ use kstone_core::env::Env;
 use kstone_dynamo::{Credential, DoorOptions};
 use kstone_redis::Redis;
 use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
 use crate::Outcome;
@@ -39,7 +40,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         bail!("--demo shows what to ask DynamoDB's door, and --dynamodb is off");
     }
     let (ask_to_stop, stop) = signals::watch()?;
-    let runtime = Runtime::new().context("cannot start the threads of the server")?;
+    let runtime = Runtime::new().context(THREADS)?;
     let dynamodb = match &settings.dynamodb {
         Listen::At(address) => {
             let needs = settings.keys.is_empty().then_some("--access-key ID:SECRET");
@@ -50,12 +51,14 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let redis = match &settings.redis {
         Listen::At(address) => {
             let needs = settings.redis_password.is_none().then_some("--redis-password PASSWORD");
-            Some(runtime.block_on(listen(address, "--redis", needs))?)
+            let runtime = redis_runtime().context(THREADS)?;
+            let (listener, at) = runtime.block_on(listen(address, "--redis", needs))?;
+            Some((runtime, listener, at))
         }
         Listen::Off => None,
     };
     let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
-    let redis_url = redis.as_ref().map(|(_, at)| url_of("redis", *at));
+    let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
     let db = open(&settings)?;
     let mut demo = if settings.demo { demo::prepare(&db)? } else { None };
@@ -79,12 +82,12 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         let door = async { door.await.context("the DynamoDB door failed") };
         doors.spawn_on(door, runtime.handle());
     }
-    let mut without_door = None;
+    let (mut without_door, mut redis_threads) = (None, None);
     if redis.is_none() {
         // Keys whose time is over go also while nobody can ask for them.
         without_door = Redis::open_if_any(&db)?;
     }
-    if let Some((listener, _)) = redis {
+    if let Some((threads, listener, _)) = redis {
         let redis = Redis::open(&db.with_durability(settings.redis_durability))?;
         // Somebody may have a key of the same name: it is no reason not to serve.
         if let Some(Err(error)) = demo.as_mut().map(|demo| demo.prepare_keys(&redis)) {
@@ -98,7 +101,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         });
         let door = kstone_resp::serve(listener, redis, asked(stop.clone()));
         let door = async { door.await.context("the Redis door failed") };
-        doors.spawn_on(door, runtime.handle());
+        doors.spawn_on(door, redis_threads.insert(threads).handle());
     }
     for line in lines(&settings, url.as_deref(), redis_url.as_deref()) {
         say(out, &line);
@@ -123,7 +126,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         say(out, "stopping");
     }
     // Connections that outlived the door's patience may still write until here.
-    runtime.shutdown_timeout(LAST_WORK);
+    for runtime in redis_threads.into_iter().chain([runtime]) {
+        runtime.shutdown_timeout(LAST_WORK);
+    }
     // Writes that nobody waited for are on disk too when a server was stopped in peace.
     let synced = db.engine().sync();
     drop(without_door);
@@ -133,6 +138,24 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     synced.context("the last writes may not be on disk")?;
     say(out, "stopped");
     Ok(Outcome::Done)
+}
+
+const THREADS: &str = "cannot start the threads of the server";
+
+/// The threads of the Redis door. Its commands take microseconds, so threads that hand work to each
+/// other, or stand in each other's way, cost more than they give: one processor is left to what
+/// goes on beside the commands (the log, flushes, compaction, the network).
+fn redis_runtime() -> std::io::Result<Runtime> {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = std::env::var("KT")
+        .ok()
+        .and_then(|t| t.parse().ok())
+        .unwrap_or(processors.saturating_sub(1).max(1));
+    Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name("kstone-redis")
+        .enable_all()
+        .build()
 }
 
 /// How long work that is under way in threads may take when the server is stopped.

@@ -104,6 +104,13 @@ impl Memtable {
         self.bytes.store(size_of::<Self>() + size_of::<Tree>() + tree.bytes(), Relaxed);
     }
 
+    /// The key is about to be inserted: asks for the memory that this needs.
+    pub(crate) fn expect(&self, key: &[u8], seq: Seq) {
+        if let Some(tree) = self.tree.read().as_deref() {
+            tree.expect(key, seq);
+        }
+    }
+
     /// The newest version of `key` whose sequence number is at most `max_seq`.
     pub(crate) fn get(&self, key: &[u8], max_seq: Seq) -> Option<MemHit> {
         let guard = self.tree.read();

@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 
 use super::arena::{Arena, Loc};
 use crate::entry::Seq;
+use crate::prefetch;
 
 /// Wide enough that 2,000 records are two levels deep, narrow enough that making room for an
 /// entry moves about 512 bytes.
@@ -104,6 +105,13 @@ impl Slots {
             Some(heads) => block * BLOCK + heads.iter().filter(|&&other| other < head).count(),
             None => CAPACITY,
         }
+    }
+
+    /// The node is about to be searched: asks for what a search looks at.
+    pub(super) fn expect(&self) {
+        prefetch::soon(&self.len);
+        let (blocks, _) = self.heads.as_chunks::<BLOCK>();
+        blocks.iter().for_each(prefetch::soon);
     }
 
     /// Whether `(key, seq)` sorts behind every entry. False for an empty node.

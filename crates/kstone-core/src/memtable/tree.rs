@@ -184,6 +184,16 @@ impl Tree {
         }
     }
 
+    /// `(key, seq)` is about to be inserted: asks for the leaf where it belongs.
+    pub(super) fn expect(&self, key: &[u8], seq: Seq) {
+        let mut node = self.root;
+        for _ in 0..self.height {
+            let inner = &self.inners[node as usize];
+            node = inner.children[inner.child_index(&self.arena, key, seq)];
+        }
+        self.leaves[node as usize].slots.expect();
+    }
+
     /// The leaf where `(key, seq)` belongs, and its parent with the leaf's index among the
     /// children. If the leaf is full, the parent exists and has room.
     fn leaf_for_insert(&mut self, key: &[u8], seq: Seq) -> (u32, (u32, usize)) {

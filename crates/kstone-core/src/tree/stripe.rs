@@ -94,6 +94,11 @@ impl Stripe {
         grow(version.active.bytes().saturating_sub(before));
     }
 
+    /// A record is about to be inserted: asks for the memory that this needs.
+    pub(crate) fn expect(&self, entry: EntryRef<'_>) {
+        self.version.read().active.expect(entry.key, entry.seq);
+    }
+
     /// Turns the active memtable into a frozen one, unless it is empty.
     pub(crate) fn freeze(&self) {
         let mut version = self.version.write();

@@ -52,7 +52,7 @@ impl Equivalent<At> for AtRef<'_> {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Hot {
-    bytes_max: usize,
+    bytes_max: AtomicUsize,
     /// So that nobody takes the lock when there is nothing.
     len: AtomicUsize,
     kept: Mutex<Kept>,
@@ -78,10 +78,21 @@ struct Place {
 impl Hot {
     /// With a part of what the engine was given to use.
     pub(crate) fn beside(engine: &Engine) -> Self {
-        Hot::new(engine.memory_budget_bytes() / SHARE_OF_ENGINE)
+        Hot::new(Hot::share_of(engine))
+    }
+
+    /// What they may take beside this engine.
+    pub(crate) fn share_of(engine: &Engine) -> usize {
+        engine.memory_budget_bytes() / SHARE_OF_ENGINE
+    }
+
+    /// From now on with so much memory. What is too much goes when something is kept next.
+    pub(crate) fn set_bytes_max(&self, bytes_max: usize) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
     }
 
     fn new(bytes_max: usize) -> Self {
+        let bytes_max = AtomicUsize::new(bytes_max);
         Hot { bytes_max, len: AtomicUsize::new(0), kept: Mutex::new(Kept::default()) }
     }
 
@@ -101,7 +112,7 @@ impl Hot {
     /// Whether the quick form of a key is to be loaded, which means reading `records` of them and
     /// takes about so much memory: if as many were read in its place.
     pub(crate) fn is_due(&self, slot: u8, key: &[u8], records: usize, bytes: usize) -> bool {
-        if bytes > self.bytes_max {
+        if bytes > self.bytes_max.load(Ordering::Relaxed) {
             return false;
         }
         let mut kept = self.kept.lock();
@@ -133,10 +144,11 @@ impl Hot {
         let bytes = resident.bytes() + at.1.len();
         // Dropped after the lock is released: a large one takes its time.
         let mut evicted = Vec::new();
+        let bytes_max = self.bytes_max.load(Ordering::Relaxed);
         let mut kept = self.kept.lock();
         kept.now += 1;
         let used = kept.now;
-        while kept.bytes + bytes > self.bytes_max {
+        while kept.bytes + bytes > bytes_max {
             let oldest = kept.residents.iter().take(SAMPLE).min_by_key(|(_, place)| place.used);
             let Some(oldest) = oldest.map(|(at, _)| at.clone()) else { break };
             if let Some(place) = kept.residents.remove(&oldest) {
@@ -145,7 +157,7 @@ impl Hot {
             }
         }
         let place = Place { resident, bytes, used };
-        if bytes <= self.bytes_max {
+        if bytes <= bytes_max {
             kept.bytes += bytes;
             if let Some(old) = kept.residents.insert(at, place) {
                 kept.bytes -= old.bytes;

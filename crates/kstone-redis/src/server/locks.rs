@@ -1,17 +1,23 @@
 //! Who may touch which keys when.
 //!
-//! A command on a few keys takes the gate together with others and the locks of its keys' stripes,
-//! in ascending order. What works with the whole keyspace (MULTI, scripts, FLUSHALL, and whoever
+//! A command on a few keys takes the gate together with others and the locks of its keys, in
+//! ascending order. What works with the whole keyspace (MULTI, scripts, FLUSHALL, and whoever
 //! serves blocked clients) has the gate for itself and needs no other lock. These are Redis's locks
 //! and nobody else's: the engine's own are taken only inside a commit, so that a long script never
 //! holds up the other doors.
 //!
 //! The gate is awaited, never waited for on a thread: an executor's threads stay free while a
-//! script runs. The locks of stripes are waited for on the thread: nearly always for microseconds,
-//! and otherwise the thread makes way first.
+//! script runs. The locks of keys are waited for on the thread: nearly always for microseconds, and
+//! otherwise the thread makes way first.
+//!
+//! Several commands that came together hold all their locks until the last is done. So only the
+//! first waits; the others come along if their keys are free, and otherwise wait for the next time.
+//! There are many more locks than threads, so that two threads seldom want the same one.
 
+use std::hash::BuildHasher;
+
+use hashbrown::DefaultHashBuilder;
 use kstone_core::sync::{Mutex, MutexGuard};
-use kstone_core::{StripeSet, stripe_of};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::server::way::Way;
@@ -19,12 +25,15 @@ use crate::server::way::Way;
 /// How often a lock is asked for before the thread makes way, which takes longer than most commands
 /// keep a lock: together some dozens of microseconds.
 const ASKED_MAX: usize = 64;
+/// Keys share so many locks.
+const LOCKS: usize = 1024;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Locks {
     gate: RwLock<()>,
-    stripes: Vec<Mutex<()>>,
+    hasher: DefaultHashBuilder,
+    keys: Vec<Mutex<()>>,
 }
 
 /// The gate, together with others.
@@ -39,17 +48,33 @@ pub(crate) struct Exclusive<'a> {
     _gate: RwLockWriteGuard<'a, ()>,
 }
 
-/// The locks of some stripes.
+/// The locks of some keys.
 #[derive(Debug)]
-pub(crate) enum Stripes<'a> {
+pub(crate) enum Locked<'a> {
     None,
-    One(#[expect(dead_code, reason = "held, not read")] MutexGuard<'a, ()>),
-    Many(#[expect(dead_code, reason = "held, not read")] Vec<MutexGuard<'a, ()>>),
+    One(MutexGuard<'a, ()>),
+    Many(Vec<MutexGuard<'a, ()>>),
+}
+
+/// Numbers of locks.
+#[derive(Debug, Clone, Copy)]
+struct Numbers([u64; LOCKS / 64]);
+
+impl Numbers {
+    /// Adds one; false if it was there.
+    fn add(&mut self, number: usize) -> bool {
+        let Some(word) = self.0.get_mut(number / 64) else { return false };
+        let bit = 1 << (number % 64);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
 }
 
 impl Locks {
     pub(crate) fn new() -> Self {
-        Locks { gate: RwLock::new(()), stripes: (0..256).map(|_| Mutex::new(())).collect() }
+        let keys = (0..LOCKS).map(|_| Mutex::new(())).collect();
+        Locks { gate: RwLock::new(()), hasher: DefaultHashBuilder::default(), keys }
     }
 
     /// The gate together with others, if nobody has it or waits for it alone.
@@ -70,26 +95,68 @@ impl Locks {
         Exclusive { _gate: self.gate.write().await }
     }
 
-    /// The locks of these keys' stripes. The caller holds the gate.
+    /// The locks of these keys. The caller holds the gate.
     pub(crate) fn keys<'a, 'k>(
         &'a self,
         _gate: &Shared<'_>,
         way: &Way,
         mut keys: impl Iterator<Item = &'k [u8]>,
-    ) -> Stripes<'a> {
-        let Some(first) = keys.next() else { return Stripes::None };
-        let first = stripe_of(first);
-        let Some(second) = keys.next() else { return Stripes::One(self.lock(first, way)) };
-        let mut stripes: StripeSet = [first, stripe_of(second)].into_iter().collect();
-        for key in keys {
-            stripes.insert(stripe_of(key));
-        }
-        Stripes::Many(stripes.iter().map(|stripe| self.lock(stripe, way)).collect())
+    ) -> Locked<'a> {
+        let Some(first) = keys.next() else { return Locked::None };
+        let first = self.number_of(first);
+        let Some(second) = keys.next() else { return Locked::One(self.lock(first, way)) };
+        let rest = keys.map(|key| self.number_of(key));
+        let mut numbers: Vec<usize> =
+            [first, self.number_of(second)].into_iter().chain(rest).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Locked::Many(numbers.into_iter().map(|number| self.lock(number, way)).collect())
     }
 
-    fn lock(&self, stripe: u8, way: &Way) -> MutexGuard<'_, ()> {
-        #[expect(clippy::indexing_slicing, reason = "256 locks, indexed by a byte")]
-        let lock = &self.stripes[usize::from(stripe)];
+    /// The locks of the keys of several commands: of the first, and of as many after it as can be
+    /// had at once. Answers also how many commands that are. The caller holds the gate.
+    pub(crate) fn commands<'a, 'k, K: Iterator<Item = &'k [u8]>>(
+        &'a self,
+        gate: &Shared<'_>,
+        way: &Way,
+        mut commands: impl Iterator<Item = K>,
+    ) -> (Locked<'a>, usize) {
+        let mut numbers = Numbers([0; LOCKS / 64]);
+        let Some(first) = commands.next() else { return (Locked::None, 0) };
+        let first: Vec<&[u8]> = first.collect();
+        for key in &first {
+            numbers.add(self.number_of(key));
+        }
+        let mut locked = match self.keys(gate, way, first.into_iter()) {
+            Locked::None => Vec::new(),
+            Locked::One(lock) => vec![lock],
+            Locked::Many(locks) => locks,
+        };
+        let mut count = 1;
+        'commands: for keys in commands {
+            for key in keys {
+                let number = self.number_of(key);
+                if numbers.add(number) {
+                    let Some(lock) = self.mutex(number).try_lock() else { break 'commands };
+                    locked.push(lock);
+                }
+            }
+            count += 1;
+        }
+        (Locked::Many(locked), count)
+    }
+
+    fn number_of(&self, key: &[u8]) -> usize {
+        self.hasher.hash_one(key) as usize % LOCKS
+    }
+
+    fn mutex(&self, number: usize) -> &Mutex<()> {
+        #[expect(clippy::indexing_slicing, reason = "numbers are below the number of locks")]
+        &self.keys[number % LOCKS]
+    }
+
+    fn lock(&self, number: usize, way: &Way) -> MutexGuard<'_, ()> {
+        let lock = self.mutex(number);
         if let Some(guard) = lock.try_lock() {
             return guard;
         }
@@ -131,5 +198,26 @@ mod tests {
             assert!(!waiter.is_finished());
             drop(held);
         });
+    }
+
+    #[test]
+    fn commands_come_along_until_one_whose_key_is_taken() {
+        let (locks, way) = (Locks::new(), Way::default());
+        let gate = locks.try_share().unwrap();
+        // Two keys that share no lock.
+        let names: Vec<String> = (0..100).map(|n| n.to_string()).collect();
+        let number = |at: usize| locks.number_of(names[at].as_bytes());
+        let other = (1..100).find(|at| number(*at) != number(0)).unwrap();
+        let [a, b] = [names[0].as_bytes(), names[other].as_bytes()];
+        let take = |commands: &[&[&[u8]]]| {
+            let commands = commands.iter().map(|keys| keys.iter().copied());
+            locks.commands(&gate, &way, commands)
+        };
+        let (held, count) = take(&[&[a], &[a, a]]);
+        assert_eq!(count, 2);
+        let (others, count) = take(&[&[b], &[b], &[b, a], &[b]]);
+        assert_eq!(count, 2);
+        drop((held, others));
+        assert_eq!(take(&[&[b], &[b], &[b, a], &[b]]).1, 4);
     }
 }

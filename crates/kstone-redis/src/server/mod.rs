@@ -32,7 +32,7 @@ use kstone_core::{Durability, Engine};
 
 use crate::commands::scripting::Scripts;
 use crate::fault::Result;
-use crate::store::spaces::Spaces;
+use crate::store::spaces::{Spaces, recent_bytes_max};
 use crate::store::{Committed, Listeners, Txn};
 use acl::Acl;
 use blocked::{Blocked, Ready};
@@ -202,12 +202,28 @@ impl Server {
         if changed.contains(&config::REQUIREPASS) {
             self.acl.require_password(&self.config.text(config::REQUIREPASS));
         }
+        if changed.contains(&config::MAXMEMORY) {
+            self.bound_caches();
+        }
         if changed.contains(&config::TRACKING_KEYS_MAX) {
             let keys_max = self.config.size(config::TRACKING_KEYS_MAX);
             let keys_max = usize::try_from(keys_max).unwrap_or(usize::MAX);
             self.tracking.remember(0, std::iter::empty(), keys_max, self.through());
         }
         Ok(())
+    }
+
+    /// Sees to it that what is kept of keys beside the engine's own caches takes no more than
+    /// `maxmemory`, if that is set.
+    fn bound_caches(&self) {
+        let (recent, hot) = (recent_bytes_max(&self.engine), Hot::share_of(&self.engine));
+        let third = match usize::try_from(self.config.number(config::MAXMEMORY)) {
+            Ok(0) | Err(_) => usize::MAX,
+            Ok(most) => most / 3,
+        };
+        self.spaces.heads.set_bytes_max(recent.min(third));
+        self.spaces.members.set_bytes_max(recent.min(third));
+        self.hot.set_bytes_max(hot.min(third));
     }
 
     /// What an invalidation goes through.

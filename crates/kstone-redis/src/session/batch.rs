@@ -139,10 +139,11 @@ impl Session {
         }
         let server = Arc::clone(&self.server);
         let Some(gate) = server.locks.try_share() else { return NOTHING };
-        let keys = pipeline.iter().flat_map(|(command, args)| keys_of(command, args));
-        let _stripes = server.locks.keys(&gate, &server.way, keys);
+        let keys = pipeline.iter().map(|(command, args)| keys_of(command, args));
+        let (_locked, count) = server.locks.commands(&gate, &server.way, keys);
         // Who waits for a key is served before the next command: see `run_on_keys`.
-        let mut writes = pipeline.iter().filter(|(command, _)| command.has(flag::WRITE));
+        let commands = || pipeline.iter().take(count);
+        let mut writes = commands().filter(|(command, _)| command.has(flag::WRITE));
         let db = self.client.db;
         if writes.any(|(command, args)| server.blocked.is_awaited(db, keys_of(command, args))) {
             return NOTHING;
@@ -151,10 +152,11 @@ impl Session {
         let (start, started) = (out.position(), self.begun);
         let mut txn = server.begin(self.client.db);
         txn.set_origin(self.client.id);
+        txn.expect(commands().flat_map(|(command, args)| keys_of(command, args)));
         // What each came to, which counts only if all of it is committed.
         let mut ran: Vec<(Duration, Option<Fault>)> = Vec::with_capacity(pipeline.len());
         let mut is_refused = false;
-        for (command, args) in pipeline.iter() {
+        for (command, args) in commands() {
             let Run::Keys(run) = command.run else { break };
             self.client.peer.command.store(commands::place(command) + 1, Ordering::Relaxed);
             let begun = out.position();

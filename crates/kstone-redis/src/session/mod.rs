@@ -310,13 +310,13 @@ impl Session {
                 None => server.scripts.running.unless_busy(server.locks.share()).await?,
             };
             let keys = || command.keys.positions(args).filter_map(|at| args.get(at).copied());
-            let stripes = server.locks.keys(&gate, &server.way, keys());
+            let locked = server.locks.keys(&gate, &server.way, keys());
             // A write that somebody waits for serves them before anybody else comes.
             let is_awaited =
                 command.has(flag::WRITE) && server.blocked.is_awaited(self.client.db, keys());
             if !is_awaited {
                 let ran = self.run_locked(command, args, out);
-                drop(stripes);
+                drop(locked);
                 let (flow, ready) = ran?;
                 if !ready.is_empty() {
                     // Keys that the command made in another database.
@@ -326,7 +326,7 @@ impl Session {
                 }
                 return Ok(flow);
             }
-            drop(stripes);
+            drop(locked);
         }
         let _alone = server.scripts.running.unless_busy(server.locks.exclude()).await?;
         self.run_alone(command, args, out)

@@ -141,7 +141,7 @@ impl Session {
             }
             let server = Arc::clone(&self.server);
             let gate = server.locks.share().await;
-            let stripes = server.locks.keys(&gate, &server.way, args.iter().skip(1).copied());
+            let locked = server.locks.keys(&gate, &server.way, args.iter().skip(1).copied());
             let db = self.client.db;
             let mut awaited = Vec::new();
             for key in args.iter().skip(1) {
@@ -157,7 +157,7 @@ impl Session {
                 server.watches.watch(db, key, &self.transaction.dirty, is_there);
                 self.transaction.watched.push((db, key.to_vec(), is_there));
             }
-            drop(stripes);
+            drop(locked);
             drop(gate);
             if !awaited.is_empty() {
                 let _alone = server.locks.exclude().await;

@@ -1,12 +1,14 @@
 //! What a transaction has changed and not committed yet.
 
+use std::hash::BuildHasher;
+
 use bytes::Bytes;
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::store::annex::AnnexId;
 use crate::store::parts::Parts;
 
-/// From so many keys on they are found by a map.
+/// From so many keys on they are found by their hash.
 const FEW: usize = 8;
 
 /// What a record takes in a commit beside its key and value, at most: what is done, the stripe, the
@@ -51,6 +53,10 @@ pub(super) struct KeyChanges {
     pub(super) annex: Option<AnnexId>,
     /// The head as the engine has it had no parts, so none are stored.
     pub(super) bare: bool,
+    /// Parts that are looked up by their names are among those written or removed.
+    pub(super) has_members: bool,
+    /// Parts were written by who does not know what they are.
+    pub(super) is_copied: bool,
 }
 
 /// The changes of a transaction, by slot and key. A command changes one key or two; a script or a
@@ -58,8 +64,9 @@ pub(super) struct KeyChanges {
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     keys: Vec<(u8, Vec<u8>, KeyChanges)>,
-    /// Where in `keys` each is, by slot; empty while they are few.
-    places: HashMap<u8, HashMap<Vec<u8>, usize>>,
+    /// Where in `keys` each is; empty while they are few.
+    places: HashTable<usize>,
+    hasher: DefaultHashBuilder,
     mark: Mark,
 }
 
@@ -88,7 +95,16 @@ impl Changes {
         if self.keys.len() <= FEW {
             return self.keys.iter().position(|(at, have, _)| *at == slot && have == key);
         }
-        self.places.get(&slot)?.get(key).copied()
+        let is_it =
+            |at: &usize| self.keys.get(*at).is_some_and(|(of, have, _)| *of == slot && have == key);
+        self.places.find(self.hasher.hash_one(key), is_it).copied()
+    }
+
+    /// Lets a key be found by its hash.
+    fn note_place(&mut self, at: usize) {
+        let Changes { keys, places, hasher, .. } = self;
+        let hash = |at: &usize| keys.get(*at).map_or(0, |(_, key, _)| hasher.hash_one(&key[..]));
+        places.insert_unique(hash(&at), at, hash);
     }
 
     pub(super) fn get(&self, slot: u8, key: &[u8]) -> Option<&KeyChanges> {
@@ -102,9 +118,7 @@ impl Changes {
             match last {
                 ..FEW => {}
                 FEW => self.note_places(),
-                _ => {
-                    self.places.entry(slot).or_default().insert(key.to_vec(), last);
-                }
+                _ => self.note_place(last),
             }
             last
         });
@@ -169,17 +183,15 @@ impl Changes {
         if self.keys.len() <= FEW {
             self.places.clear();
         } else {
-            for places in self.places.values_mut() {
-                places.retain(|_, at| *at < self.mark.len);
-            }
+            self.places.retain(|at| *at < self.mark.len);
         }
         true
     }
 
     fn note_places(&mut self) {
         self.places.clear();
-        for (at, (slot, key, _)) in self.keys.iter().enumerate() {
-            self.places.entry(*slot).or_default().insert(key.clone(), at);
+        for at in 0..self.keys.len() {
+            self.note_place(at);
         }
     }
 

@@ -70,7 +70,7 @@ impl Txn<'_> {
             self.select(to_db);
             for (sk, value) in &parts {
                 self.step();
-                self.put_part(to, sk, value.clone());
+                self.put_copied_part(to, sk, value.clone());
             }
             self.select(from_db);
             match parts.pop() {

@@ -74,7 +74,7 @@ pub(crate) fn check_len(element: &[u8], payload_len: usize) -> Result<()> {
 /// The payload of an element, if it is there. `sk` is its [`place`].
 pub(crate) fn get(txn: &Txn<'_>, key: &[u8], sk: &[u8], element: &[u8]) -> Result<Option<Bytes>> {
     const TWINS: Fault = Fault::fixed("ERR two long elements of the key have the same digest");
-    let Some(value) = txn.part(key, sk)? else { return Ok(None) };
+    let Some(value) = txn.member(key, sk)? else { return Ok(None) };
     if digest(sk) & 1 == 0 {
         return Ok(Some(value));
     }
@@ -88,13 +88,13 @@ pub(crate) fn get(txn: &Txn<'_>, key: &[u8], sk: &[u8], element: &[u8]) -> Resul
 /// Writes an element.
 pub(crate) fn put(txn: &mut Txn<'_>, key: &[u8], sk: &[u8], element: &[u8], payload: Vec<u8>) {
     if digest(sk) & 1 == 0 {
-        return txn.put_part(key, sk, payload);
+        return txn.put_member(key, sk, payload);
     }
     let mut value = Vec::with_capacity(4 + element.len() + payload.len());
     value.extend_from_slice(&(element.len() as u32).to_le_bytes());
     value.extend_from_slice(element);
     value.extend_from_slice(&payload);
-    txn.put_part(key, sk, value);
+    txn.put_member(key, sk, value);
 }
 
 /// Shows the elements from a place on, with their sort keys, until told to stop.

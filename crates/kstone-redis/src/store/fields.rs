@@ -253,7 +253,7 @@ pub(crate) fn delete(
 ) -> Result<Option<Field>> {
     let sk = elements::place(name);
     let Some(old) = get_at(txn, key, &sk, name)? else { return Ok(None) };
-    txn.delete_part(key, &sk);
+    txn.delete_member(key, &sk);
     forget_expiry(txn, key, head, &sk, old.expires_at_ms, None)?;
     head.count = head.count.saturating_sub(1);
     Ok(Some(old))
@@ -383,7 +383,7 @@ pub(crate) fn purge(txn: &mut Txn<'_>, key: &[u8], entry: Entry) -> Result<Optio
 fn remove_due(txn: &mut Txn<'_>, key: &[u8], head: &mut HashHead, some: &[Due]) -> Result<()> {
     for (due_sk, field_sk) in some {
         txn.delete_part(key, due_sk);
-        txn.delete_part(key, field_sk);
+        txn.delete_member(key, field_sk);
     }
     head.count = head.count.saturating_sub(some.len() as u64);
     head.next_expiry_ms = first_due(txn, key)?;

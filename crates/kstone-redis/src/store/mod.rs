@@ -21,6 +21,7 @@ mod counts;
 pub(crate) mod elements;
 pub(crate) mod fields;
 mod parts;
+pub(crate) mod recent;
 pub(crate) mod spaces;
 pub(crate) mod strings;
 mod txn;

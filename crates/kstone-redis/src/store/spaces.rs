@@ -7,12 +7,13 @@
 use bytes::Bytes;
 use kstone::Database;
 use kstone_core::sync::{Mutex, RwLock};
-use kstone_core::{Durability, Key, KeyRef, TableId, WriteBatch};
+use kstone_core::{Durability, Engine, Key, KeyRef, TableId, WriteBatch};
 
 use crate::fault::{Fault, Result};
 use crate::store::accesses::Accesses;
 use crate::store::annex;
 use crate::store::counts::Counts;
+use crate::store::recent::Recent;
 
 /// How many logical databases there are.
 pub(crate) const DATABASES: usize = 16;
@@ -94,6 +95,10 @@ pub(crate) struct Spaces {
     pub(super) numbering: Mutex<()>,
     /// When keys were used last.
     pub(crate) accesses: Accesses,
+    /// The heads of keys that were used lately.
+    pub(crate) heads: Recent,
+    /// The members and fields that were used lately.
+    pub(crate) members: Recent,
 }
 
 impl Spaces {
@@ -118,7 +123,19 @@ impl Spaces {
         let (layout, making) = (RwLock::new(layout), Mutex::new(()));
         let accesses = Accesses::new(database.engine().now_ms());
         let (numbering, database) = (Mutex::new(()), database.clone());
-        let spaces = Spaces { database, catalog, layout, making, counts, numbering, accesses };
+        let most = recent_bytes_max(database.engine());
+        let (heads, members) = (Recent::new(most), Recent::new(most));
+        let spaces = Spaces {
+            database,
+            catalog,
+            layout,
+            making,
+            counts,
+            numbering,
+            accesses,
+            heads,
+            members,
+        };
         spaces.drop_unfinished_annexes()?;
         Ok(spaces)
     }
@@ -179,7 +196,7 @@ impl Spaces {
     pub(crate) fn table_for_writes(&self, slot: u8) -> Result<TableId> {
         match self.table(slot) {
             Some(table) => Ok(table),
-            None => self.make_table(slot, |layout| &mut layout.tables),
+            None => self.make_table(slot, || self.new_table(), |layout| &mut layout.tables),
         }
     }
 
@@ -192,7 +209,10 @@ impl Spaces {
     pub(super) fn annex_table_for_writes(&self, slot: u8) -> Result<TableId> {
         match self.annex_table(slot) {
             Some(table) => Ok(table),
-            None => self.make_table(slot, |layout| &mut layout.annexes),
+            None => {
+                let make = || Ok(self.database.make_side_table()?);
+                self.make_table(slot, make, |layout| &mut layout.annexes)
+            }
         }
     }
 
@@ -200,6 +220,7 @@ impl Spaces {
     fn make_table(
         &self,
         slot: u8,
+        make: impl FnOnce() -> Result<TableId>,
         of: impl Fn(&mut Layout) -> &mut [Option<TableId>; DATABASES],
     ) -> Result<TableId> {
         let _making = self.making.lock();
@@ -210,12 +231,20 @@ impl Spaces {
         if let Some(table) = *place {
             return Ok(table);
         }
-        let table = self.database.make_side_table()?;
+        let table = make()?;
         *place = Some(table);
         let mut batch = WriteBatch::new();
         batch.put(self.catalog, &Key::new(LAYOUT), &layout.encode())?;
         self.database.engine().write(&batch, Durability::Sync)?.wait()?;
         *self.layout.write() = layout;
+        Ok(table)
+    }
+
+    /// A table for the keys of a slot.
+    fn new_table(&self) -> Result<TableId> {
+        let table = self.database.make_side_table()?;
+        self.heads.begin(table);
+        self.members.begin(table);
         Ok(table)
     }
 
@@ -233,7 +262,7 @@ impl Spaces {
             self.database.drop_side_table(annexes, batch)?;
         }
         let Some(old) = layout.table(slot) else { return Ok(()) };
-        let new = is_written_to.then(|| self.database.make_side_table()).transpose()?;
+        let new = is_written_to.then(|| self.new_table()).transpose()?;
         if let Some(place) = layout.tables.get_mut(usize::from(slot)) {
             *place = new;
         }
@@ -243,7 +272,7 @@ impl Spaces {
     /// Gives a slot that will be written to a table, if the layout has none for it.
     pub(crate) fn ensure_table(&self, layout: &mut Layout, slot: u8) -> Result<()> {
         if let Some(place @ None) = layout.tables.get_mut(usize::from(slot)) {
-            *place = Some(self.database.make_side_table()?);
+            *place = Some(self.new_table()?);
         }
         Ok(())
     }
@@ -285,6 +314,13 @@ impl Spaces {
             self.counts.clear(*slot);
         }
     }
+}
+
+/// What the heads that were used lately may take, and the members again: in proportion to what the
+/// engine was given, on top of it. A million keys with values of 100 bytes fit beside the usual 256
+/// MiB.
+pub(crate) fn recent_bytes_max(engine: &Engine) -> usize {
+    engine.memory_budget_bytes() / 4 * 3
 }
 
 impl Drop for Spaces {

@@ -11,9 +11,10 @@ mod savepoint;
 mod scan;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kstone_core::{Engine, KEY_LEN_MAX, KeyRef, Seq, TableId};
 
 use crate::fault::{Fault, Result};
@@ -22,6 +23,7 @@ use crate::server::way::{Manners, Way};
 use crate::store::annex::{self, AnnexId, Filling, HELD_BACK_LEN_MAX};
 use crate::store::changes::{Changes, Head, KeyChanges};
 use crate::store::parts::Parts;
+use crate::store::recent::Known;
 use crate::store::spaces::{Layout, Spaces};
 use crate::store::{Kind, fields};
 
@@ -144,6 +146,8 @@ pub(crate) struct Txn<'s> {
     /// Who is to be let past while many records are walked over.
     way: Option<&'s Way>,
     manners: Manners,
+    /// The engine was asked for something: the next command of this kind will ask it, too.
+    has_read: Cell<bool>,
 }
 
 impl<'s> Txn<'s> {
@@ -171,6 +175,7 @@ impl<'s> Txn<'s> {
             libraries: Vec::new(),
             way: None,
             manners: Manners::default(),
+            has_read: Cell::new(false),
         }
     }
 
@@ -222,6 +227,13 @@ impl<'s> Txn<'s> {
 
     // ---- keys
 
+    /// These keys are about to be looked up.
+    pub(crate) fn expect<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
+        if let Some(table) = self.spaces.table(self.slot) {
+            self.spaces.heads.warm(table, keys);
+        }
+    }
+
     /// The key, if it is there. One whose time is over is removed on the way.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Result<Option<Entry>> {
         self.spaces.accesses.note(self.slot, key, self.now_ms);
@@ -238,23 +250,23 @@ impl<'s> Txn<'s> {
             return self.unless_expired(key, entry);
         }
         let stored = self.stored_head(key)?;
-        let Some(record) = stored else { return Ok(None) };
-        let entry = decode(record.value, record.expires_at_ms)?;
+        let Some(head) = stored else { return Ok(None) };
+        let entry = decode(head.value, head.expires_at_ms)?;
         self.unless_expired(key, entry)
     }
 
     /// The head that the engine has for a key that this transaction did not change, expired or not.
-    fn stored_head(&mut self, key: &[u8]) -> Result<Option<kstone_core::Record>> {
+    fn stored_head(&mut self, key: &[u8]) -> Result<Option<Head>> {
         let mut found = match self.spaces.table(self.slot) {
             _ if self.emptied.contains(&self.slot) => None,
             None => None,
-            Some(table) => self.engine.get_even_expired(table, KeyRef { pk: key, sk: None })?,
+            Some(table) => self.engine_head(table, key)?,
         };
-        if let Some(record) = &mut found
-            && record.value.first().is_some_and(|first| first & annex::ANNEXED != 0)
+        if let Some(head) = &mut found
+            && head.value.first().is_some_and(|first| first & annex::ANNEXED != 0)
         {
-            let (annex, value) = annex::split(std::mem::take(&mut record.value));
-            record.value = value;
+            let (annex, value) = annex::split(std::mem::take(&mut head.value));
+            head.value = value;
             if let Some(annex) = annex
                 && self.stored_annex(self.slot, key).is_none()
             {
@@ -263,13 +275,29 @@ impl<'s> Txn<'s> {
         }
         let stored = match &found {
             None => Stored::Nothing,
-            Some(record) if kind_of(&record.value)?.has_parts() => Stored::Whole,
+            Some(head) if kind_of(&head.value)?.has_parts() => Stored::Whole,
             Some(_) => Stored::Bare,
         };
         let (slot, seen, last) = &mut self.seen;
         seen.clear();
         seen.extend_from_slice(key);
         (*slot, *last) = (self.slot, Some(stored));
+        Ok(found)
+    }
+
+    /// The head that the engine has for a key, from memory if it was used lately.
+    fn engine_head(&self, table: TableId, key: &[u8]) -> Result<Option<Head>> {
+        let at = KeyRef { pk: key, sk: None };
+        if let Some(Known { value, expires_at_ms }) = self.spaces.heads.get(table, at) {
+            return Ok(value.map(|value| Head { value, expires_at_ms }));
+        }
+        self.has_read.set(true);
+        let found = self.engine.get_even_expired(table, at)?;
+        let found =
+            found.map(|record| Head { value: record.value, expires_at_ms: record.expires_at_ms });
+        let value = found.as_ref().map(|head| head.value.as_ref());
+        let expires_at_ms = found.as_ref().and_then(|head| head.expires_at_ms);
+        self.spaces.heads.keep(table, at, value, expires_at_ms);
         Ok(found)
     }
 
@@ -427,8 +455,50 @@ impl<'s> Txn<'s> {
             return Ok(part.clone());
         }
         let Some((table, pk)) = self.parts_at(key) else { return Ok(None) };
+        self.has_read.set(true);
         let found = self.engine.get(table, KeyRef { pk: &pk, sk: Some(sk) })?;
         Ok(found.map(|record| record.value))
+    }
+
+    /// One part of a key that is there, for keys whose parts are looked up by their names. All such
+    /// parts of them are written by [`put_member`](Txn::put_member) and
+    /// [`delete_member`](Txn::delete_member).
+    pub(crate) fn member(&self, key: &[u8], sk: &[u8]) -> Result<Option<Bytes>> {
+        let changes = self.changes.get(self.slot, key);
+        if let Some(part) = changes.and_then(|changes| changes.parts.get(sk)) {
+            return Ok(part.clone());
+        }
+        let Some((table, pk)) = self.parts_at(key) else { return Ok(None) };
+        let at = KeyRef { pk: &pk, sk: Some(sk) };
+        // What is written to an annex is not told.
+        let is_told = matches!(pk, Cow::Borrowed(_));
+        if is_told && let Some(known) = self.spaces.members.get(table, at) {
+            return Ok(known.value);
+        }
+        self.has_read.set(true);
+        let found = self.engine.get(table, at)?.map(|record| record.value);
+        if is_told {
+            self.spaces.members.keep(table, at, found.as_deref(), None);
+        }
+        Ok(found)
+    }
+
+    /// Writes one part that is looked up by its name.
+    pub(crate) fn put_member(&mut self, key: &[u8], sk: &[u8], value: impl Into<Bytes>) {
+        self.changes.at(self.slot, key).has_members = true;
+        self.put_part(key, sk, value);
+    }
+
+    /// Removes one part that is looked up by its name, and was there.
+    pub(crate) fn delete_member(&mut self, key: &[u8], sk: &[u8]) {
+        self.changes.at(self.slot, key).has_members = true;
+        self.delete_part(key, sk);
+    }
+
+    /// Writes one part of a key that is like another, whatever it is.
+    pub(crate) fn put_copied_part(&mut self, key: &[u8], sk: &[u8], value: impl Into<Bytes>) {
+        self.changes.at(self.slot, key).is_copied = true;
+        self.put_part(key, sk, value);
     }
 
     /// Writes one part.
@@ -496,6 +566,7 @@ impl<'s> Txn<'s> {
             Some((table, pk)) => {
                 // The head has no sort key and is no part.
                 let low = if low == Bound::Unbounded { Bound::Included(&b""[..]) } else { low };
+                self.has_read.set(true);
                 let query = self.engine.partition(table, Bytes::from(pk.into_owned()));
                 let query = query.range::<&[u8]>((low, high));
                 Some(if reverse { query.reverse() } else { query }.iter()?)
@@ -690,9 +761,10 @@ impl<'s> Txn<'s> {
     }
 }
 
-fn decode(value: Bytes, expires_at_ms: Option<u64>) -> Result<Entry> {
+fn decode(mut value: Bytes, expires_at_ms: Option<u64>) -> Result<Entry> {
     let kind = kind_of(&value)?;
-    Ok(Entry { kind, body: value.slice(1..), expires_at_ms })
+    value.advance(1);
+    Ok(Entry { kind, body: value, expires_at_ms })
 }
 
 fn kind_of(value: &[u8]) -> Result<Kind> {

@@ -141,7 +141,7 @@ fn put(
 ) -> Result<()> {
     context.txn.put_made_head(key, dump.kind, dump.body, expires_at_ms)?;
     for (sk, value) in dump.parts() {
-        context.txn.put_part(key, sk, value.to_vec());
+        context.txn.put_copied_part(key, sk, value.to_vec());
     }
     Ok(())
 }

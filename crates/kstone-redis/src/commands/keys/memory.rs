@@ -88,14 +88,17 @@ fn stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let used = process::usage().resident_bytes;
     let stats = context.server.engine.stats();
     let (_, hot_bytes) = context.server.hot.size();
+    let spaces = &context.server.spaces;
+    let recent_bytes = spaces.heads.size().1 + spaces.members.size().1;
     let buffers = stats.total.memtable_bytes;
-    let caches = stats.cache_bytes + hot_bytes as u64;
+    let caches = stats.cache_bytes + hot_bytes as u64 + recent_bytes as u64;
     let figures = [
         ("peak.allocated", used),
         ("total.allocated", used),
         ("lua.caches", context.server.script_usage().lua_bytes),
         ("block.cache", stats.cache_bytes),
         ("hot.keys", hot_bytes as u64),
+        ("recent.records", recent_bytes as u64),
         ("write.buffers", buffers),
         ("overhead.total", used.saturating_sub(caches + buffers)),
         ("keys.count", u64::try_from(context.txn.count_keys()?).unwrap_or_default()),

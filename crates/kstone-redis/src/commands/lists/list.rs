@@ -215,6 +215,48 @@ impl List {
         Ok(())
     }
 
+    /// Who takes one element after the other from an end gets the next ones into memory, some dozens
+    /// at a time: reading a stretch costs little more than reading one.
+    fn read_ahead(&self, txn: &mut Txn<'_>, key: &[u8], end: End) -> Result<()> {
+        const AHEAD: u64 = 128;
+        let is_due = match txn.resident::<Window>(key) {
+            // The last stretch was used up.
+            Some(window) if window.is_empty() => true,
+            Some(_) => return Ok(()),
+            None => {
+                txn.note_read(key, 1);
+                txn.is_resident_due(key, AHEAD as usize / 8, 0)
+            }
+        };
+        if !is_due || self.len < AHEAD {
+            return Ok(());
+        }
+        let range = match end {
+            End::Front => 0..AHEAD,
+            End::Back => self.len - AHEAD..self.len,
+        };
+        let is_back = end == End::Back;
+        let (mut elements, mut bytes) = (VecDeque::with_capacity(AHEAD as usize), 0);
+        self.read(txn, key, range.clone(), is_back, |element| {
+            let element = Bytes::copy_from_slice(element);
+            bytes += window::cost(&element);
+            match is_back {
+                true => elements.push_front(element),
+                false => elements.push_back(element),
+            }
+            match bytes <= window::BYTES_MAX / 8 {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        let first = match end {
+            End::Front => self.place(range.start),
+            End::Back => self.place(range.end).wrapping_sub(elements.len() as u64),
+        };
+        txn.admit_resident(key, Window::new(first, elements));
+        Ok(())
+    }
+
     /// Reads the records of the elements in a range of indices that is not empty.
     fn read(
         &self,
@@ -243,6 +285,7 @@ impl List {
     /// Takes an element from an end of a list that has one.
     pub(crate) fn pop(&mut self, txn: &mut Txn<'_>, key: &[u8], end: End) -> Result<Bytes> {
         let index = if end == End::Front { 0 } else { self.len.saturating_sub(1) };
+        self.read_ahead(txn, key, end)?;
         let element = self.get(txn, key, index)?;
         self.unset(txn, key, index);
         if end == End::Front {

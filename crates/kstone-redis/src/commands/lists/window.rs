@@ -43,6 +43,11 @@ impl Window {
         Window { first, elements, bytes }
     }
 
+    /// Whether no element is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
     fn end(&self) -> u64 {
         self.first.wrapping_add(self.elements.len() as u64)
     }

@@ -81,7 +81,7 @@ impl Set {
         if elements::get(txn, key, &sk, member)?.is_none() {
             return Ok(false);
         }
-        txn.delete_part(key, &sk);
+        txn.delete_member(key, &sk);
         self.count = self.count.saturating_sub(1);
         Ok(true)
     }

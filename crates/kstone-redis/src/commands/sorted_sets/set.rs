@@ -62,7 +62,7 @@ impl SortedSet {
 
     /// A member's score.
     pub(crate) fn score(txn: &Txn<'_>, key: &[u8], member: &[u8]) -> Result<Option<f64>> {
-        let part = txn.part(key, &layout::member_key(member))?;
+        let part = txn.member(key, &layout::member_key(member))?;
         part.map(|value| layout::read_score(&value)).transpose()
     }
 
@@ -76,7 +76,7 @@ impl SortedSet {
         score: f64,
     ) {
         let value = Bytes::copy_from_slice(&layout::score_value(score));
-        txn.put_part(key, &layout::member_key(member), value);
+        txn.put_member(key, &layout::member_key(member), value);
         let mut writes = 2;
         match old {
             Some(old) => {
@@ -101,7 +101,7 @@ impl SortedSet {
 
     /// Takes out a member, which has this score. [`save`](SortedSet::save) has to follow.
     pub(crate) fn remove(&mut self, txn: &mut Txn<'_>, key: &[u8], member: &[u8], score: f64) {
-        txn.delete_part(key, &layout::member_key(member));
+        txn.delete_member(key, &layout::member_key(member));
         txn.delete_part(key, &layout::index_key(score, member));
         txn.step_resident(key, 2, |ranked: &mut Ranked| ranked.remove(score, member));
         self.len = self.len.saturating_sub(1);

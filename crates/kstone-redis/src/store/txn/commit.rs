@@ -10,6 +10,10 @@ use crate::store::changes::{Changes, Head, KeyChanges};
 use crate::store::spaces::DATABASES;
 use crate::store::txn::{ALARM, Committed, Txn};
 
+/// The first byte of the sort keys of parts that are looked up by their names, in keys of all types
+/// that have such parts.
+const MEMBER: u8 = 1;
+
 impl Txn<'_> {
     /// Commits everything at once, and hands over what is to be told.
     pub(crate) fn commit(mut self, durability: Durability) -> Result<Committed> {
@@ -117,7 +121,13 @@ impl Txn<'_> {
             };
             self.filling.finish(&mut batch, is_wanted, |slot| self.emptied.contains(&slot))?;
         }
-        let commit = self.engine.write(&batch, durability)?;
+        // Who reads next would have to do first what is left for later.
+        let commit = match self.has_read.get() {
+            true => self.engine.write(&batch, durability),
+            false => self.engine.write_later(&batch, durability),
+        };
+        self.keep_recent(commit.is_ok());
+        let commit = commit?;
         self.filling.handed_over();
         self.told.seq = commit.seq();
         // Whoever has to wait for the disk waits by the number.
@@ -132,6 +142,47 @@ impl Txn<'_> {
             }
         }
         Ok(self.told)
+    }
+}
+
+impl Txn<'_> {
+    /// What was written takes the place of what was kept; nothing is kept of what may or may not
+    /// have been written.
+    fn keep_recent(&self, is_written: bool) {
+        let (heads, members) = (&self.spaces.heads, &self.spaces.members);
+        for (slot, key, changes) in self.changes.iter() {
+            let own = self.layout.as_ref().and_then(|layout| layout.table(slot));
+            let Some(table) = own.or_else(|| self.spaces.table(slot)) else { continue };
+            let at = |sk| KeyRef { pk: key.as_slice(), sk };
+            // A head that names an annex is not stored as it is here, and its parts are elsewhere.
+            let has_annex = changes.annex.is_some() || self.stored_annex(slot, key).is_some();
+            let is_known = is_written && !has_annex;
+            if changes.dropped || !is_known {
+                members.dropped(table, key);
+            }
+            if changes.is_copied {
+                members.dropped(table, key);
+                members.lose_sight_of(table);
+            }
+            match &changes.head {
+                None => {}
+                Some(_) if !is_known => heads.forget(table, at(None)),
+                Some(None) => heads.keep(table, at(None), None, None),
+                Some(Some(Head { value, expires_at_ms })) => {
+                    heads.keep(table, at(None), Some(value), *expires_at_ms);
+                }
+            }
+            if !changes.has_members {
+                continue;
+            }
+            let named = changes.parts.iter().filter(|(sk, _)| sk.first() == Some(&MEMBER));
+            for (sk, value) in named {
+                match is_known {
+                    true => members.keep(table, at(Some(sk)), value.as_deref(), None),
+                    false => members.forget(table, at(Some(sk))),
+                }
+            }
+        }
     }
 }
 
