@@ -53,6 +53,20 @@ fn the_time_over_is_told_once_and_the_connection_goes_on() {
 }
 
 #[test]
+fn who_waits_for_replicas_or_for_the_disk_holds_up_nobody_else() {
+    let door = Door::open();
+    let (mut waiting, mut other) = (door.connect(), door.connect());
+    waiting.send("SET a 1\nWAIT 1 0\nPING\n");
+    waiting.expect("+OK\r\n");
+    door.wait_for_blocked(1);
+    other.send("GET a\nWAITAOF 1 0 0\nWAITAOF 1 1 10\nWAIT 1 10\n");
+    other.expect("$1\r\n1\r\n*2\r\n:1\r\n:0\r\n*2\r\n:1\r\n:0\r\n:0\r\n");
+    door.wait_for_blocked(1);
+    drop(waiting);
+    door.wait_for_blocked(0);
+}
+
+#[test]
 fn a_door_that_closes_does_not_wait_for_who_waits() {
     let mut door = Door::open();
     let mut waiting = door.connect();

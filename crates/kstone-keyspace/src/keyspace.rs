@@ -1,0 +1,366 @@
+//! All declared keys together: which pattern a key belongs to, and what follows from that.
+
+use crate::catalogue::Catalogue;
+use crate::matcher::{Matcher, Segments};
+use crate::overlap;
+use crate::pattern::{Pattern, Store};
+use crate::placeholder::Placeholder;
+use crate::problem::{Problem, Problems, Severity};
+use crate::segment::Segment;
+
+/// The declared keys of all applications.
+#[derive(Debug)]
+pub struct Keyspace {
+    catalogues: Vec<Catalogue>,
+    patterns: Vec<Pattern>,
+    redis: Matcher,
+    tables: Vec<(Segment, Matcher)>,
+    warnings: Vec<Problem>,
+}
+
+/// Where a key is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place<'p> {
+    /// Among the keys of Redis.
+    Redis,
+    /// In this table of items.
+    Table(&'p str),
+}
+
+/// The sort key of an item whose whole key is its partition. No declared key has it in a segment.
+pub const WHOLE_KEY: &[u8] = b"#";
+
+/// A key as an item's two key attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts<'k> {
+    /// The partition key.
+    pub pk: &'k [u8],
+    /// The sort key; [`WHOLE_KEY`] when the partition key is all of it.
+    pub sk: &'k [u8],
+}
+
+/// A key and the pattern it belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Match<'s, 'k> {
+    /// The pattern.
+    pub pattern: &'s Pattern,
+    keyspace: &'s Keyspace,
+    segments: Segments<'k>,
+}
+
+/// Whom a key belongs to among tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tenancy {
+    /// The tenant in question.
+    Own,
+    /// Another tenant.
+    Other,
+    /// It is declared, and no tenant's.
+    Shared,
+    /// No pattern says.
+    Undeclared,
+}
+
+impl Keyspace {
+    /// Puts catalogues together. Refuses two patterns that nothing separates, examples that belong
+    /// elsewhere, and a first segment that another application reserves.
+    pub fn new(catalogues: Vec<Catalogue>) -> Result<Keyspace, Problems> {
+        let (keyspace, problems) = Keyspace::with_problems(catalogues);
+        let (errors, warnings): (Vec<Problem>, Vec<Problem>) =
+            problems.into_iter().partition(|problem| problem.severity == Severity::Error);
+        match errors.is_empty() {
+            true => Ok(Keyspace { warnings, ..keyspace }),
+            false => Err(Problems(errors)),
+        }
+    }
+
+    /// The same, of catalogues that may have problems beside each other.
+    pub(crate) fn with_problems(catalogues: Vec<Catalogue>) -> (Keyspace, Vec<Problem>) {
+        let patterns: Vec<Pattern> =
+            catalogues.iter().flat_map(|catalogue| catalogue.patterns.iter().cloned()).collect();
+        let of = |store: &Store| {
+            let here = |it: &(u32, &Pattern)| it.1.store == *store;
+            Matcher::new((0..).zip(&patterns).filter(here))
+        };
+        let mut tables: Vec<(Segment, Matcher)> = Vec::new();
+        for pattern in &patterns {
+            if let Store::Table(name) = &pattern.store
+                && !tables.iter().any(|(known, _)| known == name)
+            {
+                tables.push((name.clone(), of(&pattern.store)));
+            }
+        }
+        let redis = of(&Store::Redis);
+        let keyspace = Keyspace { catalogues, patterns, redis, tables, warnings: Vec::new() };
+        let mut problems = keyspace.check_applications();
+        problems.extend(keyspace.check_pairs());
+        problems.extend(keyspace.check_examples());
+        (keyspace, problems)
+    }
+
+    fn check_applications(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (index, catalogue) in self.catalogues.iter().enumerate() {
+            let earlier = self.catalogues.iter().take(index);
+            for same in earlier.filter(|it| it.application == catalogue.application) {
+                let what =
+                    format!("`{}` has a catalogue already, {}", same.application, same.at.file);
+                problems.push(Problem::error(&catalogue.at, what, "give this one another name"));
+            }
+            for reserved in &catalogue.reserved {
+                let taken = self.patterns.iter().filter(|pattern| {
+                    let first = pattern.segments.first();
+                    pattern.application != catalogue.application
+                        && matches!(first, Some(Segment::Literal(word)) if *word == reserved.word)
+                });
+                for pattern in taken {
+                    let what = format!(
+                        "keys that begin with `{}` are kept for `{}` ({})",
+                        reserved.word, catalogue.application, reserved.at
+                    );
+                    problems.push(Problem::error(&pattern.at, what, "begin with another word"));
+                }
+            }
+        }
+        problems
+    }
+
+    fn check_pairs(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (index, later) in self.patterns.iter().enumerate() {
+            for earlier in self.patterns.iter().take(index) {
+                match (&earlier.store, &later.store) {
+                    (one, other) if one == other => {
+                        problems.extend(overlap::check(earlier, later));
+                    }
+                    (Store::Table(one), Store::Table(other)) if one.meets(other) => {
+                        let what = format!(
+                            "the tables `{other}` and `{one}` ({}) may be the same",
+                            earlier.full_name()
+                        );
+                        let help = "give them names that differ in their words";
+                        problems.push(Problem::error(&later.at, what, help));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        problems
+    }
+
+    fn check_examples(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for pattern in &self.patterns {
+            for example in &pattern.examples {
+                let segments = Segments::of(example.key.as_bytes());
+                let matcher = self.matcher_of(&pattern.store);
+                let found = segments.and_then(|it| matcher?.find(&it)).and_then(|it| self.at(it));
+                if found.is_some_and(|found| std::ptr::eq(found, pattern)) {
+                    continue;
+                }
+                let what = format!("`{}` is no key of `{pattern}`", example.key);
+                let help = match found {
+                    Some(other) => format!("it belongs to `{other}` ({})", other.full_name()),
+                    None => crate::explain::mismatch(pattern, example.key.as_bytes()),
+                };
+                problems.push(Problem::error(&example.at, what, help));
+            }
+        }
+        problems
+    }
+
+    /// What may surprise somebody one day.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// The catalogues.
+    pub fn catalogues(&self) -> &[Catalogue] {
+        &self.catalogues
+    }
+
+    /// All patterns, in the order of the catalogues.
+    pub fn patterns(&self) -> &[Pattern] {
+        &self.patterns
+    }
+
+    /// The pattern of this name: `mastery.daily_mastery`.
+    pub fn pattern(&self, full_name: &str) -> Option<&Pattern> {
+        let (application, name) = full_name.split_once('.')?;
+        self.patterns.iter().find(|it| *it.application == *application && it.name == name)
+    }
+
+    fn at(&self, index: u32) -> Option<&Pattern> {
+        self.patterns.get(index as usize)
+    }
+
+    fn matcher_of(&self, store: &Store) -> Option<&Matcher> {
+        match store {
+            Store::Redis => Some(&self.redis),
+            Store::Table(name) => {
+                self.tables.iter().find(|(known, _)| known == name).map(|(_, matcher)| matcher)
+            }
+        }
+    }
+
+    fn matcher(&self, place: Place<'_>) -> Option<&Matcher> {
+        match place {
+            Place::Redis => Some(&self.redis),
+            Place::Table(name) => {
+                let mut known = self.tables.iter();
+                known.find(|(table, _)| table.accepts(name.as_bytes())).map(|(_, matcher)| matcher)
+            }
+        }
+    }
+
+    /// The pattern that a key belongs to. Does not allocate.
+    pub fn find<'k>(&self, place: Place<'_>, key: &'k [u8]) -> Option<Match<'_, 'k>> {
+        let segments = Segments::of(key)?;
+        let pattern = self.at(self.matcher(place)?.find(&segments)?)?;
+        Some(Match { pattern, keyspace: self, segments })
+    }
+
+    /// The pattern that an item belongs to, by its two key attributes. An item whose partition ends
+    /// elsewhere than the pattern says belongs to none. Does not allocate.
+    pub fn find_item<'k>(&self, table: &str, parts: Parts<'k>) -> Option<Match<'_, 'k>> {
+        let sk = (parts.sk != WHOLE_KEY).then_some(parts.sk);
+        let segments = Segments::of_parts(parts.pk, sk)?;
+        let pattern = self.at(self.matcher(Place::Table(table))?.find(&segments)?)?;
+        let found = Match { pattern, keyspace: self, segments };
+        (found.partition_bytes() == Some(parts.pk.len())).then_some(found)
+    }
+
+    /// A key as the two key attributes of its item. A key that no pattern declares is a partition
+    /// by itself.
+    pub fn split<'k>(&self, table: &str, key: &'k [u8]) -> Parts<'k> {
+        match self.find(Place::Table(table), key) {
+            Some(found) => found.parts(key),
+            None => Parts { pk: key, sk: WHOLE_KEY },
+        }
+    }
+
+    /// The application that keeps keys with this beginning for itself, whether or not a pattern
+    /// declares this one.
+    pub fn reserved_by(&self, key: &[u8]) -> Option<&Catalogue> {
+        let first = key.split(|byte| *byte == b':').next()?;
+        self.catalogues.iter().find(|catalogue| {
+            catalogue.reserved.iter().any(|reserved| reserved.word.as_bytes() == first)
+        })
+    }
+
+    /// Whether a key belongs to a tenant.
+    pub fn tenancy(&self, place: Place<'_>, key: &[u8], tenant: &str) -> Tenancy {
+        match self.find(place, key) {
+            None => Tenancy::Undeclared,
+            Some(found) => match found.tenant_part() {
+                None => Tenancy::Shared,
+                Some(part) if found.tenant_is(part, tenant) => Tenancy::Own,
+                Some(_) => Tenancy::Other,
+            },
+        }
+    }
+
+    /// What all keys of a tenant begin with, in one place: `school:university_abc:`.
+    pub fn tenant_prefixes(&self, place: Place<'_>, tenant: &str) -> Vec<String> {
+        let here = |store: &Store| match (store, place) {
+            (Store::Redis, Place::Redis) => true,
+            (Store::Table(name), Place::Table(table)) => name.accepts(table.as_bytes()),
+            _ => false,
+        };
+        let prefix = |pattern: &Pattern| {
+            let slot = pattern.segments.get(pattern.tenant?)?.slot()?;
+            let part = slot.placeholder.write(tenant).ok()?;
+            let before = Pattern::text_of(pattern.segments.get(..pattern.tenant?)?);
+            let gap = if before.is_empty() { "" } else { ":" };
+            Some(format!("{before}{gap}{}{part}{}:", slot.prefix, slot.suffix))
+        };
+        let mut prefixes: Vec<String> =
+            self.patterns.iter().filter(|it| here(&it.store)).filter_map(prefix).collect();
+        prefixes.sort();
+        prefixes.dedup();
+        prefixes
+    }
+}
+
+impl<'k> Parts<'k> {
+    /// The whole key again.
+    pub fn key(&self) -> Vec<u8> {
+        match self.sk == WHOLE_KEY {
+            true => self.pk.to_vec(),
+            false => [self.pk, b":", self.sk].concat(),
+        }
+    }
+}
+
+impl<'s, 'k> Match<'s, 'k> {
+    /// What stands in the place of a placeholder, as it is in the key.
+    pub fn capture(&self, placeholder: &str) -> Option<&'k [u8]> {
+        let at = self.pattern.segment_of(placeholder)?;
+        self.pattern.segments.get(at)?.slot()?.capture(self.segments.get(at)?)
+    }
+
+    /// The value of a placeholder: what stands in its place, without escapes.
+    pub fn value(&self, placeholder: &str) -> Option<String> {
+        let at = self.pattern.segment_of(placeholder)?;
+        let kind = &self.pattern.segments.get(at)?.slot()?.placeholder.kind;
+        kind.read(self.capture(placeholder)?)
+    }
+
+    /// All placeholders and what stands in their places, from left to right.
+    pub fn captures(&self) -> impl Iterator<Item = (&'s Placeholder, &'k [u8])> {
+        let segments = self.segments;
+        self.pattern.segments.iter().enumerate().filter_map(move |(at, segment)| {
+            let slot = segment.slot()?;
+            Some((&slot.placeholder, slot.capture(segments.get(at)?)?))
+        })
+    }
+
+    /// How long the partition key is; `None` when it ends elsewhere than the pattern says.
+    fn partition_bytes(&self) -> Option<usize> {
+        self.segments.bytes_of_first(self.pattern.partition_segments)
+    }
+
+    /// The key, which is the one that was found, as the two key attributes of its item.
+    pub fn parts(&self, key: &'k [u8]) -> Parts<'k> {
+        let split = self.partition_bytes().and_then(|end| key.split_at_checked(end));
+        match split {
+            Some((pk, [b':', sk @ ..])) => Parts { pk, sk },
+            _ => Parts { pk: key, sk: WHOLE_KEY },
+        }
+    }
+
+    fn tenant_part(&self) -> Option<&'k [u8]> {
+        let at = self.pattern.tenant?;
+        self.pattern.segments.get(at)?.slot()?.capture(self.segments.get(at)?)
+    }
+
+    fn tenant_is(&self, part: &[u8], tenant: &str) -> bool {
+        let slot = self.pattern.tenant.and_then(|at| self.pattern.segments.get(at)?.slot());
+        slot.and_then(|slot| slot.placeholder.kind.read(part)).as_deref() == Some(tenant)
+    }
+
+    /// The tenant that the key names.
+    pub fn tenant(&self) -> Option<String> {
+        let slot = self.pattern.segments.get(self.pattern.tenant?)?.slot()?;
+        slot.placeholder.kind.read(self.tenant_part()?)
+    }
+
+    /// The key of another pattern of the same application, whose placeholders are all in this one.
+    pub(crate) fn key_as(&self, name: &str) -> Option<String> {
+        let mut known = self.keyspace.patterns.iter();
+        let other =
+            known.find(|it| it.application == self.pattern.application && it.name == *name)?;
+        let values: Vec<(&str, String)> = other
+            .placeholders()
+            .map(|it| Some((it.name.as_str(), self.value(&it.name)?)))
+            .collect::<Option<_>>()?;
+        let values: Vec<(&str, &str)> =
+            values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        other.build(&values).ok()
+    }
+
+    /// The key that this one is short for.
+    pub fn long_form(&self) -> Option<String> {
+        self.key_as(self.pattern.short_form_of.as_deref()?)
+    }
+}

@@ -1,0 +1,62 @@
+//! Declared keyspaces: which keys there are, and what is known of each.
+//!
+//! A [`Catalogue`] is a TOML file in which an application declares its keys: for each pattern its
+//! type, its TTL, its fields, where its partition ends, its tenant, whose data it is. A [`Keyspace`]
+//! is all catalogues together. It finds the pattern of a key without allocating
+//! ([`Keyspace::find`]), says what a write must keep to ([`Pattern::admit`]), whose data a key holds
+//! ([`Match::subjects`]) and where it is stored ([`Keyspace::split`]).
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `catalogue` | reads the TOML; every problem points at its line and column |
+//! | `pattern`, `segment`, `placeholder`, `field`, `ttl` | what a catalogue says, as types |
+//! | `keyspace`, `matcher`, `words`, `overlap` | from a key to its pattern; which of two wins |
+//! | `rules`, `value` | what a write must keep to |
+//! | `subject` | learners under one name, however a key writes it |
+//! | `check`, `explain`, `docs` | for people |
+//! | [`typed`], [`keys`] | keys as types, so that a wrong key does not compile |
+//!
+//! Nothing here knows a store, a clock or a file: the database asks, and acts on the answers.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+extern crate self as kstone_keyspace;
+
+mod catalogue;
+mod check;
+mod date;
+mod docs;
+mod explain;
+mod field;
+pub mod keys;
+mod keyspace;
+mod matcher;
+mod overlap;
+mod pattern;
+mod placeholder;
+mod problem;
+mod rules;
+mod segment;
+mod shipped;
+mod subject;
+mod text;
+mod ttl;
+pub mod typed;
+mod value;
+mod words;
+
+pub use catalogue::{Catalogue, Reserved};
+pub use check::{Report, check};
+pub use date::{Date, Millis, TimeError};
+pub use docs::Usage;
+pub use explain::{Explanation, Finding};
+pub use field::{Choice, Field, FieldType, Range};
+pub use keyspace::{Keyspace, Match, Parts, Place, Tenancy, WHOLE_KEY};
+pub use pattern::{BuildError, Example, Limits, Over, Pattern, Store, SubjectSource, ValueType};
+pub use placeholder::{Kind, PartError, Placeholder, Slot};
+pub use problem::{Position, Problem, Problems, Severity};
+pub use rules::{Admission, Refusal, Rule, Shape, Write};
+pub use segment::{SEGMENTS_MAX, Segment};
+pub use shipped::{SHIPPED, shipped};
+pub use subject::{Subject, Subjects};
+pub use ttl::{AskedTtl, Effect, Expiry, Span, Ttl};
+pub use value::FieldValue;

@@ -1,0 +1,331 @@
+//! What a write to a declared key must keep to. Pure: whoever writes says what is about to be
+//! written, and hears which expiry to give it, or which rule stands against it.
+
+use std::fmt;
+
+use crate::field::FieldType;
+use crate::pattern::{Limits, Over, Pattern, Store, ValueType};
+use crate::ttl::{AskedTtl, Effect, Expiry};
+use crate::value::{FieldValue, Json};
+
+/// What is about to be written.
+#[derive(Debug, Clone)]
+pub struct Write<'w> {
+    /// Bytes of the key.
+    pub key_bytes: u64,
+    /// What the key holds afterwards.
+    pub shape: Shape,
+    /// Whether the write makes the key or changes it.
+    pub effect: Effect,
+    /// What it says about the key's life.
+    pub ttl: AskedTtl,
+    /// The whole value, of a string.
+    pub value: Option<&'w [u8]>,
+    /// The fields that are written, of a hash, a stream's entry or an item; all of them when an item
+    /// is put.
+    pub fields: &'w [(&'w str, FieldValue<'w>)],
+    /// The members that are added to a list, a set or a sorted set.
+    pub members: &'w [&'w [u8]],
+    /// How many members the collection has afterwards, if that is known.
+    pub members_after: Option<u64>,
+    /// Bytes of an item afterwards, if that is known.
+    pub item_bytes: Option<u64>,
+}
+
+/// What a key holds, as its store sees it: JSON, strings and counters are all bytes there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Bytes.
+    Bytes,
+    /// Fields with bytes.
+    Hash,
+    /// A list.
+    List,
+    /// A set.
+    Set,
+    /// A set in the order of scores.
+    Zset,
+    /// A log of entries.
+    Stream,
+    /// An item.
+    Item,
+}
+
+/// A write may happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admission {
+    /// What becomes of the key's expiry.
+    pub expiry: Expiry,
+    /// To how many members the collection is to be trimmed, the oldest first, in the same commit.
+    pub trim_to: Option<u64>,
+}
+
+/// A rule of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// Its keys are only read.
+    Written,
+    /// The type.
+    Type,
+    /// How long the key may be.
+    KeyBytes,
+    /// How large the value may be.
+    ValueBytes,
+    /// How many members there may be.
+    Members,
+    /// What the value may be.
+    Value,
+    /// What this field may hold.
+    Field(String),
+    /// How long the key may live.
+    Ttl,
+}
+
+/// A write breaks a rule of its key's pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{pattern}: {rule}: must be {expected}, and is {found}")]
+pub struct Refusal {
+    /// The pattern, as in `mastery.daily_mastery`.
+    pub pattern: String,
+    /// The rule.
+    pub rule: Rule,
+    /// What would be right.
+    pub expected: String,
+    /// What was to be written.
+    pub found: String,
+}
+
+impl<'w> Write<'w> {
+    /// A key is made, or all of it replaced, with a value of this shape.
+    pub fn makes(key: &[u8], shape: Shape) -> Write<'w> {
+        Write {
+            key_bytes: key.len() as u64,
+            shape,
+            effect: Effect::Makes,
+            ttl: AskedTtl::Unsaid,
+            value: None,
+            fields: &[],
+            members: &[],
+            members_after: None,
+            item_bytes: None,
+        }
+    }
+}
+
+impl ValueType {
+    /// How its store sees it.
+    pub fn shape(self) -> Shape {
+        match self {
+            ValueType::Json | ValueType::String | ValueType::Counter => Shape::Bytes,
+            ValueType::Hash => Shape::Hash,
+            ValueType::List => Shape::List,
+            ValueType::Set => Shape::Set,
+            ValueType::Zset => Shape::Zset,
+            ValueType::Stream => Shape::Stream,
+            ValueType::Item => Shape::Item,
+        }
+    }
+}
+
+impl Pattern {
+    /// Whether the write may happen, and with which expiry.
+    pub fn admit(&self, write: &Write<'_>) -> Result<Admission, Refusal> {
+        if !self.written {
+            let instead = self.short_form_of.as_deref().unwrap_or("another pattern");
+            let found = || "a write".to_owned();
+            return Err(self.refuse(
+                Rule::Written,
+                || format!("read only (write {instead})"),
+                found,
+            ));
+        }
+        self.check_type(write)?;
+        self.check_limits(write)?;
+        self.check_content(write)?;
+        let expiry = self.ttl.answer(write.ttl, write.effect).map_err(|expected| {
+            let found = || match write.ttl {
+                AskedTtl::Ms(ms) => format!("{}.{:03} s", ms / 1000, ms % 1000),
+                _ => "for good".to_owned(),
+            };
+            self.refuse(Rule::Ttl, || expected, found)
+        })?;
+        let trim_to = match (self.limits, write.members_after) {
+            (Limits { members: Some(most), over: Over::Trim, .. }, Some(after)) => {
+                (after > most).then_some(most)
+            }
+            _ => None,
+        };
+        Ok(Admission { expiry, trim_to })
+    }
+
+    fn refuse(
+        &self,
+        rule: Rule,
+        expected: impl FnOnce() -> String,
+        found: impl FnOnce() -> String,
+    ) -> Refusal {
+        Refusal { pattern: self.full_name(), rule, expected: expected(), found: found() }
+    }
+
+    fn check_type(&self, write: &Write<'_>) -> Result<(), Refusal> {
+        let fits = self.value_type.shape() == write.shape;
+        // JSON among items may be an item with the same fields.
+        let as_item = self.value_type == ValueType::Json
+            && write.shape == Shape::Item
+            && matches!(self.store, Store::Table(_));
+        match fits || as_item {
+            true => Ok(()),
+            false => Err(self.refuse(
+                Rule::Type,
+                || self.value_type.to_string(),
+                || write.shape.to_string(),
+            )),
+        }
+    }
+
+    fn check_limits(&self, write: &Write<'_>) -> Result<(), Refusal> {
+        let over = |rule: Rule, most: u64, found: u64, unit: &str| {
+            self.refuse(rule, || format!("at most {most} {unit}"), || found.to_string())
+        };
+        let Limits { key_bytes, value_bytes, members, over: when_over } = self.limits;
+        if write.key_bytes > key_bytes {
+            return Err(over(Rule::KeyBytes, key_bytes, write.key_bytes, "bytes"));
+        }
+        if let Some(most) = value_bytes {
+            let value = write.value.map(|value| value.len() as u64);
+            let member = write.members.iter().map(|member| member.len() as u64).max();
+            let field = write.fields.iter().filter_map(|(_, field)| match field {
+                FieldValue::Raw(bytes) => Some(bytes.len() as u64),
+                _ => None,
+            });
+            let largest = value.max(member).max(field.max()).max(write.item_bytes);
+            if let Some(found) = largest.filter(|found| *found > most) {
+                return Err(over(Rule::ValueBytes, most, found, "bytes"));
+            }
+        }
+        match (members, write.members_after) {
+            (Some(most), Some(after)) if after > most && when_over == Over::Refuse => {
+                Err(over(Rule::Members, most, after, "members"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_content(&self, write: &Write<'_>) -> Result<(), Refusal> {
+        match (self.value_type, write.value) {
+            (ValueType::Json, Some(value)) => self.check_json(value)?,
+            (ValueType::Counter, Some(value)) => {
+                let number = std::str::from_utf8(value).ok().and_then(|it| it.parse::<i64>().ok());
+                if number.is_none() {
+                    let found = || FieldValue::Raw(value).describe();
+                    let expected = || "a whole number of 64 bits".to_owned();
+                    return Err(self.refuse(Rule::Value, expected, found));
+                }
+            }
+            (ValueType::String, Some(value)) => self.check_value(&FieldValue::Raw(value))?,
+            _ => {}
+        }
+        for member in write.members {
+            self.check_value(&FieldValue::Raw(member))?;
+        }
+        for (name, value) in write.fields {
+            self.check_field(name, value)?;
+        }
+        // A hash may be filled one field after the other; an item that is put is whole.
+        if write.shape == Shape::Item && write.effect == Effect::Makes {
+            self.check_missing(|name| write.fields.iter().any(|(given, _)| *given == name))?;
+        }
+        Ok(())
+    }
+
+    fn check_json(&self, value: &[u8]) -> Result<(), Refusal> {
+        let json = Json::parse(value)
+            .map_err(|error| self.refuse(Rule::Value, || "JSON".to_owned(), || error))?;
+        match json {
+            Json::Object(fields) => {
+                if self.value.is_some() {
+                    self.check_value(&FieldValue::Map)?;
+                }
+                for (name, value) in &fields {
+                    self.check_field(name, value)?;
+                }
+                self.check_missing(|name| fields.iter().any(|(given, _)| given == name))
+            }
+            Json::Other(value) => {
+                if !self.fields.is_empty() && self.value.is_none() {
+                    let expected = || "an object".to_owned();
+                    return Err(self.refuse(Rule::Value, expected, || value.describe()));
+                }
+                self.check_value(&value)
+            }
+        }
+    }
+
+    fn check_value(&self, value: &FieldValue<'_>) -> Result<(), Refusal> {
+        match &self.value {
+            Some(kind) if !kind.accepts(value) => {
+                Err(self.refuse(Rule::Value, || kind.to_string(), || value.describe()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_field(&self, name: &str, value: &FieldValue<'_>) -> Result<(), Refusal> {
+        let rule = || Rule::Field(name.to_owned());
+        let declared = self.fields.iter().find(|field| field.name == name);
+        let kind: &FieldType = match (declared, &self.other_fields) {
+            (Some(field), _) if field.optional && *value == FieldValue::Null => return Ok(()),
+            (Some(field), _) => &field.kind,
+            (None, Some(others)) => others,
+            (None, None) => {
+                let names: Vec<&str> = self.fields.iter().map(|it| it.name.as_str()).collect();
+                let expected = || format!("one of {}", names.join(", "));
+                return Err(self.refuse(rule(), expected, || "not declared".to_owned()));
+            }
+        };
+        match kind.accepts(value) {
+            true => Ok(()),
+            false => Err(self.refuse(rule(), || kind.to_string(), || value.describe())),
+        }
+    }
+
+    fn check_missing(&self, has: impl Fn(&str) -> bool) -> Result<(), Refusal> {
+        match self.fields.iter().find(|field| !field.optional && !has(&field.name)) {
+            None => Ok(()),
+            Some(field) => Err(self.refuse(
+                Rule::Field(field.name.clone()),
+                || field.kind.to_string(),
+                || "missing".to_owned(),
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rule::Written => f.write_str("written"),
+            Rule::Type => f.write_str("type"),
+            Rule::KeyBytes => f.write_str("limits.key_bytes"),
+            Rule::ValueBytes => f.write_str("limits.value_bytes"),
+            Rule::Members => f.write_str("limits.members"),
+            Rule::Value => f.write_str("value"),
+            Rule::Field(name) => write!(f, "fields.{name}"),
+            Rule::Ttl => f.write_str("ttl"),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Shape::Bytes => "bytes",
+            Shape::Hash => "hash",
+            Shape::List => "list",
+            Shape::Set => "set",
+            Shape::Zset => "zset",
+            Shape::Stream => "stream",
+            Shape::Item => "item",
+        })
+    }
+}
