@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 
 use crate::error::{Error, Result};
+use crate::grpc;
 use crate::http;
 use crate::server::{self, Protocol};
 use crate::state::State;
@@ -88,6 +89,21 @@ impl Door {
         let options = Arc::clone(&self.options);
         let answer = move |request| http::answer(self.clone(), request);
         server::run(listener, &options, Protocol::Http1, answer, shutdown).await;
+        Ok(())
+    }
+
+    /// Serves Dapr's gRPC API in the same way.
+    ///
+    /// # Errors
+    /// None that a client could cause: only if the socket itself fails.
+    pub async fn serve_grpc(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let options = Arc::clone(&self.options);
+        let answer = move |request| grpc::answer(self.clone(), request);
+        server::run(listener, &options, Protocol::Http2, answer, shutdown).await;
         Ok(())
     }
 

@@ -2,7 +2,6 @@
 
 use http::StatusCode;
 use kstone_keyspace::Refusal;
-use tonic::Code;
 
 /// The result of an operation on state.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -95,21 +94,13 @@ impl Error {
         match self {
             Error::EtagMismatch { .. } => StatusCode::CONFLICT,
             Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Error::Items(error) if !is_clients_fault(error) => StatusCode::INTERNAL_SERVER_ERROR,
+            error if error.is_servers_fault() => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         }
     }
 
-    pub(crate) fn grpc_code(&self) -> Code {
-        match self {
-            Error::EtagMismatch { .. } => Code::Aborted,
-            Error::TooLarge(_) => Code::ResourceExhausted,
-            Error::Items(error) if !is_clients_fault(error) => Code::Internal,
-            _ => Code::InvalidArgument,
-        }
+    /// Whether the client can do nothing about it.
+    pub(crate) fn is_servers_fault(&self) -> bool {
+        matches!(self, Error::Items(error) if !matches!(error, kstone::Error::Validation(_)))
     }
-}
-
-fn is_clients_fault(error: &kstone::Error) -> bool {
-    matches!(error, kstone::Error::Validation(_))
 }

@@ -62,6 +62,14 @@ pub(crate) fn check_consistency(text: &str) -> Result<()> {
 }
 
 impl Expected {
+    /// The same for a delete: one that names no ETag deletes whatever is there.
+    pub(crate) fn of_delete(self) -> Self {
+        match self {
+            Expected::Absent => Expected::Anything,
+            expected => expected,
+        }
+    }
+
     /// What a request's ETag and options ask for. An empty ETag is none, as SDKs send it.
     pub(crate) fn new(key: &str, etag: Option<&str>, concurrency: Concurrency) -> Result<Self> {
         match etag.filter(|etag| !etag.is_empty()) {

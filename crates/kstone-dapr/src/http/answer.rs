@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::Answer;
 use crate::door::{CAPABILITIES, COMPONENT_TYPE, DoorOptions, VERSION};
 use crate::entry::Entry;
+use crate::query::Found;
 use crate::time_to_live;
 
 /// Dapr gives metadata of a value as headers.
@@ -26,6 +27,14 @@ pub(super) struct OneKey<'a> {
     etag: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<serde_json::Value>,
+}
+
+/// One page of a query's answer.
+#[derive(Debug, Serialize)]
+struct Page<'a> {
+    results: Vec<OneKey<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
 }
 
 impl<'a> OneKey<'a> {
@@ -92,6 +101,17 @@ pub(super) fn entry(entry: Entry) -> Answer {
 pub(super) fn bulk(keys: &[String], entries: Vec<Option<Entry>>) -> Answer {
     let all = keys.iter().zip(entries).map(|(key, entry)| OneKey::new(key, entry));
     json(&all.collect::<Vec<_>>())
+}
+
+/// What a query found.
+pub(super) fn found(found: Found) -> Answer {
+    let keys = found.entries.iter().map(|(key, entry)| OneKey::new(key, Some(entry.clone())));
+    let results: Vec<OneKey<'_>> = keys.collect();
+    match found.token {
+        Some(token) => json(&Page { results, token: Some(token) }),
+        None if results.is_empty() => nothing(),
+        None => json(&Page { results, token: None }),
+    }
 }
 
 /// What SDKs ask for when they start.

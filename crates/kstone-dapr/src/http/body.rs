@@ -112,10 +112,7 @@ impl OneKey<'_> {
         Ok(Operation {
             key: self.key,
             value: upsert.then(|| Bytes::copy_from_slice(value.as_bytes())),
-            expected: match expected {
-                Expected::Absent if !upsert => Expected::Anything,
-                expected => expected,
-            },
+            expected: if upsert { expected } else { expected.of_delete() },
             metadata: metadata(self.metadata, of_all),
         })
     }

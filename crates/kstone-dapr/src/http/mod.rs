@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 
 use crate::door::{API_TOKEN, Door};
 use crate::error::{Doing, Error, Result};
+use crate::query::Query;
 use crate::state::State;
 use crate::write::{Concurrency, Expected, Operation, check_consistency};
 use address::{Address, Parameters};
@@ -79,7 +80,9 @@ async fn carry_out(
                 })?),
                 None => None,
             };
-            let operation = delete(key, etag, concurrency, parameters)?;
+            let expected = Expected::new(&key, etag, concurrency)?.of_delete();
+            let metadata = parameters.metadata;
+            let operation = Operation { key, value: None, expected, metadata };
             state.write(vec![operation]).await?;
             Ok(answer::nothing())
         }
@@ -106,26 +109,15 @@ async fn with_body(
             state.transact(body::transaction(body, &parameters.metadata)?).await?;
             Ok(answer::nothing())
         }
-        Doing::Query => Err(Error::UnsupportedOperation("query".to_owned())),
+        Doing::Query => {
+            let query = Query::parse(body, &parameters.metadata)?;
+            Ok(answer::found(state.query(&query).await?))
+        }
         _ => {
             state.write(body::saves(body, &parameters.metadata)?).await?;
             Ok(answer::nothing())
         }
     }
-}
-
-/// A delete that nobody named an ETag for deletes whatever is there, first write or not.
-fn delete(
-    key: String,
-    etag: Option<&str>,
-    concurrency: Concurrency,
-    parameters: Parameters,
-) -> Result<Operation> {
-    let expected = match Expected::new(&key, etag, concurrency)? {
-        Expected::Absent => Expected::Anything,
-        expected => expected,
-    };
-    Ok(Operation { key, value: None, expected, metadata: parameters.metadata })
 }
 
 async fn read(door: &Door, request: Request<Incoming>) -> Result<Bytes> {

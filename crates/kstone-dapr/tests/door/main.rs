@@ -5,7 +5,9 @@
 mod acceptance_000;
 mod concurrency;
 mod expiry;
+mod grpc;
 mod http;
 mod other_doors;
+mod query;
 mod server;
 mod transactions;

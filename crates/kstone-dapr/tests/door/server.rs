@@ -11,7 +11,7 @@ use kstone_dapr::{Door, DoorOptions, State};
 use serde_json::Value as Json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
 /// A whole second, and what it is called.
 pub const START_MS: u64 = 1_768_381_200_000;
@@ -19,11 +19,12 @@ pub const START_S: u64 = START_MS / 1000;
 
 pub struct Server {
     pub http: SocketAddr,
+    pub grpc: SocketAddr,
     pub db: Database,
     pub clock: Arc<ManualClock>,
     pub state: State,
     /// The doors close when it is dropped.
-    _open: oneshot::Sender<()>,
+    _open: watch::Sender<()>,
 }
 
 #[derive(Debug)]
@@ -45,13 +46,18 @@ impl Server {
         let keyspace = Arc::new(kstone_keyspace::shipped().unwrap());
         let state = State::new(Arc::new(db.clone()), keyspace, clock.clone());
         let door = Door::new(state.clone(), options);
-        let (open, closed) = oneshot::channel::<()>();
+        let (open, closed) = watch::channel(());
+        let is_closed = move || {
+            let mut closed = closed.clone();
+            async move { while closed.changed().await.is_ok() {} }
+        };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let http = listener.local_addr().unwrap();
-        tokio::spawn(door.serve_http(listener, async {
-            let _ = closed.await;
-        }));
-        Server { http, db, clock, state, _open: open }
+        tokio::spawn(door.clone().serve_http(listener, is_closed()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let grpc = listener.local_addr().unwrap();
+        tokio::spawn(door.serve_grpc(listener, is_closed()));
+        Server { http, grpc, db, clock, state, _open: open }
     }
 
     pub async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
@@ -86,6 +92,11 @@ impl Server {
 
     pub async fn bulk(&self, body: &str) -> Answer {
         self.send("POST", "/v1.0/state/statestore/bulk", "", body).await
+    }
+
+    pub async fn query(&self, parameters: &str, body: &str) -> Answer {
+        let path = format!("/v1.0-alpha1/state/statestore/query{parameters}");
+        self.send("POST", &path, "", body).await
     }
 
     pub async fn transact(&self, body: &str) -> Answer {
