@@ -8,8 +8,8 @@
 //!
 //! Answers are boxed futures. A remote adapter waits for a network, so the port cannot be
 //! synchronous; and its users choose the adapter when they start, so it has to be usable as
-//! `Arc<dyn Items>`, which return-position `impl Future` is not. The box costs some 20 ns, which is
-//! little beside a read, and nothing beside a network.
+//! `Arc<dyn Items>`, which return-position `impl Future` is not. The price is one allocation for
+//! each request.
 //!
 //! What the port promises is what DynamoDB promises, and no more:
 //! - An item may be read for a while after its time to live is over. (Never from the embedded
