@@ -31,7 +31,8 @@ class Server:
     def __init__(self, folder):
         self.process = subprocess.Popen(
             [os.environ["KSTONE"], "serve", "--data", folder, "--dynamodb", "off"]
-            + ["--redis", "127.0.0.1:0", "--redis-durability", "sync"],
+            + ["--redis", "127.0.0.1:0", "--redis-durability", "sync"]
+            + ["--dapr-http", "off", "--dapr-grpc", "off"],
             stdout=subprocess.PIPE,
             text=True,
         )

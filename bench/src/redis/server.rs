@@ -109,6 +109,7 @@ impl Server {
                 let mut command = Command::new(program);
                 command.arg("serve").arg("--data").arg(&dir);
                 command.args(["--dynamodb", "off", "--redis", &format!("127.0.0.1:{port}")]);
+                command.args(["--dapr-http", "off", "--dapr-grpc", "off"]);
                 command.args(["--redis-durability", durability.ours()]);
                 if let Some(bytes) = memory_budget {
                     command.args(["--memory-budget", &bytes.to_string()]);

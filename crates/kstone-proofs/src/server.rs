@@ -79,8 +79,9 @@ impl Process {
         let mut command = Command::new(&program.path);
         match program.is_kstone {
             true => {
-                let words = ["serve", "--dynamodb", "127.0.0.1:0", "--redis", "off", "--data"];
-                command.args(words).arg(folder)
+                let words = ["serve", "--dynamodb", "127.0.0.1:0", "--redis", "off"];
+                command.args(words).args(["--dapr-http", "off", "--dapr-grpc", "off", "--data"]);
+                command.arg(folder)
             }
             false => command.arg(CHILD).arg(folder),
         };

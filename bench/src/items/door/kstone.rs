@@ -23,6 +23,7 @@ fn key() -> String {
 pub fn command(program: &Path, mode: &Mode<'_>, port: u16) -> Outcome<Command> {
     let mut command = Command::new(program);
     command.arg("serve").args(["--redis", "off", "--dynamodb", &format!("127.0.0.1:{port}")]);
+    command.args(["--dapr-http", "off", "--dapr-grpc", "off"]);
     match mode {
         Mode::Memory => {
             command.arg("--memory");

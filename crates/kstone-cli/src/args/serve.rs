@@ -29,6 +29,14 @@ pub struct Serve {
     /// Where Redis's protocol is spoken: HOST:PORT, PORT, or off [default: 127.0.0.1:6379]
     #[arg(long, value_name = "ADDR")]
     pub redis: Option<Listen>,
+    /// Where Dapr's state API is spoken over HTTP: HOST:PORT, PORT, or off
+    /// [default: 127.0.0.1:3500]
+    #[arg(long, value_name = "ADDR")]
+    pub dapr_http: Option<Listen>,
+    /// Where Dapr's state API is spoken over gRPC: HOST:PORT, PORT, or off
+    /// [default: 127.0.0.1:50001]
+    #[arg(long, value_name = "ADDR")]
+    pub dapr_grpc: Option<Listen>,
     /// When a write is answered, at every door: sync (it is on disk), interval (it will be within
     /// a second), os (whenever the system writes it) [default: sync; for Redis interval]
     #[arg(long, value_name = "WHEN")]
@@ -39,6 +47,15 @@ pub struct Serve {
     /// The same for Redis's protocol alone
     #[arg(long, value_name = "WHEN")]
     pub redis_durability: Option<Promise>,
+    /// The same for Dapr's state API alone
+    #[arg(long, value_name = "WHEN")]
+    pub dapr_durability: Option<Promise>,
+    /// The name of Dapr's state store; may be given several times [default: statestore]
+    #[arg(long, value_name = "NAME")]
+    pub dapr_store: Vec<String>,
+    /// What Dapr's clients must send as dapr-api-token. Without it, only this machine may connect
+    #[arg(long, value_name = "TOKEN", env = "KSTONE_DAPR_API_TOKEN", hide_env_values = true)]
+    pub dapr_api_token: Option<String>,
     /// What Redis's clients must say with AUTH. Without it, only this machine may connect
     #[arg(long, value_name = "PASSWORD", env = "KSTONE_REDIS_PASSWORD", hide_env_values = true)]
     pub redis_password: Option<String>,

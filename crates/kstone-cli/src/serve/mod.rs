@@ -3,6 +3,7 @@
 //! The order matters: sockets first (a port that is taken costs nothing), then the database, then
 //! the doors; and back the same way, so that whoever got an answer finds it after the restart.
 
+mod dapr;
 mod files;
 pub mod notice;
 pub mod settings;
@@ -33,8 +34,9 @@ use settings::{AccessKey, Listen, Settings};
 pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let started = Instant::now();
     let settings = Settings::of(args)?;
-    if settings.dynamodb == Listen::Off && settings.redis == Listen::Off {
-        bail!("nothing to serve: --dynamodb is off, and --redis too");
+    let others_off = settings.dynamodb == Listen::Off && settings.redis == Listen::Off;
+    if others_off && dapr::is_off(&settings) {
+        bail!("nothing to serve: --dynamodb is off, and --redis, --dapr-http and --dapr-grpc too");
     }
     if settings.demo && settings.dynamodb == Listen::Off {
         bail!("--demo shows what to ask DynamoDB's door, and --dynamodb is off");
@@ -57,6 +59,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         }
         Listen::Off => None,
     };
+    let dapr = runtime.block_on(dapr::listen(&settings, out))?;
     let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
@@ -65,7 +68,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let posted = match &settings.dir {
         Some(dir) => {
             let pid = std::process::id();
-            let notice = Notice { pid, dynamodb: url.clone(), redis: redis_url.clone() };
+            let (dapr_http, dapr_grpc) = dapr.urls();
+            let (dynamodb, redis) = (url.clone(), redis_url.clone());
+            let notice = Notice { pid, dynamodb, redis, dapr_http, dapr_grpc };
             Some(notice.post(dir).with_context(|| format!("cannot write to {}", dir.display()))?)
         }
         None => None,
@@ -103,7 +108,10 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         let door = async { door.await.context("the Redis door failed") };
         doors.spawn_on(door, redis_threads.insert(threads).handle());
     }
-    for line in lines(&settings, url.as_deref(), redis_url.as_deref()) {
+    let mut lines = lines(&settings, url.as_deref(), redis_url.as_deref());
+    lines.extend(dapr.lines(&settings));
+    dapr.serve(&settings, &db, &stop, &mut doors, runtime.handle())?;
+    for line in lines {
         say(out, &line);
     }
     say(out, &format!("ready in {} ms", started.elapsed().as_millis()));
@@ -170,11 +178,6 @@ fn lines(settings: &Settings, dynamodb: Option<&str>, redis: Option<&str>) -> Ve
         Some(dir) => format!("data in {}", dir.display()),
         None => "data in memory only".to_owned(),
     };
-    let answered = |durability| match durability {
-        kstone::Durability::Sync => "sync",
-        kstone::Durability::Interval => "interval",
-        kstone::Durability::Os => "os",
-    };
     let mut lines = vec![format!("KeystoneDB {version}, {place}")];
     if let Some(url) = dynamodb {
         let keys = match settings.keys.len() {
@@ -191,6 +194,14 @@ fn lines(settings: &Settings, dynamodb: Option<&str>, redis: Option<&str>) -> Ve
         lines.push(format!("redis     {url}  durability {answered}, {password}"));
     }
     lines
+}
+
+fn answered(durability: kstone::Durability) -> &'static str {
+    match durability {
+        kstone::Durability::Sync => "sync",
+        kstone::Durability::Interval => "interval",
+        kstone::Durability::Os => "os",
+    }
 }
 
 fn open(settings: &Settings) -> Result<Database> {
@@ -235,6 +246,7 @@ async fn listen(
         let name = needs.split(' ').next().unwrap_or_default().trim_start_matches("--");
         let (what, variable) = match name {
             "access-key" => ("key", "KSTONE_ACCESS_KEY"),
+            "dapr-api-token" => ("token", "KSTONE_DAPR_API_TOKEN"),
             _ => ("password", "KSTONE_REDIS_PASSWORD"),
         };
         bail!(

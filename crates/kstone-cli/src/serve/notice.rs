@@ -20,6 +20,12 @@ pub struct Notice {
     /// Where it speaks Redis's protocol.
     #[serde(default)]
     pub redis: Option<String>,
+    /// Where it speaks Dapr's state API over HTTP.
+    #[serde(default)]
+    pub dapr_http: Option<String>,
+    /// The same over gRPC.
+    #[serde(default)]
+    pub dapr_grpc: Option<String>,
 }
 
 /// The notice of this process; taken away when it is dropped.

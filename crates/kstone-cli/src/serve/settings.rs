@@ -31,6 +31,16 @@ pub struct Settings {
     pub redis_durability: Durability,
     /// What its clients must say.
     pub redis_password: Option<Password>,
+    /// Where Dapr's state API is spoken over HTTP; `None` is the usual place, if it is free.
+    pub dapr_http: Option<Listen>,
+    /// The same over gRPC.
+    pub dapr_grpc: Option<Listen>,
+    /// What a write at that door waits for.
+    pub dapr_durability: Durability,
+    /// The names of its state store.
+    pub dapr_stores: Vec<String>,
+    /// What its clients must send.
+    pub dapr_api_token: Option<Password>,
     /// Memory for write buffers and caches, if not the default.
     pub memory_budget: Option<ByteSize>,
     /// The keys that requests must be signed with.
@@ -52,6 +62,12 @@ struct File {
     redis: Option<Listen>,
     redis_durability: Option<Promise>,
     redis_password: Option<Password>,
+    dapr_http: Option<Listen>,
+    dapr_grpc: Option<Listen>,
+    dapr_durability: Option<Promise>,
+    #[serde(default)]
+    dapr_store: Vec<String>,
+    dapr_api_token: Option<Password>,
     memory_budget: Option<ByteSize>,
     #[serde(default)]
     access_key: Vec<AccessKey>,
@@ -81,6 +97,15 @@ impl Settings {
         let durability = args.durability.or(file.durability);
         let dynamodb_durability = args.dynamodb_durability.or(file.dynamodb_durability);
         let redis_durability = args.redis_durability.or(file.redis_durability);
+        let dapr_durability = args.dapr_durability.or(file.dapr_durability);
+        let dapr_api_token = args.dapr_api_token.clone().map(Password);
+        let mut dapr_stores = match args.dapr_store.is_empty() {
+            true => file.dapr_store,
+            false => args.dapr_store.clone(),
+        };
+        if dapr_stores.is_empty() {
+            dapr_stores = kstone_dapr::DoorOptions::default().stores;
+        }
         Ok(Settings {
             dir,
             demo,
@@ -90,6 +115,11 @@ impl Settings {
             // What Redis's own users are used to: their data outlives all but the last second.
             redis_durability: redis_durability.or(durability).unwrap_or(Promise::Interval).into(),
             redis_password: args.redis_password.clone().map(Password).or(file.redis_password),
+            dapr_http: args.dapr_http.clone().or(file.dapr_http),
+            dapr_grpc: args.dapr_grpc.clone().or(file.dapr_grpc),
+            dapr_durability: dapr_durability.or(durability).unwrap_or_default().into(),
+            dapr_stores,
+            dapr_api_token: dapr_api_token.or(file.dapr_api_token),
             memory_budget: args.memory_budget.or(file.memory_budget),
             keys: match args.access_key.is_empty() {
                 true => file.access_key,

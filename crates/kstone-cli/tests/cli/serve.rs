@@ -16,6 +16,9 @@ const NOTES: &str = r#"{"TableName":"notes","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],
     "KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]}"#;
 
+/// Two servers cannot have the usual ports of Dapr.
+const NO_DAPR: [&str; 4] = ["--dapr-http", "off", "--dapr-grpc", "off"];
+
 #[test]
 fn it_says_where_it_serves_and_stops_cleanly_when_it_is_asked() {
     let place = Place::new();
@@ -72,7 +75,8 @@ fn a_taken_port_is_named_with_the_flag_that_changes_it() {
 fn a_folder_in_use_is_refused_and_the_server_that_has_it_is_named() {
     let place = Place::new();
     let server = Server::start(&place, &["--data", "db"]);
-    let words = ["serve", "--data", "db", "--dynamodb", "127.0.0.1:0", "--redis", "off"];
+    let mut words = vec!["serve", "--data", "db", "--dynamodb", "127.0.0.1:0", "--redis", "off"];
+    words.extend(NO_DAPR);
     place.run(words).failed_with(&server.url);
     place.run(["get", "db", "user#1"]).failed_with(&server.url);
     place.run(["verify", "db"]).failed_with(&server.url);
@@ -84,15 +88,17 @@ fn a_folder_in_use_is_refused_and_the_server_that_has_it_is_named() {
 #[test]
 fn without_a_door_there_is_nothing_to_serve() {
     let place = Place::new();
-    let off = ["serve", "--memory", "--dynamodb", "off", "--redis", "off"];
+    let mut off = vec!["serve", "--memory", "--dynamodb", "off", "--redis", "off"];
+    off.extend(NO_DAPR);
     place.run(off).failed_with("nothing to serve");
 }
 
 #[test]
 fn a_public_address_needs_a_key_and_then_only_that_key_passes() {
     let place = Place::new();
-    let public = ["serve", "--memory", "--dynamodb", "0.0.0.0:0", "--redis", "off"];
-    place.run(public).failed_with("--access-key");
+    let mut public = vec!["serve", "--memory", "--dynamodb", "0.0.0.0:0", "--redis", "off"];
+    public.extend(NO_DAPR);
+    place.run(&public).failed_with("--access-key");
     // What is wrong is said without the secret itself.
     let refused = place.run(["serve", "--memory", "--access-key", "justasecret"]);
     assert!(!refused.err.contains("justasecret"), "{refused:?}");
@@ -257,7 +263,8 @@ fn all_durabilities_keep_what_was_written_before_a_clean_stop() {
 fn redis_clients_are_served_until_one_asks_the_server_to_shut_down() {
     let place = Place::new();
     let words = ["serve", "--dynamodb", "127.0.0.1:0", "--redis", "127.0.0.1:0", "--data", "db"];
-    let mut server = Server::start_as(place.command().args(words));
+    let words = [&words[..], &NO_DAPR].concat();
+    let mut server = Server::start_as(place.command().args(&words));
     let say = |server: &Server, words: &[u8], expected: &[u8]| {
         let mut client = TcpStream::connect(server.redis.as_ref().unwrap()).unwrap();
         client.write_all(words).unwrap();
@@ -268,12 +275,13 @@ fn redis_clients_are_served_until_one_asks_the_server_to_shut_down() {
     say(&server, b"SET a 1\r\nGET a\r\n", b"+OK\r\n$1\r\n1\r\n");
     let taken = server.redis.clone().unwrap();
     let again = ["serve", "--memory", "--dynamodb", "127.0.0.1:0", "--redis", &taken];
+    let again = [&again[..], &NO_DAPR].concat();
     let done = place.run(again).failed_with("is taken");
     assert!(done.err.contains("--redis 127.0.0.1:"), "{done:?}");
     say(&server, b"SHUTDOWN\r\n", b"");
     server.lines_until(|line| line == "stopped");
 
-    let server = Server::start_as(place.command().args(words));
+    let server = Server::start_as(place.command().args(&words));
     say(&server, b"GET a\r\n", b"$1\r\n1\r\n");
 }
 
@@ -282,4 +290,38 @@ fn a_public_address_of_redis_needs_a_password() {
     let place = Place::new();
     let words = ["serve", "--memory", "--dynamodb", "off", "--redis", "0.0.0.0:0"];
     place.run(words).failed_with("--redis-password");
+}
+
+#[test]
+fn state_that_is_saved_at_the_dapr_door_is_an_item_at_the_dynamodb_door() {
+    let place = Place::new();
+    let words = ["--data", "db", "--dapr-http", "127.0.0.1:0", "--dapr-grpc", "127.0.0.1:0"];
+    let server = Server::start(&place, &words);
+    let line = server.greeting.iter().find_map(|line| line.strip_prefix("dapr      "));
+    let (url, promise) = line.unwrap().split_once("  ").unwrap();
+    assert_eq!(promise, "durability sync, no token");
+    let grpc = server.greeting.iter().any(|line| line.starts_with("dapr grpc http://127.0.0.1:"));
+    assert!(grpc, "{:?}", server.greeting);
+    let body = r#"[{"key":"order","value":{"id":1}}]"#;
+    let save = format!(
+        "POST /v1.0/state/statestore HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    assert_eq!(exchange(url, &save).unwrap().0, 204);
+    let found = place.ok(["get", &server.url, "--table", "state", "order", "#"]);
+    assert!(found.contains(r#"{\"id\":1}"#), "{found:?}");
+    let taken = url.strip_prefix("http://").unwrap();
+    let again = ["serve", "--memory", "--dynamodb", "off", "--redis", "off", "--dapr-http", taken];
+    place.run(again).failed_with("--dapr-http 127.0.0.1:");
+    let (status, _) = server.stop("-TERM");
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_public_address_of_dapr_needs_a_token() {
+    let place = Place::new();
+    let words = ["serve", "--memory", "--dynamodb", "off", "--redis", "off", "--dapr-grpc", "off"];
+    let words = [&words[..], &["--dapr-http", "0.0.0.0:0"]].concat();
+    place.run(words).failed_with("--dapr-api-token");
 }

@@ -21,7 +21,13 @@ pub struct Server {
 impl Server {
     /// Starts one on a port that is free, and waits until it is ready.
     pub fn start(place: &Place, words: &[&str]) -> Server {
-        let words = [&["serve", "--dynamodb", "127.0.0.1:0", "--redis", "off"], words].concat();
+        let mut all = vec!["serve", "--dynamodb", "127.0.0.1:0"];
+        for door in
+            ["--redis", "--dapr-http", "--dapr-grpc"].iter().filter(|it| !words.contains(it))
+        {
+            all.extend([door, "off"]);
+        }
+        let words = [&all, words].concat();
         Self::start_as(place.command().args(words))
     }
 

@@ -1,0 +1,129 @@
+//! What both protocols share: the state, its names, and who may ask.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+
+use crate::error::{Error, Result};
+use crate::grpc;
+use crate::http;
+use crate::server::{self, Protocol};
+use crate::state::State;
+
+/// The header, or gRPC metadata, that carries the token.
+pub(crate) const API_TOKEN: &str = "dapr-api-token";
+/// What the metadata calls say that the store can do.
+pub(crate) const CAPABILITIES: [&str; 4] = ["ETAG", "TRANSACTIONAL", "TTL", "QUERY_API"];
+/// What the metadata calls say that the store is.
+pub(crate) const COMPONENT_TYPE: &str = "state.kstone";
+/// What the metadata calls say that this is.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How the door is served.
+#[derive(Clone)]
+pub struct DoorOptions {
+    /// The names of the state store. All of them are the same state.
+    pub stores: Vec<String>,
+    /// What clients must send as `dapr-api-token`. Without one, every request passes: then listen
+    /// on loopback only.
+    pub api_token: Option<String>,
+    /// How many connections are open at a time, on each port; more wait to be accepted.
+    pub connections_max: usize,
+    /// How long a request may be.
+    pub body_bytes_max: usize,
+    /// How long a client may take to send a request's head, and then its body; and how long a
+    /// connection may be idle.
+    pub read_timeout: Duration,
+    /// How long requests that are under way may take to finish when the door is closed.
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for DoorOptions {
+    fn default() -> Self {
+        DoorOptions {
+            // The name that Dapr's own quickstarts use.
+            stores: vec!["statestore".to_owned()],
+            api_token: None,
+            connections_max: 1024,
+            // What a sidecar takes by default. A transaction's items have the same limit.
+            body_bytes_max: 4 * 1024 * 1024,
+            read_timeout: Duration::from_secs(60),
+            shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl std::fmt::Debug for DoorOptions {
+    /// Without the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DoorOptions").field("stores", &self.stores).finish_non_exhaustive()
+    }
+}
+
+/// The door: state with a name. Cloning gives another handle to the same.
+#[derive(Debug, Clone)]
+pub struct Door {
+    state: State,
+    options: Arc<DoorOptions>,
+}
+
+impl Door {
+    /// A door to this state.
+    pub fn new(state: State, options: DoorOptions) -> Door {
+        Door { state, options: Arc::new(options) }
+    }
+
+    /// Serves Dapr's HTTP API at a socket until `shutdown` completes; then finishes the requests
+    /// that are under way, for as long as the options allow.
+    ///
+    /// # Errors
+    /// None that a client could cause: only if the socket itself fails.
+    pub async fn serve_http(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let options = Arc::clone(&self.options);
+        let answer = move |request| http::answer(self.clone(), request);
+        server::run(listener, &options, Protocol::Http1, answer, shutdown).await;
+        Ok(())
+    }
+
+    /// Serves Dapr's gRPC API in the same way.
+    ///
+    /// # Errors
+    /// None that a client could cause: only if the socket itself fails.
+    pub async fn serve_grpc(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let options = Arc::clone(&self.options);
+        let answer = move |request| grpc::answer(self.clone(), request);
+        server::run(listener, &options, Protocol::Http2, answer, shutdown).await;
+        Ok(())
+    }
+
+    pub(crate) fn options(&self) -> &DoorOptions {
+        &self.options
+    }
+
+    /// The state that a store's name means.
+    pub(crate) fn store(&self, name: &str) -> Result<&State> {
+        match self.options.stores.iter().any(|store| store == name) {
+            true => Ok(&self.state),
+            false => Err(Error::NoSuchStore(name.to_owned())),
+        }
+    }
+
+    /// Whether this token opens the door. Takes as long for a wrong one as for the right one.
+    pub(crate) fn admits(&self, token: Option<&[u8]>) -> bool {
+        let Some(secret) = &self.options.api_token else { return true };
+        let (secret, token) = (secret.as_bytes(), token.unwrap_or_default());
+        let differs = secret.iter().zip(token).fold(0, |differs, (a, b)| differs | (a ^ b));
+        secret.len() == token.len() && differs == 0
+    }
+}

@@ -1,0 +1,105 @@
+//! The item that holds a key's state, and what is read from it.
+
+use bytes::Bytes;
+use kstone::{Item, Value};
+
+use crate::etag::Etag;
+use crate::key::Place;
+
+pub(crate) const PK: &str = "pk";
+pub(crate) const SK: &str = "sk";
+pub(crate) const VALUE: &str = "value";
+pub(crate) const ETAG: &str = "etag";
+pub(crate) const TTL: &str = "ttl";
+
+/// What a key holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The value, mostly JSON.
+    pub value: Bytes,
+    /// Which state of the key this is.
+    pub etag: Etag,
+    /// The second since 1970 at which it is gone, if it ends.
+    pub expires_at_s: Option<u64>,
+}
+
+/// The item that holds a value. Text is held as text, so that it can be read at any door.
+pub(crate) fn item(place: &Place, value: Bytes, etag: u64, expires_at_s: Option<u64>) -> Item {
+    let value = match String::from_utf8(value.into()) {
+        Ok(text) => Value::S(text),
+        Err(not_text) => Value::B(not_text.into_bytes().into()),
+    };
+    let item = place.key_item().with(VALUE, value).with(ETAG, etag);
+    match expires_at_s {
+        Some(second) => item.with(TTL, second),
+        None => item,
+    }
+}
+
+/// What an item says, unless its time is over.
+pub(crate) fn read(item: Item, now_ms: u64) -> Option<Entry> {
+    let expires_at_s = second(&item);
+    if expires_at_s.is_some_and(|second| second.saturating_mul(1000) <= now_ms) {
+        return None;
+    }
+    Some(Entry { etag: Etag::of(&item), value: value(item), expires_at_s })
+}
+
+fn second(item: &Item) -> Option<u64> {
+    match item.get(TTL) {
+        Some(Value::N(second)) => {
+            second.to_u64().or_else(|| Some(second.to_f64() as u64)).filter(|second| *second > 0)
+        }
+        _ => None,
+    }
+}
+
+/// The value that this door put there, or what another door put there as JSON.
+fn value(mut item: Item) -> Bytes {
+    match item.remove(VALUE) {
+        Some(Value::S(text)) => text.into(),
+        Some(Value::B(bytes)) => bytes,
+        Some(other) => other.to_json().to_string().into(),
+        None => {
+            for name in [PK, SK, ETAG, TTL] {
+                item.remove(name);
+            }
+            item.to_json().to_string().into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> Place {
+        Place { pk: "student:s1".to_owned(), sk: "mastery:2026-01-14".to_owned() }
+    }
+
+    #[test]
+    fn a_value_comes_back_byte_for_byte() {
+        for value in [&b"{\"a\": 1.0}"[..], b"", b"\"x\"", b"\xff\x00", "\u{e9}".as_bytes()] {
+            let item = item(&place(), Bytes::copy_from_slice(value), 7, Some(9));
+            let entry = read(item, 8_999).unwrap();
+            assert_eq!((&entry.value[..], entry.etag), (value, Etag::Version(7)));
+            assert_eq!(entry.expires_at_s, Some(9));
+        }
+    }
+
+    #[test]
+    fn an_item_whose_second_has_come_is_absent() {
+        let item = item(&place(), Bytes::from_static(b"1"), 7, Some(9));
+        assert!(read(item.clone(), 8_999).is_some());
+        assert_eq!(read(item, 9_000), None);
+    }
+
+    #[test]
+    fn what_another_door_put_is_read_as_json() {
+        let fields = place().key_item().with("score", 1).with("level", "expert");
+        let entry = read(fields, 0).unwrap();
+        assert_eq!(entry.value, "{\"level\":\"expert\",\"score\":1}");
+        let map = Value::M(Item::new().with("a", true));
+        assert_eq!(read(place().key_item().with(VALUE, map), 0).unwrap().value, "{\"a\":true}");
+    }
+}

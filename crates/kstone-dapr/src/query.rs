@@ -1,0 +1,299 @@
+//! Queries: which keys hold JSON like this, in which order, page by page.
+//!
+//! There is no index of values, so a query looks at every key of the store. With an order it has to
+//! know all that it finds before it can answer with the first.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use kstone::Item;
+use kstone::ops::Scan;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use crate::entry::{self, Entry};
+use crate::error::{Error, Result};
+use crate::key::{Place, TABLE};
+use crate::state::{State, or_nothing};
+
+/// What one answer holds at most, and what an ordered query may find at all.
+const FOUND_MAX: usize = 10_000;
+const FOUND_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The metadata that asks only for keys that begin so. An extension: Dapr cannot list keys.
+const KEY_PREFIX: &str = "keyPrefix";
+
+/// A query.
+#[derive(Debug)]
+pub(crate) struct Query {
+    filter: Filter,
+    /// Fields, and whether from the greatest down.
+    order: Vec<(String, bool)>,
+    limit: usize,
+    token: Option<String>,
+    key_prefix: String,
+}
+
+/// One page of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) entries: Vec<(String, Entry)>,
+    /// What the next page is asked for with; `None` after the last.
+    pub(crate) token: Option<String>,
+}
+
+#[derive(Debug)]
+enum Filter {
+    All(Vec<Filter>),
+    Any(Vec<Filter>),
+    Equal(String, Vec<Json>),
+    NotEqual(String, Json),
+    Compare(String, Json, &'static [Ordering]),
+}
+
+#[derive(Debug, Deserialize)]
+struct Body {
+    #[serde(default)]
+    filter: Map<String, Json>,
+    #[serde(default)]
+    sort: Vec<Sort>,
+    #[serde(default)]
+    page: Page,
+}
+
+#[derive(Debug, Deserialize)]
+struct Sort {
+    key: String,
+    #[serde(default)]
+    order: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Page {
+    #[serde(default)]
+    limit: usize,
+    #[serde(default)]
+    token: String,
+}
+
+impl Query {
+    pub(crate) fn parse(body: &[u8], metadata: &HashMap<String, String>) -> Result<Query> {
+        let wrong = |error| Error::malformed(format!("failed deserializing the query: {error}"));
+        let body: Map<String, Json> = serde_json::from_slice(body).map_err(wrong)?;
+        let body: Body = serde_json::from_value(Json::Object(body)).map_err(wrong)?;
+        let order = body.sort.into_iter().map(|sort| match sort.order.as_deref() {
+            None | Some("ASC" | "") => Ok((sort.key, false)),
+            Some("DESC") => Ok((sort.key, true)),
+            Some(other) => {
+                Err(Error::malformed(format!("sort order `{other}` is not ASC or DESC")))
+            }
+        });
+        Ok(Query {
+            filter: match body.filter.is_empty() {
+                true => Filter::All(Vec::new()),
+                false => Filter::parse(body.filter)?,
+            },
+            order: order.collect::<Result<_>>()?,
+            limit: if body.page.limit == 0 { FOUND_MAX } else { body.page.limit.min(FOUND_MAX) },
+            token: Some(body.page.token).filter(|token| !token.is_empty()),
+            key_prefix: metadata.get(KEY_PREFIX).cloned().unwrap_or_default(),
+        })
+    }
+
+    fn accepts(&self, key: &str, value: impl FnOnce() -> Json) -> bool {
+        key.starts_with(&self.key_prefix)
+            && (matches!(&self.filter, Filter::All(all) if all.is_empty())
+                || self.filter.accepts(&value()))
+    }
+}
+
+impl Filter {
+    fn parse(filter: Map<String, Json>) -> Result<Filter> {
+        let mut clauses = filter.into_iter();
+        let (Some((operator, operand)), None) = (clauses.next(), clauses.next()) else {
+            return Err(Error::malformed("a filter is an object with one operator"));
+        };
+        match operator.as_str() {
+            "AND" => Ok(Filter::All(Filter::list(operand)?)),
+            "OR" => Ok(Filter::Any(Filter::list(operand)?)),
+            "EQ" => Filter::field(operand).map(|(field, value)| Filter::Equal(field, vec![value])),
+            "NEQ" => Filter::field(operand).map(|(field, value)| Filter::NotEqual(field, value)),
+            "IN" => match Filter::field(operand)? {
+                (field, Json::Array(values)) => Ok(Filter::Equal(field, values)),
+                _ => Err(Error::malformed("IN takes a field and an array")),
+            },
+            _ => {
+                let orders: &[Ordering] = match operator.as_str() {
+                    "GT" => &[Ordering::Greater],
+                    "GTE" => &[Ordering::Greater, Ordering::Equal],
+                    "LT" => &[Ordering::Less],
+                    "LTE" => &[Ordering::Less, Ordering::Equal],
+                    _ => {
+                        return Err(Error::malformed(format!(
+                            "unsupported filter `{operator}`: it is AND, OR, EQ, NEQ, IN, GT, GTE, \
+                             LT or LTE"
+                        )));
+                    }
+                };
+                let (field, value) = Filter::field(operand)?;
+                Ok(Filter::Compare(field, value, orders))
+            }
+        }
+    }
+
+    fn list(operand: Json) -> Result<Vec<Filter>> {
+        let wrong = || Error::malformed("AND and OR take an array of filters");
+        let Json::Array(list) = operand else { return Err(wrong()) };
+        let filter = |filter| match filter {
+            Json::Object(filter) => Filter::parse(filter),
+            _ => Err(wrong()),
+        };
+        list.into_iter().map(filter).collect()
+    }
+
+    fn field(operand: Json) -> Result<(String, Json)> {
+        let one = match operand {
+            Json::Object(fields) if fields.len() == 1 => fields.into_iter().next(),
+            _ => None,
+        };
+        one.ok_or_else(|| Error::malformed("a comparison is an object with one field"))
+    }
+
+    fn accepts(&self, value: &Json) -> bool {
+        match self {
+            Filter::All(filters) => filters.iter().all(|filter| filter.accepts(value)),
+            Filter::Any(filters) => filters.iter().any(|filter| filter.accepts(value)),
+            Filter::Equal(field, wanted) => {
+                at(value, field).is_some_and(|found| wanted.iter().any(|it| equal(found, it)))
+            }
+            Filter::NotEqual(field, wanted) => {
+                !at(value, field).is_some_and(|found| equal(found, wanted))
+            }
+            Filter::Compare(field, wanted, orders) => at(value, field)
+                .and_then(|found| compare(found, wanted))
+                .is_some_and(|order| orders.contains(&order)),
+        }
+    }
+}
+
+/// The field at a path such as `person.org`.
+fn at<'j>(value: &'j Json, path: &str) -> Option<&'j Json> {
+    path.split('.').try_fold(value, |value, name| value.get(name))
+}
+
+fn equal(a: &Json, b: &Json) -> bool {
+    a == b || compare(a, b) == Some(Ordering::Equal)
+}
+
+/// Numbers and texts have an order, and nothing else.
+fn compare(a: &Json, b: &Json) -> Option<Ordering> {
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => match (a.as_i64(), b.as_i64()) {
+            (Some(a), Some(b)) => Some(a.cmp(&b)),
+            _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+        },
+        (Json::String(a), Json::String(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+fn json(entry: &Entry) -> Json {
+    serde_json::from_slice(&entry.value).unwrap_or(Json::Null)
+}
+
+impl State {
+    /// One page of what a query finds.
+    pub(crate) async fn query(&self, query: &Query) -> Result<Found> {
+        match query.order.is_empty() {
+            true => self.query_page(query).await,
+            false => self.query_in_order(query).await,
+        }
+    }
+
+    /// In the order in which the items lie. The token is the place of the last one.
+    async fn query_page(&self, query: &Query) -> Result<Found> {
+        let start = match &query.token {
+            Some(token) => Some(serde_json::from_str(token).map_err(|_| bad_token(token))?),
+            None => None,
+        };
+        let start: Option<(String, String)> = start;
+        let start = start.map(|(pk, sk)| Place { pk, sk }.key_item());
+        let mut found = Found::default();
+        self.look_through(start, query, query.limit, &mut found).await?;
+        Ok(found)
+    }
+
+    /// The token is how many came before.
+    async fn query_in_order(&self, query: &Query) -> Result<Found> {
+        let skip: usize = match &query.token {
+            Some(token) => token.parse().map_err(|_| bad_token(token))?,
+            None => 0,
+        };
+        let mut found = Found::default();
+        self.look_through(None, query, FOUND_MAX, &mut found).await?;
+        if found.token.is_some() {
+            return Err(Error::TooLarge(format!(
+                "more than {FOUND_MAX} keys or {FOUND_BYTES_MAX} bytes are too many to put in order"
+            )));
+        }
+        let mut all: Vec<(Json, (String, Entry))> =
+            found.entries.into_iter().map(|it| (json(&it.1), it)).collect();
+        all.sort_by(|(a, (a_key, _)), (b, (b_key, _))| {
+            let by = |(field, descending): &(String, bool)| {
+                let order = match (at(a, field), at(b, field)) {
+                    (Some(a), Some(b)) => compare(a, b).unwrap_or(Ordering::Equal),
+                    (a, b) => a.is_some().cmp(&b.is_some()),
+                };
+                if *descending { order.reverse() } else { order }
+            };
+            let order = query.order.iter().map(by).find(|order| order.is_ne());
+            order.unwrap_or_else(|| a_key.cmp(b_key))
+        });
+        let end = skip.saturating_add(query.limit);
+        let token = (end < all.len()).then(|| end.to_string());
+        let entries = all.into_iter().skip(skip).take(query.limit).map(|(_, it)| it).collect();
+        Ok(Found { entries, token })
+    }
+
+    /// Adds what the query accepts, until that is enough.
+    async fn look_through(
+        &self,
+        start: Option<Item>,
+        query: &Query,
+        enough: usize,
+        found: &mut Found,
+    ) -> Result<()> {
+        let mut scan = Scan { table: TABLE.to_owned(), start, ..Scan::default() };
+        let mut bytes = 0;
+        loop {
+            let page = or_nothing(self.items().scan(&scan).await)?;
+            let (items, next) = (page.items.unwrap_or_default(), page.next);
+            let mut items = items.into_iter().peekable();
+            while let Some(item) = items.next() {
+                let item = item.decode().map_err(kstone::Error::from)?;
+                let Some(place) = Place::of_item(&item) else { continue };
+                let Some(key) = place.key(self.keyspace()) else { continue };
+                let Some(entry) = entry::read(item, self.now_ms()) else { continue };
+                if !query.accepts(&key, || json(&entry)) {
+                    continue;
+                }
+                bytes += key.len() + entry.value.len();
+                found.entries.push((key, entry));
+                let is_enough = found.entries.len() >= enough || bytes >= FOUND_BYTES_MAX;
+                if is_enough && (items.peek().is_some() || next.is_some()) {
+                    found.token = serde_json::to_string(&(place.pk, place.sk)).ok();
+                    return Ok(());
+                }
+            }
+            match next {
+                Some(next) => scan.start = Some(next),
+                None => return Ok(()),
+            }
+            // A long look through the table lets others have their turn.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn bad_token(token: &str) -> Error {
+    Error::malformed(format!("`{token}` is no token of this query"))
+}

@@ -1,0 +1,342 @@
+//! State: keys with values, ETags and lives, as items of the table `state`. Uses only the port to
+//! items, so it is the same on the embedded database and on a DynamoDB far away.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kstone::ops::{
+    BatchGet, BatchGetTable, Condition, DeleteItem, GetItem, PutItem, TransactAction, TransactKind,
+    TransactWrite,
+};
+use kstone::ports::Items;
+use kstone::table::{KeyAttribute, KeySchema, TableSpec};
+use kstone::{CancellationCode, Item};
+use kstone_core::env::Clock;
+use kstone_keyspace::{Expiry, Keyspace, Shape, Write};
+
+use crate::condition;
+use crate::entry::{self, Entry, PK, SK, TTL};
+use crate::error::{Error, Result};
+use crate::etag::{Etag, Versions};
+use crate::key::{Place, TABLE};
+use crate::plan::{self, Planned};
+use crate::time_to_live;
+use crate::write::{Expected, Operation};
+
+/// The keys of one batch of reads, and the writes of one transaction.
+pub(crate) const BATCH_MAX: usize = 100;
+/// The bytes of items in one transaction; DynamoDB allows 4 MiB.
+const TRANSACTION_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// What an item may hold, its attribute names included.
+const ITEM_BYTES_MAX: usize = 400 * 1024;
+
+/// State behind a port to items. Cloning gives another handle to the same.
+#[derive(Debug, Clone)]
+pub struct State {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    items: Arc<dyn Items>,
+    keyspace: Arc<Keyspace>,
+    clock: Arc<dyn Clock>,
+    versions: Versions,
+    /// Whether the table was there when it was last looked for.
+    table_is_ready: AtomicBool,
+}
+
+impl State {
+    /// State in the table `state`, which is made by the first write if it is missing.
+    pub fn new(items: Arc<dyn Items>, keyspace: Arc<Keyspace>, clock: Arc<dyn Clock>) -> State {
+        let (versions, table_is_ready) = Default::default();
+        State { inner: Arc::new(Inner { items, keyspace, clock, versions, table_is_ready }) }
+    }
+
+    pub(crate) fn items(&self) -> &dyn Items {
+        &*self.inner.items
+    }
+
+    pub(crate) fn keyspace(&self) -> &Keyspace {
+        &self.inner.keyspace
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.inner.clock.now_ms()
+    }
+
+    /// What a key holds.
+    pub async fn get(&self, key: &str) -> Result<Option<Entry>> {
+        let place = Place::to_read(self.keyspace(), key)?;
+        let item = self.item_at(&place).await?;
+        Ok(item.and_then(|item| entry::read(item, self.now_ms())))
+    }
+
+    async fn item_at(&self, place: &Place) -> Result<Option<Item>> {
+        let request = GetItem {
+            table: TABLE.to_owned(),
+            key: place.key_item(),
+            consistent_read: true,
+            ..GetItem::default()
+        };
+        let found = or_nothing(self.items().get(&request).await)?.item;
+        Ok(found.map(|item| item.decode()).transpose().map_err(kstone::Error::from)?)
+    }
+
+    /// What keys hold, each for itself, in the order of the keys.
+    pub async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Entry>>> {
+        let places: Vec<Place> =
+            keys.iter().map(|key| Place::to_read(self.keyspace(), key)).collect::<Result<_>>()?;
+        // A batch may not name a key twice; a client may.
+        let mut wanted: Vec<&Place> = places.iter().collect();
+        wanted.sort_by(|a, b| (&a.pk, &a.sk).cmp(&(&b.pk, &b.sk)));
+        wanted.dedup();
+        let mut found: HashMap<Place, Entry> = HashMap::new();
+        for batch in wanted.chunks(BATCH_MAX) {
+            let mut keys: Vec<Item> = batch.iter().map(|place| place.key_item()).collect();
+            while !keys.is_empty() {
+                keys = self.get_batch(keys, &mut found).await?;
+            }
+        }
+        Ok(places.iter().map(|place| found.get(place).cloned()).collect())
+    }
+
+    /// Reads some of the keys, at least one, and gives back the others.
+    async fn get_batch(
+        &self,
+        keys: Vec<Item>,
+        found: &mut HashMap<Place, Entry>,
+    ) -> Result<Vec<Item>> {
+        let table = BatchGetTable {
+            table: TABLE.to_owned(),
+            keys,
+            consistent_read: true,
+            ..BatchGetTable::default()
+        };
+        let mut request = BatchGet { tables: vec![table], ..BatchGet::default() };
+        let output = or_nothing(self.items().batch_get(&request).await)?;
+        for item in output.found.into_iter().flat_map(|(_, items)| items) {
+            let item = item.decode().map_err(kstone::Error::from)?;
+            if let Some(place) = Place::of_item(&item)
+                && let Some(entry) = entry::read(item, self.now_ms())
+            {
+                found.insert(place, entry);
+            }
+        }
+        let left: Vec<usize> = output.unprocessed.into_iter().flat_map(|(_, at)| at).collect();
+        let keys = request.tables.pop().map(|table| table.keys).unwrap_or_default();
+        let left = (0..).zip(keys).filter(|(at, _)| left.contains(at));
+        Ok(left.map(|(_, key)| key).collect())
+    }
+
+    /// Writes keys, up to 100 of them all or nothing; more are written in several transactions, in
+    /// their order, and the first that fails is the last that is tried.
+    pub async fn write(&self, operations: Vec<Operation>) -> Result<()> {
+        let mut planned = self.plan(operations)?;
+        while !planned.is_empty() {
+            let mut bytes = 0;
+            let fits = planned.iter().take(BATCH_MAX).take_while(|write| {
+                bytes += write.bytes();
+                bytes <= TRANSACTION_BYTES_MAX
+            });
+            let rest = planned.split_off(fits.count().max(1));
+            self.commit(std::mem::replace(&mut planned, rest)).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes keys, all or nothing. Operations on the same key take effect in their order.
+    pub async fn transact(&self, operations: Vec<Operation>) -> Result<()> {
+        let planned = self.plan(operations)?;
+        if planned.len() > BATCH_MAX {
+            return Err(Error::TooLarge(format!(
+                "a transaction writes {} keys, and at most {BATCH_MAX} are allowed",
+                planned.len()
+            )));
+        }
+        let bytes: usize = planned.iter().map(Planned::bytes).sum();
+        if bytes > TRANSACTION_BYTES_MAX {
+            return Err(Error::TooLarge(format!(
+                "a transaction writes {bytes} bytes, and at most {TRANSACTION_BYTES_MAX} are allowed"
+            )));
+        }
+        self.commit(planned).await
+    }
+
+    /// Checks operations and makes items of them, one write for each key.
+    fn plan(&self, operations: Vec<Operation>) -> Result<Vec<Planned>> {
+        let writes = operations.into_iter().map(|operation| {
+            let place = Place::of(self.keyspace(), &operation.key)?;
+            let item = self.item_of(&place, &operation)?;
+            Ok(Planned { key: operation.key, place, expected: operation.expected, item })
+        });
+        plan::one_for_each_key(writes.collect::<Result<_>>()?)
+    }
+
+    /// The item that an operation puts; `None` if it deletes.
+    fn item_of(&self, place: &Place, operation: &Operation) -> Result<Option<Item>> {
+        let Some(value) = &operation.value else { return Ok(None) };
+        let (key, now_ms) = (operation.key.as_str(), self.now_ms());
+        let asked = time_to_live::asked(&operation.metadata)?;
+        let in_table = kstone_keyspace::Place::Table(TABLE);
+        let life_ms = match self.keyspace().find(in_table, key.as_bytes()) {
+            Some(found) => {
+                let bytes = Shape::Bytes;
+                let write =
+                    Write { ttl: asked, value: Some(value), ..Write::makes(key.as_bytes(), bytes) };
+                let admitted = found.pattern.admit(&write);
+                let refused = |refusal| Error::Refused { key: key.to_owned(), refusal };
+                match admitted.map_err(refused)?.expiry {
+                    Expiry::InMs(ms) => Some(ms),
+                    // The whole item is replaced: there is nothing to keep.
+                    Expiry::Keep | Expiry::Never => None,
+                }
+            }
+            None => match asked {
+                kstone_keyspace::AskedTtl::Ms(ms) => Some(ms),
+                _ => None,
+            },
+        };
+        let expires_at_s = life_ms.map(|ms| time_to_live::second_of_expiry(now_ms, ms));
+        let version = self.inner.versions.next(now_ms);
+        let item = entry::item(place, value.clone(), version, expires_at_s);
+        let bytes = item.size();
+        if bytes > ITEM_BYTES_MAX {
+            return Err(Error::TooLarge(format!(
+                "key {key} and its value take {bytes} bytes, and at most {ITEM_BYTES_MAX} are allowed"
+            )));
+        }
+        Ok(Some(item))
+    }
+
+    async fn commit(&self, planned: Vec<Planned>) -> Result<()> {
+        let (mut actions, mut keys) = (Vec::new(), Vec::new());
+        for Planned { key, place, expected, item } in planned {
+            let (condition, placeholders) = match self.condition(&key, &place, expected).await? {
+                Some((text, placeholders)) => (Some(Condition::Text(text)), placeholders),
+                None => Default::default(),
+            };
+            let kind = match item {
+                Some(item) => TransactKind::Put(item),
+                None => TransactKind::Delete(place.key_item()),
+            };
+            let table = TABLE.to_owned();
+            let return_on_failure = false;
+            actions.push(TransactAction {
+                table,
+                kind,
+                condition,
+                placeholders,
+                return_on_failure,
+            });
+            keys.push(key);
+        }
+        let request = match (actions.len(), actions.pop()) {
+            (_, None) => return Ok(()),
+            (1, Some(only)) => Request::alone(only),
+            (_, Some(last)) => {
+                actions.push(last);
+                Request::Together(TransactWrite { actions, ..TransactWrite::default() })
+            }
+        };
+        self.send(&request).await.map_err(|error| failed(error, keys))
+    }
+
+    /// Writes. The table is made, or looked at, before the first write, and again when somebody has
+    /// dropped it.
+    async fn send(&self, request: &Request) -> kstone::Result<()> {
+        let is_ready = &self.inner.table_is_ready;
+        if is_ready.load(Ordering::Relaxed) {
+            match self.send_once(request).await {
+                Err(kstone::Error::NotFound(_)) => {}
+                done => return done,
+            }
+        }
+        let key = KeySchema::hash_range(KeyAttribute::string(PK), KeyAttribute::string(SK));
+        let spec = TableSpec { name: TABLE.to_owned(), key, ..TableSpec::default() };
+        self.items().require_table(&spec, Some(TTL)).await?;
+        is_ready.store(true, Ordering::Relaxed);
+        self.send_once(request).await
+    }
+
+    async fn send_once(&self, request: &Request) -> kstone::Result<()> {
+        match request {
+            Request::Put(put) => self.items().put(put).await.map(drop),
+            Request::Delete(delete) => self.items().delete(delete).await.map(drop),
+            Request::Together(all) => self.items().transact_write(all).await.map(drop),
+        }
+    }
+
+    async fn condition(
+        &self,
+        key: &str,
+        place: &Place,
+        expected: Expected,
+    ) -> Result<Option<condition::Text>> {
+        match expected {
+            Expected::Anything => Ok(None),
+            Expected::Absent => Ok(Some(condition::absent(self.now_ms()))),
+            Expected::Unchanged(Etag::Version(version)) => {
+                Ok(Some(condition::version_is(version, self.now_ms())))
+            }
+            // DynamoDB knows no checksums: what was read is compared, and then compared again by
+            // the write itself.
+            Expected::Unchanged(etag @ Etag::Content(_)) => {
+                let item = self.item_at(place).await?;
+                let same = item.filter(|item| Etag::of(item) == etag);
+                match same.map(|item| condition::content_is(&item)) {
+                    Some(condition) => Ok(Some(condition)),
+                    None => Err(Error::EtagMismatch { key: key.to_owned() }),
+                }
+            }
+        }
+    }
+}
+
+/// Before the first write there is no table, and nothing in it.
+pub(crate) fn or_nothing<T: Default>(answer: kstone::Result<T>) -> kstone::Result<T> {
+    match answer {
+        Err(kstone::Error::NotFound(_)) => Ok(T::default()),
+        answer => answer,
+    }
+}
+
+/// What is asked of the port.
+enum Request {
+    Put(PutItem),
+    Delete(DeleteItem),
+    Together(TransactWrite),
+}
+
+impl Request {
+    /// One write alone needs no transaction.
+    fn alone(action: TransactAction) -> Request {
+        let TransactAction { table, kind, condition, placeholders, .. } = action;
+        match kind {
+            TransactKind::Put(item) => {
+                let put = PutItem { table, item, condition, placeholders, ..PutItem::default() };
+                Request::Put(put)
+            }
+            TransactKind::Check(key) | TransactKind::Delete(key) | TransactKind::Update(key, _) => {
+                let delete =
+                    DeleteItem { table, key, condition, placeholders, ..DeleteItem::default() };
+                Request::Delete(delete)
+            }
+        }
+    }
+}
+
+fn failed(error: kstone::Error, keys: Vec<String>) -> Error {
+    let at = match &error {
+        kstone::Error::ConditionFailed { .. } => Some(0),
+        kstone::Error::TransactionCanceled { reasons } => reasons
+            .iter()
+            .position(|reason| reason.code == CancellationCode::ConditionalCheckFailed),
+        _ => None,
+    };
+    match at.and_then(|at| keys.into_iter().nth(at)) {
+        Some(key) => Error::EtagMismatch { key },
+        None => Error::Items(error),
+    }
+}

@@ -1,0 +1,89 @@
+//! How long a key lives: Dapr's `ttlInSeconds`, and the second of expiry that the item holds.
+
+use std::collections::HashMap;
+
+use kstone_keyspace::AskedTtl;
+
+use crate::error::{Error, Result};
+
+/// The name in a request's metadata.
+const TTL: &str = "ttlInSeconds";
+
+/// What a request's metadata says about the life of its key. As in Dapr's own stores, `-1` and `0`
+/// ask for a life without end.
+pub(crate) fn asked(metadata: &HashMap<String, String>) -> Result<AskedTtl> {
+    // SDKs write it in their own way, and so do people.
+    let given = metadata.iter().find(|(name, _)| name.eq_ignore_ascii_case(TTL));
+    let Some((_, text)) = given else { return Ok(AskedTtl::Unsaid) };
+    match text.trim().parse::<i64>() {
+        Ok(-1 | 0) => Ok(AskedTtl::Never),
+        Ok(seconds @ 1..=2_147_483_647) => Ok(AskedTtl::Ms(seconds.unsigned_abs() * 1000)),
+        _ => Err(Error::malformed(format!(
+            "incorrect value for metadata 'ttlInSeconds': `{text}` is not -1 or a number of seconds"
+        ))),
+    }
+}
+
+/// The second at which something that lives so long is over. A second that has begun does not
+/// count, so that nothing ends before its time; it may live up to a second longer.
+pub(crate) fn second_of_expiry(now_ms: u64, life_ms: u64) -> u64 {
+    now_ms.saturating_add(life_ms).div_ceil(1000)
+}
+
+/// A second since 1970 as `2026-01-14T09:00:00Z`.
+pub(crate) fn rfc3339(second: u64) -> String {
+    let (days, of_day) = (second / 86_400, second % 86_400);
+    // Years that begin with March, so that a leap day is the last of its year; 400 years are an era.
+    let since_march_0000 = days.saturating_add(719_468);
+    let (era, day) = (since_march_0000 / 146_097, since_march_0000 % 146_097);
+    let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day_of_month:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(text: &str) -> Result<AskedTtl> {
+        asked(&HashMap::from([(TTL.to_owned(), text.to_owned())]))
+    }
+
+    #[test]
+    fn a_life_is_a_number_of_seconds_or_without_end() {
+        assert_eq!(ask("120").unwrap(), AskedTtl::Ms(120_000));
+        assert_eq!(ask("-1").unwrap(), AskedTtl::Never);
+        assert_eq!(ask("0").unwrap(), AskedTtl::Never);
+        assert_eq!(asked(&HashMap::new()).unwrap(), AskedTtl::Unsaid);
+        for wrong in ["", "-2", "1.5", "ten", "1s", "2147483648", "99999999999999999999"] {
+            assert!(matches!(ask(wrong), Err(Error::Malformed(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn nothing_ends_before_its_time_nor_a_second_after_it() {
+        assert_eq!(second_of_expiry(5_000, 2_000), 7);
+        assert_eq!(second_of_expiry(5_001, 2_000), 8);
+        assert_eq!(second_of_expiry(5_999, 2_000), 8);
+    }
+
+    #[test]
+    fn seconds_are_written_as_dates_leap_days_included() {
+        let cases = [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_704_067_199, "2023-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ];
+        for (second, text) in cases {
+            assert_eq!(rfc3339(second), text);
+        }
+    }
+}

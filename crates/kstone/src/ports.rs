@@ -1,0 +1,188 @@
+//! The port to items: what Amazon DynamoDB can do, wherever it is done.
+//!
+//! Everything above the database that is not a door for its own protocol (the Dapr door, the
+//! catalogue, erasure, the learning platform) holds an [`Items`] and never asks whether it is the
+//! embedded [`Database`] or a DynamoDB endpoint far away. The requests are those of
+//! [`ops`](crate::ops), so there is one way to say a thing; a remote adapter writes them down in
+//! DynamoDB's JSON.
+//!
+//! Answers are boxed futures. A remote adapter waits for a network, so the port cannot be
+//! synchronous; and its users choose the adapter when they start, so it has to be usable as
+//! `Arc<dyn Items>`, which return-position `impl Future` is not. The price is one allocation for
+//! each request.
+//!
+//! What the port promises is what DynamoDB promises, and no more:
+//! - An item may be read for a while after its time to live is over. (Never from the embedded
+//!   database; up to days from Amazon's.) Who cares looks at the attribute.
+//! - A transaction has at most 100 actions and 4 MB, and names no item twice.
+//! - A query or scan answers in pages; go on with [`QueryOutput::next`] until there is none.
+//! - A batch may leave something undone, and says what.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::ops::{
+    BatchGet, BatchGetOutput, BatchWrite, BatchWriteOutput, DeleteItem, GetItem, GetItemOutput,
+    PutItem, Query, QueryOutput, Scan, TransactGet, TransactGetOutput, TransactWrite,
+    TransactWriteOutput, UpdateItem, WriteOutput,
+};
+use crate::table::{TableSpec, TtlState};
+
+/// What a port answers with.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// Tables of items: the embedded database, or a service that speaks DynamoDB's protocol.
+///
+/// The embedded database does its work on the thread that first polls the answer, mostly in
+/// microseconds; after that only the disk is waited for, and no thread waits with it.
+pub trait Items: Debug + Send + Sync {
+    /// Reads one item by its key.
+    fn get<'a>(&'a self, request: &'a GetItem) -> Answer<'a, GetItemOutput>;
+
+    /// Writes an item, if the one in its place meets the condition.
+    fn put<'a>(&'a self, request: &'a PutItem) -> Answer<'a, WriteOutput>;
+
+    /// Changes an item, or makes it, if it meets the condition.
+    fn update<'a>(&'a self, request: &'a UpdateItem) -> Answer<'a, WriteOutput>;
+
+    /// Deletes an item, if it meets the condition.
+    fn delete<'a>(&'a self, request: &'a DeleteItem) -> Answer<'a, WriteOutput>;
+
+    /// Reads one page of a partition.
+    fn query<'a>(&'a self, request: &'a Query) -> Answer<'a, QueryOutput>;
+
+    /// Reads one page of a whole table.
+    fn scan<'a>(&'a self, request: &'a Scan) -> Answer<'a, QueryOutput>;
+
+    /// Reads up to 100 items, each for itself.
+    fn batch_get<'a>(&'a self, request: &'a BatchGet) -> Answer<'a, BatchGetOutput>;
+
+    /// Puts and deletes up to 25 items, each for itself.
+    fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> Answer<'a, BatchWriteOutput>;
+
+    /// Reads up to 100 items as of one moment.
+    fn transact_get<'a>(&'a self, request: &'a TransactGet) -> Answer<'a, TransactGetOutput>;
+
+    /// Up to 100 writes and checks, all or nothing.
+    fn transact_write<'a>(&'a self, request: &'a TransactWrite) -> Answer<'a, TransactWriteOutput>;
+
+    /// Makes sure that there is a table with this key, whose items expire by the attribute `ttl`.
+    /// Makes it if it is missing; refuses one that is different, and changes nothing then.
+    fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()>;
+}
+
+impl Items for Database {
+    fn get<'a>(&'a self, request: &'a GetItem) -> Answer<'a, GetItemOutput> {
+        Box::pin(async move { self.get_item(request).await })
+    }
+
+    fn put<'a>(&'a self, request: &'a PutItem) -> Answer<'a, WriteOutput> {
+        Box::pin(async move { self.put_item(request).await })
+    }
+
+    fn update<'a>(&'a self, request: &'a UpdateItem) -> Answer<'a, WriteOutput> {
+        Box::pin(async move { self.update_item(request).await })
+    }
+
+    fn delete<'a>(&'a self, request: &'a DeleteItem) -> Answer<'a, WriteOutput> {
+        Box::pin(async move { self.delete_item(request).await })
+    }
+
+    fn query<'a>(&'a self, request: &'a Query) -> Answer<'a, QueryOutput> {
+        Box::pin(async move { self.query_items(request).await })
+    }
+
+    fn scan<'a>(&'a self, request: &'a Scan) -> Answer<'a, QueryOutput> {
+        Box::pin(async move { self.scan_items(request).await })
+    }
+
+    fn batch_get<'a>(&'a self, request: &'a BatchGet) -> Answer<'a, BatchGetOutput> {
+        Box::pin(async move { Database::batch_get(self, request).await })
+    }
+
+    fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> Answer<'a, BatchWriteOutput> {
+        Box::pin(async move { Database::batch_write(self, request).await })
+    }
+
+    fn transact_get<'a>(&'a self, request: &'a TransactGet) -> Answer<'a, TransactGetOutput> {
+        Box::pin(async move { Database::transact_get(self, request).await })
+    }
+
+    fn transact_write<'a>(&'a self, request: &'a TransactWrite) -> Answer<'a, TransactWriteOutput> {
+        Box::pin(async move { Database::transact_write(self, request).await })
+    }
+
+    fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()> {
+        Box::pin(async move { self.require_now(spec, ttl) })
+    }
+}
+
+impl Database {
+    fn require_now(&self, spec: &TableSpec, ttl: Option<&str>) -> Result<()> {
+        let known = match self.describe_table(&spec.name) {
+            Err(Error::NotFound(_)) => match self.create_table(spec) {
+                // Somebody else was quicker: then theirs is looked at.
+                Err(Error::InUse(_)) => self.describe_table(&spec.name)?,
+                made => made?,
+            },
+            known => known?,
+        };
+        if known.spec.key != spec.key {
+            return Err(Error::validation(format!(
+                "the table `{}` is there with another key; rename one of the two",
+                spec.name
+            )));
+        }
+        let Some(ttl) = ttl else { return Ok(()) };
+        match &known.ttl {
+            TtlState::On(now) | TtlState::Enabling(now) if now == ttl => Ok(()),
+            _ => self.update_ttl(&spec.name, ttl, true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+
+    use crate::table::{KeyAttribute, KeySchema};
+    use crate::value::Item;
+
+    use super::*;
+
+    /// A database in memory owes no disk anything, so its answers come with the first poll.
+    fn now<T>(mut answer: Answer<'_, T>) -> Result<T> {
+        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => panic!("it waits for something"),
+        }
+    }
+
+    fn spec(key: KeySchema) -> TableSpec {
+        TableSpec { name: "state".to_owned(), key, ..TableSpec::default() }
+    }
+
+    #[test]
+    fn a_table_is_made_once_and_one_with_another_key_is_refused() {
+        let db = Database::memory().unwrap().with_durability(crate::Durability::Os);
+        let items: Arc<dyn Items> = Arc::new(db.clone());
+        let pair =
+            spec(KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk")));
+        now(items.require_table(&pair, Some("ttl"))).unwrap();
+        let item = Item::new().with("pk", "a").with("sk", "b");
+        let put = PutItem { table: "state".to_owned(), item: item.clone(), ..PutItem::default() };
+        now(items.put(&put)).unwrap();
+        now(items.require_table(&pair, Some("ttl"))).unwrap();
+        let get = GetItem { table: "state".to_owned(), key: item.clone(), ..GetItem::default() };
+        assert_eq!(now(items.get(&get)).unwrap().item.unwrap().decode().unwrap(), item);
+        let other = spec(KeySchema::hash(KeyAttribute::string("key")));
+        let refused = now(items.require_table(&other, Some("ttl"))).unwrap_err();
+        assert!(refused.to_string().contains("another key"), "{refused}");
+        let refused = now(items.require_table(&pair, Some("expires"))).unwrap_err();
+        assert!(refused.to_string().contains("different AttributeName"), "{refused}");
+    }
+}
