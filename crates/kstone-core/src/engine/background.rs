@@ -144,11 +144,6 @@ impl Background {
         state.last_failure = Some(error);
     }
 
-    /// A thread that ends when the background is closed.
-    pub(crate) fn add_thread(&self, thread: JoinHandle) {
-        self.state.lock().threads.push(thread);
-    }
-
     fn note_success(&self) {
         self.state.lock().last_failure = None;
     }
@@ -185,7 +180,6 @@ impl Inner {
         self.log.shutdown();
         self.admission.wake();
         self.background.kick();
-        self.stop_applier();
         let threads = std::mem::take(&mut self.background.state.lock().threads);
         for thread in threads {
             thread.join();
