@@ -63,6 +63,8 @@ pub struct WriteBatch {
     /// The distinct tables written to, without the default one, which is always there. A batch
     /// rarely has more than a handful.
     tables: Vec<TableId>,
+    /// It creates or drops a table.
+    changes_tables: bool,
 }
 
 impl WriteBatch {
@@ -145,6 +147,7 @@ impl WriteBatch {
         self.ops.clear();
         self.tables.clear();
         self.count = 0;
+        self.changes_tables = false;
         self.stripes = StripeSet::EMPTY;
     }
 
@@ -154,6 +157,10 @@ impl WriteBatch {
 
     pub(crate) fn count(&self) -> u32 {
         self.count
+    }
+
+    pub(crate) fn changes_tables(&self) -> bool {
+        self.changes_tables
     }
 
     pub(crate) fn tables(&self) -> &[TableId] {
@@ -204,6 +211,7 @@ impl WriteBatch {
     }
 
     fn push_table_op(&mut self, tag: u8, table: TableId) {
+        self.changes_tables = true;
         self.ops.push(tag);
         self.ops.extend_from_slice(&table.0.to_le_bytes());
         self.end_op();

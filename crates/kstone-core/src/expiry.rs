@@ -79,6 +79,7 @@ impl Engine {
     /// A round that begins at stripe 0 when nothing is due costs next to nothing.
     pub fn expired(&self, from: u8, limit: usize) -> Result<(Vec<Expired>, Option<u8>)> {
         let inner = self.inner();
+        inner.see_all();
         let next = &inner.next_expiry;
         let _walking = next.walking.lock();
         if from == 0 && next.at_ms.load(Ordering::Acquire) > inner.clock.now_ms() {
@@ -111,6 +112,7 @@ impl Engine {
     /// overwritten record counts until [`Engine::expired`] has passed it.)
     pub fn next_expiry_ms(&self) -> Result<Option<u64>> {
         let mut next = None;
+        self.inner().see_all();
         for stripe in 0..=255 {
             let mut index = self.inner().expiry_index(stripe)?;
             if let Some((at_ms, _)) = index.next()? {

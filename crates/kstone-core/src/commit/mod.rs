@@ -130,6 +130,14 @@ impl Drop for Purging<'_> {
     }
 }
 
+impl Ticket<'_> {
+    /// Somebody else will apply the commit: its first and last number.
+    pub(crate) fn for_later(mut self) -> (Seq, Seq) {
+        self.applied = true;
+        (self.first_seq, self.last_seq)
+    }
+}
+
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         if !self.applied {
@@ -233,6 +241,11 @@ impl Log {
 
     fn pending_bytes_max(&self) -> u64 {
         if self.has_thread.load(Ordering::Relaxed) { PENDING_BYTES_MAX } else { PENDING_BYTES_GOOD }
+    }
+
+    /// A commit that was appended and given out of hand ([`Ticket::for_later`]), about to be applied.
+    pub(crate) fn ticket(&self, first_seq: Seq, last_seq: Seq) -> Ticket<'_> {
+        Ticket { log: self, first_seq, last_seq, applied: false }
     }
 
     /// The commit's records are in the memtables: readers may see it once everything before it is

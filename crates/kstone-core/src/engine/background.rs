@@ -144,6 +144,11 @@ impl Background {
         state.last_failure = Some(error);
     }
 
+    /// A thread that ends when the background is closed.
+    pub(crate) fn add_thread(&self, thread: JoinHandle) {
+        self.state.lock().threads.push(thread);
+    }
+
     fn note_success(&self) {
         self.state.lock().last_failure = None;
     }
@@ -180,6 +185,7 @@ impl Inner {
         self.log.shutdown();
         self.admission.wake();
         self.background.kick();
+        self.stop_applier();
         let threads = std::mem::take(&mut self.background.state.lock().threads);
         for thread in threads {
             thread.join();

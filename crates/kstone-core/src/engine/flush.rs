@@ -24,6 +24,7 @@ impl Inner {
     /// Flushes everything.
     pub(crate) fn flush_all(&self) -> Result<()> {
         let flushing = self.background.flushing.lock();
+        self.catch_up();
         self.flush_stripes(&StripeSet::ALL, &flushing)
     }
 

@@ -30,7 +30,15 @@ enum Guards<'a> {
 }
 
 impl<'a> StripeGuards<'a> {
+    /// Locks the stripes; every commit to them is in their memtables.
     pub(crate) fn lock(inner: &'a Inner, stripes: &StripeSet) -> Self {
+        let guards = StripeGuards::lock_only(inner, stripes);
+        inner.catch_up();
+        guards
+    }
+
+    /// Locks the stripes. Commits to them may still be on their way into their memtables.
+    pub(crate) fn lock_only(inner: &'a Inner, stripes: &StripeSet) -> Self {
         let mut ascending = stripes.iter();
         let guards = match (ascending.next(), ascending.next()) {
             (None, _) => Guards::None,
@@ -121,7 +129,7 @@ impl Locked<'_> {
         // What is told here must not be ahead of what other readers see: the caller may act on it
         // without committing anything. What hides a record has a number that is not known here.
         let told = hit.as_ref().map_or_else(|| self.inner.log.appended(), |hit| hit.seq);
-        self.inner.log.wait_visible(told)?;
+        self.inner.wait_visible(told)?;
         Ok(hit.map(record_from_hit))
     }
 
@@ -140,7 +148,7 @@ impl Locked<'_> {
     pub fn snapshot(&self) -> Result<Snapshot> {
         // A commit to a locked stripe may be applied and still wait, for others before it, to
         // become visible. They hold no lock of ours, so the wait is short.
-        self.inner.log.wait_visible(self.inner.log.appended())?;
+        self.inner.wait_visible(self.inner.log.appended())?;
         Ok(Snapshot::take(self.inner))
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod clock;
 pub(crate) mod compact;
 pub(crate) mod flush;
 pub(crate) mod install;
+mod later;
 pub(crate) mod locks;
 mod open;
 pub(crate) mod reclaim;
@@ -103,6 +104,8 @@ pub(crate) struct Inner {
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) handles: Arc<FileHandles>,
     pub(crate) counters: Counters,
+    /// Commits on their way to the memtables.
+    later: later::Later,
     /// Held for as long as the database is open.
     _lock: Box<dyn VfsLock>,
 }
@@ -167,7 +170,7 @@ impl Engine {
 
     /// The highest sequence number that readers see.
     pub fn applied_seq(&self) -> Seq {
-        self.inner().log.visible()
+        self.inner().last_applied()
     }
 
     /// The highest sequence number that no crash can take back.

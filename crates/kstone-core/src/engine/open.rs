@@ -89,6 +89,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         cache,
         handles,
         counters: Counters::default(),
+        later: Default::default(),
         _lock: lock,
     };
     let now_ms = inner.clock.monotonic().as_millis() as u64;

@@ -52,6 +52,26 @@ impl Engine {
         let guards = StripeGuards::lock(inner, &batch.stripes());
         inner.commit(batch, durability, guards)
     }
+
+    /// The same for a writer that will not read what it wrote soon: part of the work is left to a
+    /// thread, or to whoever reads next. Readers see the batch as if it had been
+    /// [written](Engine::write), and it is as durable.
+    pub fn write_later(&self, batch: &WriteBatch, durability: Durability) -> Result<Commit> {
+        let inner = self.inner();
+        inner.check_batch(batch)?;
+        if batch.is_empty() || batch.changes_tables() {
+            return self.write(batch, durability);
+        }
+        inner.admit(batch.encoded_len(), &batch.stripes())?;
+        inner.check_writable()?;
+        let guards = StripeGuards::lock_only(inner, &batch.stripes());
+        let ticket = inner.log.append(batch.ops(), batch.count())?;
+        let (first_seq, last_seq) = ticket.for_later();
+        inner.apply_later(batch.ops(), (first_seq, last_seq));
+        drop(guards);
+        inner.committed(batch, durability, last_seq)?;
+        Ok(Commit { inner: Arc::clone(inner), first_seq, last_seq, durability })
+    }
 }
 
 impl Commit {
@@ -148,7 +168,7 @@ impl Future for Written {
 /// Goes ahead of who inserts records, and asks for the memory that each will need: it lies all over
 /// the place, and waiting for it takes longer than everything else.
 #[derive(Debug)]
-struct Scout<'a> {
+pub(crate) struct Scout<'a> {
     ops: Ops<'a>,
 }
 
@@ -156,7 +176,7 @@ impl<'a> Scout<'a> {
     /// So many records ahead: memory has come by then, and is still there.
     const AHEAD: usize = 6;
 
-    fn of(inner: &Inner, ops: &'a [u8], first_seq: Seq) -> Self {
+    pub(crate) fn of(inner: &Inner, ops: &'a [u8], first_seq: Seq) -> Self {
         let mut scout = Scout { ops: Ops::new(ops, first_seq) };
         // The first one will be looked at at once.
         let _ = scout.ops.next();
@@ -194,7 +214,7 @@ impl Inner {
     ) -> Result<Commit> {
         self.check_writable()?;
         if batch.is_empty() {
-            let seq = self.log.visible();
+            let seq = self.last_applied();
             return Ok(Commit {
                 inner: Arc::clone(self),
                 first_seq: seq,
@@ -212,13 +232,18 @@ impl Inner {
         // Readers see it once everything before it is applied too.
         self.log.applied(ticket);
         drop(guards);
-        self.log.wait_visible(last_seq)?;
+        self.wait_visible(last_seq)?;
+        self.committed(batch, durability, last_seq)?;
+        Ok(Commit { inner: Arc::clone(self), first_seq, last_seq, durability })
+    }
+
+    /// What there is to do after a commit.
+    fn committed(&self, batch: &WriteBatch, durability: Durability, last_seq: Seq) -> Result<()> {
         if durability == Durability::Interval {
             self.log.request_interval(last_seq);
         }
         self.counters.user_bytes.fetch_add(batch.ops().len() as u64, Ordering::Relaxed);
-        self.after_commit(&batch.stripes())?;
-        Ok(Commit { inner: Arc::clone(self), first_seq, last_seq, durability })
+        self.after_commit(&batch.stripes())
     }
 
     /// What `Bug::BatchSplitInLog` does: the records reach the disk one by one.
@@ -239,7 +264,16 @@ impl Inner {
 
     /// Inserts a commit's records into the memtables.
     pub(crate) fn apply(&self, ops: &[u8], first_seq: Seq) -> Result<()> {
-        let mut scout = Scout::of(self, ops, first_seq);
+        self.apply_behind(&mut Scout::of(self, ops, first_seq), ops, first_seq)
+    }
+
+    /// The same, behind a scout that knows what comes.
+    pub(crate) fn apply_behind(
+        &self,
+        scout: &mut Scout<'_>,
+        ops: &[u8],
+        first_seq: Seq,
+    ) -> Result<()> {
         let mut decoder = Ops::new(ops, first_seq);
         let malformed = |at| Error::invalid(format!("malformed operation at byte {at} of a batch"));
         while let Some((seq, op)) = decoder.next().map_err(malformed)? {

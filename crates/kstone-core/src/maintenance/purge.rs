@@ -132,7 +132,7 @@ impl Inner {
         self.log.scrub()?;
         let (_, fresh_from) = self.log.live_range();
         // Everything, because old segments go only when no stripe needs them.
-        self.log.wait_visible(self.log.appended())?;
+        self.wait_visible(self.log.appended())?;
         self.flush_all()?;
         let mut old_files = Vec::new();
         for stripe in stripes.iter() {

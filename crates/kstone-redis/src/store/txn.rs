@@ -11,6 +11,7 @@ mod savepoint;
 mod scan;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -145,6 +146,8 @@ pub(crate) struct Txn<'s> {
     /// Who is to be let past while many records are walked over.
     way: Option<&'s Way>,
     manners: Manners,
+    /// The engine was asked for something: the next command of this kind will ask it, too.
+    has_read: Cell<bool>,
 }
 
 impl<'s> Txn<'s> {
@@ -172,6 +175,7 @@ impl<'s> Txn<'s> {
             libraries: Vec::new(),
             way: None,
             manners: Manners::default(),
+            has_read: Cell::new(false),
         }
     }
 
@@ -295,6 +299,7 @@ impl<'s> Txn<'s> {
         if let Some(Known { value, expires_at_ms }) = self.spaces.heads.get(table, at) {
             return Ok(value.map(|value| Head { value, expires_at_ms }));
         }
+        self.has_read.set(true);
         let found = self.engine.get_even_expired(table, at)?;
         let found =
             found.map(|record| Head { value: record.value, expires_at_ms: record.expires_at_ms });
@@ -458,6 +463,7 @@ impl<'s> Txn<'s> {
             return Ok(part.clone());
         }
         let Some((table, pk)) = self.parts_at(key) else { return Ok(None) };
+        self.has_read.set(true);
         let found = self.engine.get(table, KeyRef { pk: &pk, sk: Some(sk) })?;
         Ok(found.map(|record| record.value))
     }
@@ -477,6 +483,7 @@ impl<'s> Txn<'s> {
         if is_told && let Some(known) = self.spaces.members.get(table, at) {
             return Ok(known.value);
         }
+        self.has_read.set(true);
         let found = self.engine.get(table, at)?.map(|record| record.value);
         if is_told {
             self.spaces.members.keep(table, at, found.as_deref(), None);
@@ -567,6 +574,7 @@ impl<'s> Txn<'s> {
             Some((table, pk)) => {
                 // The head has no sort key and is no part.
                 let low = if low == Bound::Unbounded { Bound::Included(&b""[..]) } else { low };
+                self.has_read.set(true);
                 let query = self.engine.partition(table, Bytes::from(pk.into_owned()));
                 let query = query.range::<&[u8]>((low, high));
                 Some(if reverse { query.reverse() } else { query }.iter()?)

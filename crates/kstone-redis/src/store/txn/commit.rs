@@ -121,7 +121,11 @@ impl Txn<'_> {
             };
             self.filling.finish(&mut batch, is_wanted, |slot| self.emptied.contains(&slot))?;
         }
-        let commit = self.engine.write(&batch, durability);
+        // Who reads next would have to do first what is left for later.
+        let commit = match self.has_read.get() {
+            true => self.engine.write(&batch, durability),
+            false => self.engine.write_later(&batch, durability),
+        };
         self.keep_recent(commit.is_ok());
         let commit = commit?;
         self.filling.handed_over();
