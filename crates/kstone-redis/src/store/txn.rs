@@ -146,6 +146,9 @@ pub(crate) struct Txn<'s> {
     /// Who is to be let past while many records are walked over.
     way: Option<&'s Way>,
     manners: Manners,
+    /// Part of the commit may be left to a thread: a client that sent many commands does not wait for
+    /// each, and one that sent one does.
+    may_be_later: bool,
     /// The engine was asked for something: the next command of this kind will ask it, too.
     has_read: Cell<bool>,
 }
@@ -175,6 +178,7 @@ impl<'s> Txn<'s> {
             libraries: Vec::new(),
             way: None,
             manners: Manners::default(),
+            may_be_later: false,
             has_read: Cell::new(false),
         }
     }
@@ -223,6 +227,16 @@ impl<'s> Txn<'s> {
     /// Whether anything was changed.
     pub(crate) fn is_clean(&self) -> bool {
         self.changes.is_empty() && self.layout.is_none() && self.libraries.is_empty()
+    }
+
+    /// The commands of this transaction came together, and so may those of the next.
+    pub(crate) fn set_pipelined(&mut self) {
+        self.may_be_later = true;
+    }
+
+    /// What this does needs the engine, if not now then soon.
+    pub(crate) fn note_engine_needed(&self) {
+        self.has_read.set(true);
     }
 
     // ---- keys

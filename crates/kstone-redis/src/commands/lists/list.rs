@@ -286,6 +286,7 @@ impl List {
     /// Takes an element from an end of a list that has one.
     pub(crate) fn pop(&mut self, txn: &mut Txn<'_>, key: &[u8], end: End) -> Result<Bytes> {
         let index = if end == End::Front { 0 } else { self.len.saturating_sub(1) };
+        txn.note_engine_needed();
         self.read_ahead(txn, key, end)?;
         let element = self.get(txn, key, index)?;
         self.unset(txn, key, index);

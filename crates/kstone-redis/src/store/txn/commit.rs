@@ -122,9 +122,9 @@ impl Txn<'_> {
             self.filling.finish(&mut batch, is_wanted, |slot| self.emptied.contains(&slot))?;
         }
         // Who reads next would have to do first what is left for later.
-        let commit = match self.has_read.get() {
-            true => self.engine.write(&batch, durability),
-            false => self.engine.write_later(&batch, durability),
+        let commit = match self.may_be_later && !self.has_read.get() {
+            false => self.engine.write(&batch, durability),
+            true => self.engine.write_later(&batch, durability),
         };
         self.keep_recent(commit.is_ok());
         let commit = commit?;
