@@ -112,7 +112,8 @@ impl Server {
                 command.args(["--dapr-http", "off", "--dapr-grpc", "off"]);
                 command.args(["--redis-durability", durability.ours()]);
                 if let Some(bytes) = memory_budget {
-                    command.args(["--memory-budget", &bytes.to_string()]);
+                    let budget = format!("{}MiB", (bytes >> 20).max(1));
+                    command.args(["--memory-budget", &budget]);
                 }
                 command
             }
