@@ -11,6 +11,7 @@ mod handle;
 pub mod key;
 pub mod ops;
 pub mod partiql;
+pub mod policy;
 pub mod ports;
 mod side;
 mod staging;
