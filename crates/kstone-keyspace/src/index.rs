@@ -277,8 +277,19 @@ mod tests {
     #[test]
     fn what_is_no_place_is_not_read_as_one() {
         for wrong in [
-            "", "a", "|r0", "|r16777|k", "|r00|k", "|x0|k", "||k", "|r0|%", "|r0|%4", "|r0|%41",
-            "|r0|%ff", "|r0|a|b|c", "|r0|a\nb",
+            "",
+            "a",
+            "|r0",
+            "|r16777|k",
+            "|r00|k",
+            "|x0|k",
+            "||k",
+            "|r0|%",
+            "|r0|%4",
+            "|r0|%41",
+            "|r0|%ff",
+            "|r0|a|b|c",
+            "|r0|a\nb",
         ] {
             assert_eq!(Indexed::parse(wrong), None, "{wrong:?}");
         }

@@ -268,6 +268,11 @@ impl Keyspace {
         })
     }
 
+    /// Whether some pattern declares keys of this place.
+    pub(crate) fn has_patterns_in(&self, place: Place<'_>) -> bool {
+        self.matcher(place).is_some()
+    }
+
     /// Whether a key belongs to a tenant.
     pub fn tenancy(&self, place: Place<'_>, key: &[u8], tenant: &str) -> Tenancy {
         match self.find(place, key) {

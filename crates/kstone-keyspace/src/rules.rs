@@ -132,6 +132,13 @@ impl ValueType {
 impl Pattern {
     /// Whether the write may happen, and with which expiry.
     pub fn admit(&self, write: &Write<'_>) -> Result<Admission, Refusal> {
+        let admission = self.admit_whole(write)?;
+        self.check_content(write)?;
+        Ok(admission)
+    }
+
+    /// The same without a look at what is written: fields and value are checked by the caller.
+    pub(crate) fn admit_whole(&self, write: &Write<'_>) -> Result<Admission, Refusal> {
         if !self.written {
             let instead = self.short_form_of.as_deref().unwrap_or("another pattern");
             let found = || "a write".to_owned();
@@ -143,7 +150,6 @@ impl Pattern {
         }
         self.check_type(write)?;
         self.check_limits(write)?;
-        self.check_content(write)?;
         let expiry = self.ttl.answer(write.ttl, write.effect).map_err(|expected| {
             let found = || match write.ttl {
                 AskedTtl::Ms(ms) => format!("{}.{:03} s", ms / 1000, ms % 1000),
