@@ -43,6 +43,12 @@ pub enum PurgeTarget {
         /// The key.
         key: Key,
     },
+    /// Nothing that is still there: only the bytes that earlier deletes and overwrites, whoever
+    /// made them, have left in the files of one stripe.
+    Remains {
+        /// The stripe.
+        stripe: u8,
+    },
 }
 
 /// What to do about snapshots that still see what is to be removed.
@@ -75,9 +81,8 @@ impl Engine {
     pub fn purge(&self, targets: &[PurgeTarget], snapshots: PurgeSnapshots) -> Result<Purged> {
         let tables = self.inner().tables();
         // A dropped table may be purged too: its bytes are there until compaction passes.
-        if let Some(id) =
-            targets.iter().map(|t| t.table().0).find(|id| !tables.known.contains_key(id))
-        {
+        let mut named = targets.iter().filter_map(PurgeTarget::table).map(|table| table.0);
+        if let Some(id) = named.find(|id| !tables.known.contains_key(id)) {
             return Err(Error::NoSuchTable { id });
         }
         self.inner().purge(self, targets, snapshots)
@@ -85,9 +90,12 @@ impl Engine {
 }
 
 impl PurgeTarget {
-    fn table(&self) -> TableId {
+    fn table(&self) -> Option<TableId> {
         match self {
-            PurgeTarget::Partition { table, .. } | PurgeTarget::Record { table, .. } => *table,
+            PurgeTarget::Partition { table, .. } | PurgeTarget::Record { table, .. } => {
+                Some(*table)
+            }
+            PurgeTarget::Remains { .. } => None,
         }
     }
 
@@ -95,6 +103,7 @@ impl PurgeTarget {
         match self {
             PurgeTarget::Partition { pk, .. } => stripe_of(pk),
             PurgeTarget::Record { key, .. } => key.stripe(),
+            PurgeTarget::Remains { stripe } => *stripe,
         }
     }
 
@@ -106,6 +115,7 @@ impl PurgeTarget {
                     .is_some_and(|(_, partition)| internal::is_in_partition(stored, partition))
             }
             PurgeTarget::Record { table, key } => internal::encode(*table, key) == stored,
+            PurgeTarget::Remains { .. } => false,
         }
     }
 }
@@ -144,14 +154,14 @@ impl Inner {
         self.purge_manifest()?;
         self.release_log_before(fresh_from)?;
         self.log.scrub()?;
-        let (checkpoints, missing) = self.purge_checkpoints(targets)?;
+        let (checkpoints, missing) = self.purge_checkpoints(engine, targets)?;
         Ok(Purged { stripes: stripes.len() as u64, checkpoints, missing })
     }
 
     /// Deletes the targets and their entries in the expiry index, whose keys hold their keys;
     /// answers the number from which on readers do not see them.
     fn delete_targets(
-        &self,
+        self: &Arc<Self>,
         engine: &Engine,
         targets: &[PurgeTarget],
         stripes: &StripeSet,
@@ -165,10 +175,13 @@ impl Inner {
             commit.wait()
         };
         let tables = self.tables();
-        for target in targets.iter().filter(|target| tables.check(target.table()).is_ok()) {
+        let is_there =
+            |target: &&PurgeTarget| target.table().is_none_or(|table| tables.check(table).is_ok());
+        for target in targets.iter().filter(is_there) {
             match target {
                 PurgeTarget::Partition { table, pk } => batch.drop_partition(*table, pk)?,
                 PurgeTarget::Record { table, key } => batch.delete(*table, key)?,
+                PurgeTarget::Remains { stripe } => self.remove_all_stale(*stripe)?,
             }
             if batch.encoded_len() > PART_BYTES {
                 commit(&mut batch)?;
@@ -266,7 +279,11 @@ impl Inner {
         self.env.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
-    fn purge_checkpoints(&self, targets: &[PurgeTarget]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    fn purge_checkpoints(
+        &self,
+        engine: &Engine,
+        targets: &[PurgeTarget],
+    ) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let _no_other = self.checkpoints.lock();
         let known = self.manifest.lock().state.checkpoints.clone();
         let (mut purged, mut missing, mut forget) = (Vec::new(), Vec::new(), Vec::new());
@@ -276,22 +293,16 @@ impl Inner {
                 forget.push(name);
                 continue;
             }
-            let options = crate::Options { create_if_missing: false, ..self.options.clone() };
-            match Engine::open_with(self.env.clone(), &path, options) {
-                // The folder was used again for another database, which is none of our business.
-                Ok(other) if other.id() != self.db_id => {
-                    missing.push(path);
-                    forget.push(name);
-                }
-                Ok(checkpoint) => {
+            match engine.open_checkpoint(&path)? {
+                Some(checkpoint) => {
                     checkpoint.inner().purge(&checkpoint, targets, PurgeSnapshots::End)?;
                     purged.push(path);
                 }
-                Err(Error::NotFound { .. }) => {
+                // Or the folder was used again for another database, which is none of our business.
+                None => {
                     missing.push(path);
                     forget.push(name);
                 }
-                Err(error) => return Err(error),
             }
         }
         if !forget.is_empty() {
