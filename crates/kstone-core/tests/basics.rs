@@ -200,7 +200,7 @@ fn what_was_deleted_before_leaves_no_byte_and_what_is_there_stays() {
         batch.delete(T, &key(n)).unwrap();
         drop(engine.write(&batch, Durability::Os).unwrap());
     }
-    let target = PurgeTarget::Remains { stripe: Key::new("p").stripe() };
+    let target = PurgeTarget::RemainsIn { stripe: Key::new("p").stripe() };
     engine.purge(&[target], PurgeSnapshots::End).unwrap();
     for path in disk.paths() {
         let bytes = disk.read_file(&path).unwrap();
