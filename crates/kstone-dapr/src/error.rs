@@ -102,6 +102,6 @@ impl Error {
 
     /// Whether the client can do nothing about it.
     pub(crate) fn is_servers_fault(&self) -> bool {
-        matches!(self, Error::Items(error) if !matches!(error, kstone::Error::Validation(_)))
+        matches!(self, Error::Items(error) if !matches!(error, kstone::Error::Validation(_) | kstone::Error::Refused(_)))
     }
 }

@@ -150,7 +150,7 @@ impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
-            Error::Validation(_) => Fault::validation(message),
+            Error::Validation(_) | Error::Refused(_) => Fault::validation(message),
             Error::ConditionFailed { item } => {
                 let detail = item.map_or(Detail::None, Detail::Item);
                 Fault { detail, ..Fault::dynamodb("ConditionalCheckFailedException", message) }

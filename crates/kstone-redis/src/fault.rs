@@ -87,9 +87,10 @@ impl From<kstone_core::Error> for Fault {
 
 impl From<kstone::Error> for Fault {
     fn from(error: kstone::Error) -> Self {
-        if let kstone::Error::Engine(error) = error {
-            return error.into();
+        match error {
+            kstone::Error::Engine(error) => error.into(),
+            kstone::Error::Refused(message) => Fault::new(format!("ERR {message}")),
+            other => Fault::new(format!("MISCONF the storage refused: {other}")),
         }
-        Fault::new(format!("MISCONF the storage refused: {error}"))
     }
 }

@@ -14,6 +14,11 @@ pub enum Error {
     #[error("{0}")]
     Validation(String),
 
+    /// A rule that is in force refuses the write: the message names the rule. Sending it again
+    /// cannot help while the rule is in force.
+    #[error("{0}")]
+    Refused(String),
+
     /// The item did not meet the condition. Read it again and decide anew.
     #[error("The conditional request failed")]
     ConditionFailed {
@@ -82,6 +87,12 @@ impl Error {
     /// A request that is wrong as it stands.
     pub fn validation(message: impl Into<String>) -> Self {
         Error::Validation(message.into())
+    }
+}
+
+impl From<crate::policy::Refused> for Error {
+    fn from(refused: crate::policy::Refused) -> Self {
+        Error::Refused(refused.0)
     }
 }
 

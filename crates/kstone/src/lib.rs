@@ -6,6 +6,7 @@ mod cost;
 mod database;
 mod error;
 pub mod expr;
+mod governing;
 mod handle;
 #[doc(hidden)]
 pub mod key;

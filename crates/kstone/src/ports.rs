@@ -20,6 +20,7 @@
 
 use std::fmt::Debug;
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 
 use crate::database::Database;
@@ -30,6 +31,7 @@ use crate::ops::{
     TransactWriteOutput, UpdateItem, WriteOutput,
 };
 use crate::table::{TableSpec, TtlState};
+use crate::value::{Item, Value};
 
 /// What a port answers with.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -72,6 +74,48 @@ pub trait Items: Debug + Send + Sync {
     /// Makes sure that there is a table with this key, whose items expire by the attribute `ttl`.
     /// Makes it if it is missing; refuses one that is different, and changes nothing then.
     fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()>;
+
+    /// Answers once every write that began before is committed. Who changes what a policy says and
+    /// then settles knows that all writes from then on obey it.
+    fn settle(&self) -> Answer<'_, ()>;
+
+    /// Deletes items and removes their bytes from every file that can hold them: their index
+    /// entries, the records that change streams keep of them, older versions, the log and the
+    /// checkpoints included. Streams do not tell of it. Asked for again, also for what is gone
+    /// already, it does again what is left to do.
+    ///
+    /// Only a database in this process can promise this. A remote adapter answers with an error.
+    fn purge<'a>(&'a self, request: &'a PurgeItems) -> Answer<'a, PurgeReport>;
+}
+
+/// What [`Items::purge`] removes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PurgeItems {
+    /// Tables with the keys of single items.
+    pub items: Vec<(String, Item)>,
+    /// Tables with values of the partition key: all items of these partitions.
+    pub partitions: Vec<(String, Value)>,
+    /// Tables with the keys of items that stay as they are now, and of whose earlier versions
+    /// nothing may be left.
+    pub kept: Vec<(String, Item)>,
+}
+
+/// What a purge did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PurgeReport {
+    /// How many stored records were deleted: items, index entries, stream records.
+    pub records: u64,
+    /// How many stripes were rewritten.
+    pub stripes: u64,
+    /// How many checkpoints were purged.
+    pub checkpoints: u64,
+    /// Checkpoints that were made from this database and are not where they were made. If they were
+    /// moved and not deleted, they have to be purged where they are.
+    pub missing_checkpoints: Vec<PathBuf>,
+    /// The database's sequence number before the first delete.
+    pub first_seq: u64,
+    /// The database's sequence number after the last one.
+    pub last_seq: u64,
 }
 
 impl Items for Database {
@@ -118,10 +162,22 @@ impl Items for Database {
     fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()> {
         Box::pin(async move { self.require_now(spec, ttl) })
     }
+
+    fn settle(&self) -> Answer<'_, ()> {
+        Box::pin(async move { self.settle_now() })
+    }
+
+    fn purge<'a>(&'a self, request: &'a PurgeItems) -> Answer<'a, PurgeReport> {
+        Box::pin(async move { self.purge_now(request) })
+    }
 }
 
 impl Database {
-    fn require_now(&self, spec: &TableSpec, ttl: Option<&str>) -> Result<()> {
+    fn purge_now(&self, _request: &PurgeItems) -> Result<PurgeReport> {
+        Err(Error::validation("items cannot be purged yet"))
+    }
+
+    pub(crate) fn require_now(&self, spec: &TableSpec, ttl: Option<&str>) -> Result<()> {
         let known = match self.describe_table(&spec.name) {
             Err(Error::NotFound(_)) => match self.create_table(spec) {
                 // Somebody else was quicker: then theirs is looked at.

@@ -2,10 +2,14 @@
 //! for one atomic commit. Every operation that writes items goes through here, the reclaiming of
 //! expired items included.
 
+use std::sync::Arc;
+
 use kstone_core::{Engine, Key, Locked, Seq, TableId, WriteBatch};
 
 use crate::cost::Costs;
 use crate::error::Result;
+use crate::governing::Rules;
+use crate::policy::{Counted, Effect};
 use crate::stream::{Change, StreamTicket};
 use crate::table::live::Table;
 use crate::value::ItemBytes;
@@ -20,6 +24,10 @@ pub(crate) struct Staged<'a> {
     pub seen: Seq,
     /// Asked for what an absent record rests on.
     pub engine: &'a Engine,
+    /// The policy that is in force.
+    pub rules: Option<Arc<Rules>>,
+    /// What the policy hears of once all this is committed.
+    pub counted: Vec<Counted>,
 }
 
 /// An item as it is stored now.
@@ -63,8 +71,22 @@ impl Staged<'_> {
         }))
     }
 
-    /// Writes an item in place of what is stored under its key.
+    /// Writes an item in place of what is stored under its key, if the policy in force admits it.
+    /// Gives the item as it is stored where the policy made it another.
     pub fn put(
+        &mut self,
+        table: &Table,
+        key: &Key,
+        old: Option<&Stored>,
+        new: &ItemBytes,
+        effect: Effect,
+    ) -> Result<Option<ItemBytes>> {
+        let ruled = self.admit(table, key, old, new, effect)?;
+        self.put_admitted(table, key, old, ruled.as_ref().unwrap_or(new))?;
+        Ok(ruled)
+    }
+
+    fn put_admitted(
         &mut self,
         table: &Table,
         key: &Key,
@@ -115,6 +137,7 @@ impl Staged<'_> {
 
     /// Deletes a stored item with its index entries.
     pub fn delete(&mut self, table: &Table, key: &Key, old: &Stored, cause: Cause) -> Result<()> {
+        self.release(table, key, old, cause)?;
         self.batch.delete(table.id(), key)?;
         for index in &table.indexes {
             let Some(entry) = index.entry_key(key, old.item.as_ref()) else { continue };

@@ -16,6 +16,7 @@ impl Database {
         let inner = self.inner();
         let changing = inner.catalog.change(&inner.engine);
         let old = changing.get(table).ok_or_else(|| no_such_table(table))?;
+        self.check_may_write(table)?;
         let state = match (&old.record.ttl, enabled) {
             (TtlState::On(now) | TtlState::Enabling(now), true) if now == attribute => {
                 return Err(Error::validation("TimeToLive is already enabled"));

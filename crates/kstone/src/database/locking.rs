@@ -58,9 +58,11 @@ impl Database {
                 costs: costs(),
                 seen: 0,
                 engine: &inner.engine,
+                rules: inner.governing.rules(),
+                counted: Vec::new(),
             };
             let outcome = work(&mut staged);
-            let Staged { batch, locked, streams, seen, costs, .. } = staged;
+            let Staged { batch, locked, streams, seen, costs, rules, counted, .. } = staged;
             let value = match outcome {
                 Ok(value) => value,
                 Err(Stop::TableChanged) => return Ok(None),
@@ -78,6 +80,10 @@ impl Database {
                 true => seen,
                 false => locked.commit(&batch, self.durability())?.seq(),
             };
+            // Only here: what was staged in an earlier round was not committed.
+            if let Some(rules) = rules.filter(|_| !counted.is_empty()) {
+                rules.policy.committed(&counted);
+            }
             // Readers of the streams may pass these records only now that they are visible.
             drop(streams);
             return Ok(Some(Changed { result: Ok(value), seq, consumed: costs.all() }));

@@ -15,6 +15,7 @@ use crate::background::{self, Background};
 use crate::database::locking::Changed;
 use crate::error::{Error, Result};
 use crate::expr::ExpressionCache;
+use crate::governing::Governing;
 use crate::side::Sides;
 use crate::stream::{self, StreamClock};
 use crate::table::catalog::Catalog;
@@ -52,21 +53,30 @@ pub struct DatabaseOptions {
 pub struct Database {
     handle: Arc<Handle>,
     durability: Durability,
+    /// Whether it may write the database's own tables.
+    is_internal: bool,
 }
 
 /// What the last handle to go closes.
 #[derive(Debug)]
 struct Handle {
     inner: Arc<Inner>,
+    /// Whether the database is closed with it.
+    is_owner: bool,
     thread: Option<JoinHandle>,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if !self.is_owner {
+            return;
+        }
         self.inner.background.stop();
         if let Some(thread) = self.thread.take() {
             thread.join();
         }
+        // It may hold an internal handle, and so the database itself.
+        self.inner.governing.end();
     }
 }
 
@@ -80,6 +90,7 @@ pub(crate) struct Inner {
     pub background: Background,
     pub env: Env,
     pub sides: Sides,
+    pub governing: Governing,
 }
 
 impl Database {
@@ -107,24 +118,44 @@ impl Database {
             expressions: ExpressionCache::new(EXPRESSIONS_MAX),
             background: Background::default(),
             sides: Sides::default(),
+            governing: Governing::default(),
             catalog,
             engine,
             env,
         });
         let thread = background::start(&inner)?;
-        Ok(Database { handle: Arc::new(Handle { inner, thread }), durability: options.durability })
+        let handle = Arc::new(Handle { inner, is_owner: true, thread });
+        Ok(Database { handle, durability: options.durability, is_internal: false })
     }
 
     /// The handle that the background thread works with: closing is not its business, and nobody
     /// waits for its commits.
     pub(crate) fn background(inner: Arc<Inner>) -> Database {
-        Database { handle: Arc::new(Handle { inner, thread: None }), durability: Durability::Os }
+        let handle = Arc::new(Handle { inner, is_owner: false, thread: None });
+        Database { handle, durability: Durability::Os, is_internal: true }
+    }
+
+    /// A handle for the layers of this product above the database: it may write the tables whose
+    /// names begin with `kstone.`, which others only read.
+    ///
+    /// It does not keep the database open: a policy may hold one. When the last ordinary handle
+    /// goes, the background thread ends and the policy is let go of.
+    #[must_use]
+    pub fn internal(&self) -> Database {
+        let inner = Arc::clone(&self.handle.inner);
+        let handle = Arc::new(Handle { inner, is_owner: false, thread: None });
+        Database { handle, durability: self.durability, is_internal: true }
+    }
+
+    /// Whether this handle may write the database's own tables.
+    pub(crate) fn is_internal(&self) -> bool {
+        self.is_internal
     }
 
     /// A handle to the same database that promises something else before it answers.
     #[must_use]
     pub fn with_durability(&self, durability: Durability) -> Database {
-        Database { handle: Arc::clone(&self.handle), durability }
+        Database { handle: Arc::clone(&self.handle), durability, is_internal: self.is_internal }
     }
 
     /// What this handle promises before it answers.
@@ -149,6 +180,12 @@ impl Database {
             .ok_or_else(|| Error::NotFound("Requested resource not found".to_owned()))
     }
 
+    /// The table with this name, for a write to its items.
+    pub(crate) fn table_to_write(&self, name: &str) -> Result<Arc<Table>> {
+        self.check_may_write(name)?;
+        self.table_for_items(name)
+    }
+
     /// An answer that rests on everything up to `seq`.
     pub(crate) fn reply<T>(&self, result: Result<T>, seq: Seq) -> Reply<T> {
         let engine = self.engine();
@@ -165,7 +202,7 @@ impl Database {
         mut work: impl FnMut(&Table) -> Result<Option<Changed<T>>>,
     ) -> Result<Changed<T>> {
         loop {
-            let table = self.table_for_items(name)?;
+            let table = self.table_to_write(name)?;
             if let Some(changed) = work(&table)? {
                 return Ok(changed);
             }

@@ -86,6 +86,9 @@ impl Database {
         let item = encode_checked(item)?;
         let mut batch = WriteBatch::new();
         batch.put(TableId::DEFAULT, key, item.as_slice())?;
+        if self.policy().is_some() {
+            return self.put_ruled(key, &item, &batch);
+        }
         Ok(self.engine().write(&batch, self.durability())?.wait()?)
     }
 

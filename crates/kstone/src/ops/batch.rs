@@ -14,6 +14,7 @@ use crate::ops::written::collection_metrics;
 use crate::ops::{
     CapacityDetail, CollectionMetrics, Consumed, Placeholders, Projection, add_consumed,
 };
+use crate::policy::Effect;
 use crate::staging::Cause;
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes};
@@ -222,7 +223,7 @@ impl Database {
                 Vec::with_capacity(encoded.len());
             let mut stripes = StripeSet::EMPTY;
             for (name, is_put, item) in encoded {
-                let table = self.table_for_items(name)?;
+                let table = self.table_to_write(name)?;
                 let key = match is_put {
                     true => table.key_of_item(item.as_ref())?,
                     false => table.key_of_request(item.as_ref())?,
@@ -249,7 +250,9 @@ impl Database {
                         }
                         let old = staged.stored(table.id(), key)?;
                         match (is_put, &old) {
-                            (true, old) => staged.put(table, key, old.as_ref(), item)?,
+                            (true, old) => {
+                                staged.put(table, key, old.as_ref(), item, Effect::Makes)?;
+                            }
                             (false, Some(old)) => staged.delete(table, key, old, Cause::User)?,
                             (false, None) => staged.costs.write(table, None, 0),
                         }

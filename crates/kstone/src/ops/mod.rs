@@ -20,7 +20,7 @@ pub use batch::{
 pub use delete::DeleteItem;
 pub use get::{GetItem, GetItemOutput};
 pub use put::PutItem;
-pub(crate) use put::encode_checked;
+pub(crate) use put::{encode_checked, is_too_large};
 pub(crate) use query::check_holds_filter;
 pub use query::{Query, QueryOutput, Select};
 pub use scan::{Scan, Segment};

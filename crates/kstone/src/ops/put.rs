@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::ops::binding::{Unbound, check};
 use crate::ops::written::{WriteOutput, collection_metrics, returns_old};
 use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues};
+use crate::policy::Effect;
 use crate::staging::Stored;
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes, Value, check_name};
@@ -60,10 +61,11 @@ impl Database {
                 if !table.is_current() {
                     return Err(Stop::TableChanged);
                 }
+                let blind = blind && !staged.is_ruled(table);
                 let old = if blind { None } else { staged.stored(table.id(), &key)? };
                 let before = old.as_ref().and_then(Stored::live);
                 check(condition.as_ref(), before, request.return_on_failure)?;
-                staged.put(table, &key, old.as_ref(), &item)?;
+                staged.put(table, &key, old.as_ref(), &item, Effect::Makes)?;
                 Ok(WriteOutput {
                     attributes: before.filter(|_| returns_old).cloned(),
                     consumed: None,

@@ -18,6 +18,7 @@ use crate::ops::written::collection_metrics;
 use crate::ops::{
     CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, Projection, Update,
 };
+use crate::policy::Effect;
 use crate::staging::{Cause, Staged, Stored};
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes};
@@ -262,7 +263,10 @@ impl Database {
         let mut places = Vec::with_capacity(actions.len());
         let mut stripes = StripeSet::EMPTY;
         for (at, action) in actions.iter().enumerate() {
-            let table = self.table_for_items(&action.action.table)?;
+            let table = match action.action.kind {
+                TransactKind::Check(_) => self.table_for_items(&action.action.table)?,
+                _ => self.table_to_write(&action.action.table)?,
+            };
             match action.key(&table) {
                 Ok(key) => {
                     stripes.insert(key.stripe());
@@ -320,7 +324,7 @@ impl BoundAction<'_> {
                 staged.costs.write(table, None, bytes);
             }
             (TransactKind::Put(_), old) => {
-                staged.put(table, key, old.as_ref(), &self.item)?;
+                staged.put(table, key, old.as_ref(), &self.item, Effect::Makes)?;
                 return Ok(self.item.size());
             }
             (TransactKind::Delete(_), Some(old)) => staged.delete(table, key, old, Cause::User)?,
@@ -358,7 +362,7 @@ impl Reasons {
                 message: Some("The conditional request failed".to_owned()),
                 item,
             },
-            Error::Validation(message) => CancellationReason {
+            Error::Validation(message) | Error::Refused(message) => CancellationReason {
                 code: CancellationCode::ValidationError,
                 message: Some(message),
                 item: None,

@@ -11,6 +11,7 @@ use crate::ops::binding::{Unbound, check};
 use crate::ops::put::{check_values, is_too_large};
 use crate::ops::written::{WriteOutput, collection_metrics};
 use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues, Update};
+use crate::policy::Effect;
 use crate::staging::{Staged, Stored};
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes};
@@ -119,8 +120,9 @@ impl Staged<'_> {
         if table.check_index_keys(after.as_ref()).is_err() {
             check_updated_index_keys(table, &after)?;
         }
-        self.put(table, key, old, &after)?;
-        Ok(Some(after))
+        let effect = if before.is_some() { Effect::Changes } else { Effect::Makes };
+        let ruled = self.put(table, key, old, &after, effect)?;
+        Ok(Some(ruled.unwrap_or(after)))
     }
 }
 

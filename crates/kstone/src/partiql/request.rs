@@ -92,7 +92,7 @@ impl From<Error> for StatementError {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         let (code, item) = match error {
-            Error::Validation(_) => ("ValidationError", None),
+            Error::Validation(_) | Error::Refused(_) => ("ValidationError", None),
             Error::ConditionFailed { item } => ("ConditionalCheckFailed", item),
             Error::NotFound(_) => ("ResourceNotFound", None),
             Error::DuplicateItem => ("DuplicateItem", None),

@@ -53,6 +53,7 @@ impl Database {
     /// Makes a table. It can be used when this returns.
     pub fn create_table(&self, spec: &TableSpec) -> Result<TableDescription> {
         let spec = &TableSpec::resolve(&RawTable::from(spec))?;
+        self.check_may_write(&spec.name)?;
         let inner = self.inner();
         let mut changing = inner.catalog.change(&inner.engine);
         if changing.get(&spec.name).is_some() {
@@ -87,6 +88,7 @@ impl Database {
         let inner = self.inner();
         let changing = inner.catalog.change(&inner.engine);
         let table = self.existing(&changing, name)?;
+        self.check_may_write(name)?;
         if table.record.spec.deletion_protection {
             return Err(Error::validation(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.",
@@ -101,6 +103,9 @@ impl Database {
         }
         let description = self.describe(&table);
         changing.remove(&table)?;
+        if let Some(policy) = self.policy() {
+            policy.dropped(name);
+        }
         Ok(TableDescription { status: Status::Deleting, ..description })
     }
 
@@ -132,6 +137,7 @@ impl Database {
         let inner = self.inner();
         let mut changing = inner.catalog.change(&inner.engine);
         let table = self.existing(&changing, name)?;
+        self.check_may_write(name)?;
         let change = &resolve(&table.record)?;
         let mut record = table.record.clone();
         let now_ms = inner.engine.now_ms();

@@ -1,0 +1,355 @@
+//! Writes under a policy: which one is in force, and how a write to an item is shown to it.
+//!
+//! The policy is asked under the stripe locks of the item, after its condition has been checked and
+//! before anything is staged. What it adds (an expiry, entries of the index of persons) is staged
+//! with the item, in the same commit. When the locks turn out to be too few and the work is done
+//! again, it is asked again; it hears of the commit once.
+//!
+//! An item's expiry is an attribute that its owner can read. So the life that a policy gives an
+//! item is written into the attribute by which its table expires, and a table that has none refuses
+//! an item that must end: what goes without having said so looks like a loss.
+//!
+//! The tables whose names begin with `kstone.` are the database's own, and no policy is asked about
+//! them. The default table has no name that a pattern could have, so nothing of it is declared: the
+//! policy only says whether such a key may be written at all.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use kstone_core::sync::RwLock;
+use kstone_core::{Key, KeyRef, TableId, WriteBatch};
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::ops::is_too_large;
+use crate::policy::{
+    Admitted, AskedTtl, Counted, Effect, Expiry, Footprint, IndexEntry, ItemRemoval, ItemWrite,
+    SUBJECTS_TABLE, WritePolicy,
+};
+use crate::staging::{Cause, Staged, Stored};
+use crate::table::live::Table;
+use crate::table::{KeyAttribute, KeySchema, KeyType, TableSpec};
+use crate::value::{ItemBuilder, ItemBytes, Number, NumberRef, ValueRef};
+
+/// What the names of the database's own tables begin with.
+const OWN_PREFIX: &str = "kstone.";
+
+/// Where the policy in force is kept. Without one, asking for it is one load.
+#[derive(Debug, Default)]
+pub(crate) struct Governing {
+    is_in_force: AtomicBool,
+    rules: RwLock<Option<Arc<Rules>>>,
+}
+
+/// A policy, and where its index of persons is.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub policy: Arc<dyn WritePolicy>,
+    subjects: TableId,
+}
+
+impl Governing {
+    pub fn rules(&self) -> Option<Arc<Rules>> {
+        if !self.is_in_force.load(Ordering::Acquire) {
+            return None;
+        }
+        self.rules.read().clone()
+    }
+
+    fn begin(&self, rules: Rules) {
+        *self.rules.write() = Some(Arc::new(rules));
+        self.is_in_force.store(true, Ordering::Release);
+    }
+
+    /// Lets go of the policy, when the database is closed.
+    pub fn end(&self) {
+        let ended = self.rules.write().take();
+        self.is_in_force.store(false, Ordering::Release);
+        drop(ended);
+    }
+}
+
+impl Database {
+    /// Puts a policy in force, for everybody who writes to this open database, in place of the one
+    /// that is. When this returns, every write that the policy has not seen is committed.
+    ///
+    /// The database holds the policy until it is closed. So a policy that wants to reach the
+    /// database holds an [`internal`](Database::internal) handle; with any other, or with a layer
+    /// that holds one, neither would ever be let go of.
+    pub fn govern(&self, policy: Arc<dyn WritePolicy>) -> Result<()> {
+        let internal = self.internal();
+        let pair = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
+        let spec = TableSpec { name: SUBJECTS_TABLE.to_owned(), key: pair, ..TableSpec::default() };
+        internal.require_now(&spec, None)?;
+        let subjects = internal.table_for_items(SUBJECTS_TABLE)?.id();
+        self.inner().governing.begin(Rules { policy, subjects });
+        self.settle_now()
+    }
+
+    /// The policy that is in force.
+    pub fn policy(&self) -> Option<Arc<dyn WritePolicy>> {
+        Some(Arc::clone(&self.inner().governing.rules()?.policy))
+    }
+
+    /// The record that an entry of the index of persons is stored as: for a layer that has a commit
+    /// of its own, to put into it or to delete with it.
+    pub fn subject_record(&self, entry: &IndexEntry) -> Result<(TableId, Key, Bytes)> {
+        let rules = self.inner().governing.rules().ok_or_else(|| {
+            Error::validation("no policy is in force, so there is no index of persons")
+        })?;
+        Ok((rules.subjects, entry.key(), entry.item().into_bytes()))
+    }
+
+    /// Refuses what would write to one of the database's own tables from outside.
+    pub(crate) fn check_may_write(&self, table: &str) -> Result<()> {
+        if self.is_internal() || !table.starts_with(OWN_PREFIX) {
+            return Ok(());
+        }
+        Err(Error::Refused(format!(
+            "table {table} is written by the database alone: names that begin with {OWN_PREFIX} \
+             are its own"
+        )))
+    }
+
+    /// Returns once every write that began before is committed and seen by readers.
+    pub(crate) fn settle_now(&self) -> Result<()> {
+        self.engine().fence();
+        let none = kstone_core::StripeSet::EMPTY;
+        drop(self.engine().lock_stripes(none)?.snapshot()?);
+        Ok(())
+    }
+
+    /// Commits a write to the default table if the policy has nothing against such keys.
+    pub(crate) fn put_ruled(
+        &self,
+        key: KeyRef<'_>,
+        item: &ItemBytes,
+        batch: &WriteBatch,
+    ) -> Result<()> {
+        let locked = self.engine().lock_stripes([key.stripe()].into_iter().collect())?;
+        if let Some(policy) = self.policy() {
+            policy.admit_item(&ItemWrite {
+                table: "",
+                pk: key.pk,
+                sk: key.sk,
+                item: item.as_ref(),
+                old: None,
+                before: None,
+                effect: Effect::Makes,
+                asked: AskedTtl::Unsaid,
+                ttl_attribute: None,
+                now_ms: locked.now_ms(),
+            })?;
+        }
+        Ok(locked.commit(batch, self.durability())?.wait()?)
+    }
+}
+
+impl IndexEntry {
+    fn key(&self) -> Key {
+        Key::with_sk(self.pk.as_bytes().to_vec(), self.sk.as_bytes().to_vec())
+    }
+
+    fn item(&self) -> ItemBytes {
+        let mut item = ItemBuilder::with_capacity(self.pk.len() + self.sk.len() + 16);
+        item.push("pk", ValueRef::S(&self.pk));
+        item.push("sk", ValueRef::S(&self.sk));
+        item.finish()
+    }
+}
+
+impl Staged<'_> {
+    /// Whether writes to this table are shown to a policy: then what is stored has to be read.
+    pub fn is_ruled(&self, table: &Table) -> bool {
+        self.rules.is_some() && !table.name().starts_with(OWN_PREFIX)
+    }
+
+    fn rules_of(&self, table: &Table) -> Option<Arc<Rules>> {
+        self.rules.clone().filter(|_| self.is_ruled(table))
+    }
+
+    /// Shows an item that is about to be put to the policy, and stages what else belongs to it.
+    /// Gives the item that is to be put instead, if the policy says so.
+    pub fn admit(
+        &mut self,
+        table: &Table,
+        key: &Key,
+        old: Option<&Stored>,
+        new: &ItemBytes,
+        effect: Effect,
+    ) -> Result<Option<ItemBytes>> {
+        let Some(rules) = self.rules_of(table) else { return Ok(None) };
+        let now_ms = self.locked.now_ms();
+        let live = old.and_then(Stored::live);
+        let (pk, sk) = key_text(table, key);
+        let before = old.map(|old| footprint(key, &old.item, old.expires_at_ms));
+        let admitted = rules.policy.admit_item(&ItemWrite {
+            table: table.name(),
+            pk: &pk,
+            sk: sk.as_deref(),
+            item: new.as_ref(),
+            old: live.map(ItemBytes::as_ref),
+            before,
+            effect,
+            asked: asked(table, live, new, effect, now_ms),
+            ttl_attribute: table.ttl_attribute(),
+            now_ms,
+        })?;
+        let ruled = with_expiry(table, new, admitted.expiry, now_ms)?;
+        self.index(&rules, &admitted)?;
+        if let Some(pattern) = admitted.pattern {
+            let item = ruled.as_ref().unwrap_or(new);
+            let after = footprint(key, item, table.expiry_ms(item.as_ref(), now_ms));
+            self.counted.push(Counted {
+                pattern,
+                db: 0,
+                before,
+                after: Some(after),
+                members_written: 0,
+                member_bytes_written: 0,
+                is_write: true,
+            });
+        }
+        Ok(ruled)
+    }
+
+    /// Tells the policy of an item that is about to go, and stages what else goes with it.
+    pub fn release(&mut self, table: &Table, key: &Key, old: &Stored, cause: Cause) -> Result<()> {
+        let Some(rules) = self.rules_of(table) else { return Ok(()) };
+        let (pk, sk) = key_text(table, key);
+        let before = footprint(key, &old.item, old.expires_at_ms);
+        let admitted = rules.policy.release_item(&ItemRemoval {
+            table: table.name(),
+            pk: &pk,
+            sk: sk.as_deref(),
+            old: old.item.as_ref(),
+            before,
+        });
+        self.index(&rules, &admitted)?;
+        if let Some(pattern) = admitted.pattern {
+            self.counted.push(Counted {
+                pattern,
+                db: 0,
+                before: Some(before),
+                after: None,
+                members_written: 0,
+                member_bytes_written: 0,
+                is_write: cause == Cause::User && !old.expired,
+            });
+        }
+        Ok(())
+    }
+
+    /// Stages the entries of the index of persons.
+    fn index(&mut self, rules: &Rules, admitted: &Admitted) -> Result<()> {
+        for entry in &admitted.unindex {
+            self.batch.delete(rules.subjects, &entry.key())?;
+        }
+        for entry in &admitted.index {
+            self.batch.put(rules.subjects, &entry.key(), entry.item().as_slice())?;
+        }
+        Ok(())
+    }
+}
+
+/// What an item takes: its engine key and its bytes as they are stored.
+fn footprint(key: &Key, item: &ItemBytes, expires_at_ms: Option<u64>) -> Footprint {
+    let key_len = key.pk.len() + key.sk.as_ref().map_or(0, Bytes::len);
+    let bytes = (key_len + item.as_slice().len()) as u64;
+    Footprint { bytes, members: 0, expires_at_ms }
+}
+
+/// The key as a policy reads it.
+fn key_text<'k>(table: &Table, key: &'k Key) -> (Cow<'k, [u8]>, Option<Cow<'k, [u8]>>) {
+    let text = |attribute: Option<&KeyAttribute>, bytes: &'k [u8]| {
+        if attribute.is_some_and(|attribute| attribute.kind == KeyType::N)
+            && let Some(number) = NumberRef::read(bytes)
+        {
+            return Cow::Owned(number.decimal().as_bytes().to_vec());
+        }
+        Cow::Borrowed(bytes)
+    };
+    let schema = table.key();
+    let sk = key.sk.as_ref().map(|sk| text(schema.range.first(), sk));
+    (text(schema.hash.first(), &key.pk), sk)
+}
+
+/// What a write says about the item's life.
+fn asked(
+    table: &Table,
+    live: Option<&ItemBytes>,
+    new: &ItemBytes,
+    effect: Effect,
+    now_ms: u64,
+) -> AskedTtl {
+    let Some(attribute) = table.ttl_attribute() else { return AskedTtl::Unsaid };
+    let had =
+        live.filter(|_| effect == Effect::Changes).and_then(|old| old.as_ref().get(attribute));
+    let has = new.as_ref().get(attribute);
+    match (had, has) {
+        (Some(_), None) => AskedTtl::Never,
+        (Some(had), Some(has)) if had.eq_value(has) => AskedTtl::Unsaid,
+        // A value that the table does not expire by says nothing.
+        _ => match table.expiry_ms(new.as_ref(), now_ms) {
+            Some(at_ms) => AskedTtl::Ms(at_ms.saturating_sub(now_ms)),
+            None => AskedTtl::Unsaid,
+        },
+    }
+}
+
+/// The item with the expiry that the policy says; `None` if it has that already.
+fn with_expiry(
+    table: &Table,
+    item: &ItemBytes,
+    expiry: Expiry,
+    now_ms: u64,
+) -> Result<Option<ItemBytes>> {
+    let at_ms = table.expiry_ms(item.as_ref(), now_ms);
+    let ruled = match (expiry, table.ttl_attribute()) {
+        (Expiry::Keep, _) | (Expiry::Never, None) => return Ok(None),
+        (Expiry::Never, Some(_)) if at_ms.is_none() => return Ok(None),
+        (Expiry::Never, Some(attribute)) => item.as_ref().filter(|name| name != attribute),
+        (Expiry::InMs(_), None) => {
+            return Err(Error::Refused(format!(
+                "the item must end, and table {} has no attribute to expire by: switch on its \
+                 time to live first (UpdateTimeToLive)",
+                table.name()
+            )));
+        }
+        (Expiry::InMs(ms), Some(attribute)) => {
+            // An item never ends early: what is left of a second belongs to it.
+            let second = now_ms.saturating_add(ms).div_ceil(1000);
+            if at_ms == Some(second.saturating_mul(1000)) {
+                return Ok(None);
+            }
+            with_number(item, attribute, Number::from(second))
+        }
+    };
+    if is_too_large(&ruled) {
+        return Err(Error::validation("Item size has exceeded the maximum allowed size"));
+    }
+    table.check_index_keys(ruled.as_ref())?;
+    Ok(Some(ruled))
+}
+
+/// The item with a number in place of whatever the attribute was; nothing else is decoded.
+fn with_number(item: &ItemBytes, attribute: &str, number: Number) -> ItemBytes {
+    let mut ruled = ItemBuilder::with_capacity(item.as_slice().len() + attribute.len() + 24);
+    let mut is_set = false;
+    let number = ValueRef::N(number.as_number_ref());
+    for (name, value) in item.as_ref().iter() {
+        if !is_set && name >= attribute {
+            ruled.push(attribute, number);
+            is_set = true;
+        }
+        if name != attribute {
+            ruled.push(name, value);
+        }
+    }
+    if !is_set {
+        ruled.push(attribute, number);
+    }
+    ruled.finish()
+}
