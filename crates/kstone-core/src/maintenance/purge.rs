@@ -6,6 +6,7 @@
 //! tombstones, rewrites the manifest, overwrites the log, and does the same in the checkpoints
 //! made from this database. It can be interrupted anywhere and asked for again.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Weak;
 use std::time::Duration;
@@ -43,6 +44,19 @@ pub enum PurgeTarget {
         /// The key.
         key: Key,
     },
+    /// What a record was before its newest version. That one stays, if there is one.
+    Versions {
+        /// The table.
+        table: TableId,
+        /// The key.
+        key: Key,
+    },
+    /// Whatever was deleted or dropped in a stripe before this: for what moved about, and left
+    /// copies under keys that nobody knows any more.
+    Deleted {
+        /// The stripe.
+        stripe: u8,
+    },
 }
 
 /// What to do about snapshots that still see what is to be removed.
@@ -75,9 +89,8 @@ impl Engine {
     pub fn purge(&self, targets: &[PurgeTarget], snapshots: PurgeSnapshots) -> Result<Purged> {
         let tables = self.inner().tables();
         // A dropped table may be purged too: its bytes are there until compaction passes.
-        if let Some(id) =
-            targets.iter().map(|t| t.table().0).find(|id| !tables.known.contains_key(id))
-        {
+        let named = targets.iter().filter_map(PurgeTarget::table);
+        if let Some(id) = named.map(|table| table.0).find(|id| !tables.known.contains_key(id)) {
             return Err(Error::NoSuchTable { id });
         }
         self.inner().purge(self, targets, snapshots)
@@ -85,28 +98,55 @@ impl Engine {
 }
 
 impl PurgeTarget {
-    fn table(&self) -> TableId {
+    fn table(&self) -> Option<TableId> {
         match self {
-            PurgeTarget::Partition { table, .. } | PurgeTarget::Record { table, .. } => *table,
+            PurgeTarget::Partition { table, .. }
+            | PurgeTarget::Record { table, .. }
+            | PurgeTarget::Versions { table, .. } => Some(*table),
+            PurgeTarget::Deleted { .. } => None,
         }
     }
 
     fn stripe(&self) -> u8 {
         match self {
             PurgeTarget::Partition { pk, .. } => stripe_of(pk),
-            PurgeTarget::Record { key, .. } => key.stripe(),
+            PurgeTarget::Record { key, .. } | PurgeTarget::Versions { key, .. } => key.stripe(),
+            PurgeTarget::Deleted { stripe } => *stripe,
         }
     }
+}
 
-    fn covers(&self, stored: &[u8]) -> bool {
-        match self {
-            PurgeTarget::Partition { table, pk } => {
-                let mark = internal::partition_mark(*table, pk);
-                mark.split_last()
-                    .is_some_and(|(_, partition)| internal::is_in_partition(stored, partition))
+/// The stored keys that targets delete.
+#[derive(Debug, Default)]
+struct Covered {
+    records: HashSet<Vec<u8>>,
+    /// The first bytes of partitions, as far as [`internal::partition_len`] says.
+    partitions: HashSet<Vec<u8>>,
+}
+
+impl Covered {
+    fn new(targets: &[PurgeTarget]) -> Self {
+        let mut covered = Covered::default();
+        for target in targets {
+            match target {
+                PurgeTarget::Partition { table, pk } => {
+                    let mut partition = internal::partition_mark(*table, pk);
+                    partition.pop();
+                    covered.partitions.insert(partition);
+                }
+                PurgeTarget::Record { table, key } => {
+                    covered.records.insert(internal::encode(*table, key));
+                }
+                PurgeTarget::Versions { .. } | PurgeTarget::Deleted { .. } => {}
             }
-            PurgeTarget::Record { table, key } => internal::encode(*table, key) == stored,
         }
+        covered
+    }
+
+    fn contains(&self, stored: &[u8]) -> bool {
+        let partition = internal::partition_len(stored).and_then(|len| stored.get(..len));
+        self.records.contains(stored)
+            || partition.is_some_and(|partition| self.partitions.contains(partition))
     }
 }
 
@@ -138,7 +178,11 @@ impl Inner {
         for stripe in stripes.iter() {
             old_files.extend(self.stripe(stripe).version().levels.files().map(Arc::downgrade));
         }
-        self.compact_whole(&stripes, true)?;
+        let is_named = |target: &&PurgeTarget| target.table().is_some();
+        let named: StripeSet = targets.iter().filter(is_named).map(PurgeTarget::stripe).collect();
+        self.compact_whole(&named, true)?;
+        // What was only deleted has left a tombstone, or is gone.
+        self.compact_whole(&stripes.without(&named), false)?;
         self.wait_for_readers(&old_files);
         self.remove_old_files(&stripes)?;
         self.purge_manifest()?;
@@ -151,7 +195,7 @@ impl Inner {
     /// Deletes the targets and their entries in the expiry index, whose keys hold their keys;
     /// answers the number from which on readers do not see them.
     fn delete_targets(
-        &self,
+        self: &Arc<Self>,
         engine: &Engine,
         targets: &[PurgeTarget],
         stripes: &StripeSet,
@@ -165,19 +209,23 @@ impl Inner {
             commit.wait()
         };
         let tables = self.tables();
-        for target in targets.iter().filter(|target| tables.check(target.table()).is_ok()) {
+        let is_there =
+            |target: &&PurgeTarget| target.table().is_some_and(|table| tables.check(table).is_ok());
+        for target in targets.iter().filter(is_there) {
             match target {
                 PurgeTarget::Partition { table, pk } => batch.drop_partition(*table, pk)?,
                 PurgeTarget::Record { table, key } => batch.delete(*table, key)?,
+                PurgeTarget::Versions { .. } | PurgeTarget::Deleted { .. } => {}
             }
             if batch.encoded_len() > PART_BYTES {
                 commit(&mut batch)?;
             }
         }
+        let covered = Covered::new(targets);
         for stripe in stripes.iter() {
             let mut index = self.expiry_index(stripe)?;
             while let Some((at_ms, stored)) = index.next()? {
-                if targets.iter().any(|target| target.covers(&stored)) {
+                if covered.contains(&stored) {
                     batch.unindex(stripe, at_ms, &stored)?;
                 }
                 if batch.encoded_len() > PART_BYTES {
@@ -186,7 +234,11 @@ impl Inner {
             }
         }
         commit(&mut batch)?;
-        Ok(seq)
+        for stripe in stripes.iter() {
+            self.remove_all_stale(stripe)?;
+        }
+        // What was deleted before must not be seen by anybody either.
+        Ok(seq.max(self.log.appended()))
     }
 
     /// Gives readers a moment to let go of files that are no longer part of the tree.
