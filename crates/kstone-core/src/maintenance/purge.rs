@@ -5,10 +5,14 @@
 //! snapshots that still see the records, flushes, rewrites every stripe concerned without
 //! tombstones, rewrites the manifest, overwrites the log, and does the same in the checkpoints
 //! made from this database. It can be interrupted anywhere and asked for again.
+//!
+//! [`PurgeTarget::Remains`] asks for more: bytes of records that were deleted or overwritten before
+//! anybody asked for a purge, of which no list exists.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Weak;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::batch::WriteBatch;
@@ -23,6 +27,9 @@ use crate::stripes::StripeSet;
 use crate::sync::Arc;
 use crate::table::TableId;
 use crate::tree::file::TreeFile;
+
+/// How many stripes are rewritten between two looks at how far it is.
+const STRIPES_A_STEP: usize = 16;
 
 /// Deletes are committed in parts of about this size, well below the limit of a batch.
 const PART_BYTES: usize = 8 << 20;
@@ -51,12 +58,9 @@ pub enum PurgeTarget {
         /// The key.
         key: Key,
     },
-    /// Whatever was deleted or dropped in a stripe before this: for what moved about, and left
-    /// copies under keys that nobody knows any more.
-    Deleted {
-        /// The stripe.
-        stripe: u8,
-    },
+    /// Nothing that anybody can read, and every byte that nobody can: older versions and deleted
+    /// records, whoever's they were. Rewrites every stripe.
+    Remains,
 }
 
 /// What to do about snapshots that still see what is to be removed.
@@ -78,6 +82,69 @@ pub struct Purged {
     /// Checkpoints that were made from this database and are not where they were made. They are
     /// forgotten now; if they were moved and not deleted, purge them where they are.
     pub missing: Vec<PathBuf>,
+    /// The first commit of the purge. Readers at the last one do not see what was purged.
+    pub first_seq: Seq,
+    /// The last commit of the purge.
+    pub last_seq: Seq,
+    /// Bytes of files read to rewrite them, without the checkpoints'.
+    pub read_bytes: u64,
+    /// How long all of it took.
+    pub took: Duration,
+}
+
+/// How far a purge is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PurgeProgress {
+    /// Stripes rewritten.
+    pub stripes_done: u64,
+    /// Stripes to rewrite.
+    pub stripes: u64,
+}
+
+/// Where a purge says how far it is. Of several at a time, the latest to say something is heard.
+#[derive(Debug, Default)]
+pub(crate) struct PurgeGauge {
+    done: AtomicU64,
+    all: AtomicU64,
+}
+
+impl PurgeGauge {
+    fn set(&self, done: usize, all: usize) {
+        self.done.store(done as u64, Ordering::Relaxed);
+        self.all.store(all as u64, Ordering::Relaxed);
+    }
+}
+
+/// The targets in a form in which a stored key is quickly found.
+#[derive(Debug)]
+struct Covered {
+    records: HashSet<Vec<u8>>,
+    partitions: HashSet<Vec<u8>>,
+}
+
+impl Covered {
+    fn of(targets: &[PurgeTarget]) -> Covered {
+        let mut covered = Covered { records: HashSet::new(), partitions: HashSet::new() };
+        for target in targets {
+            match target {
+                PurgeTarget::Partition { table, pk } => {
+                    let mut partition = internal::partition_mark(*table, pk);
+                    partition.pop();
+                    covered.partitions.insert(partition);
+                }
+                PurgeTarget::Record { table, key } => {
+                    covered.records.insert(internal::encode(*table, key));
+                }
+                PurgeTarget::Versions { .. } | PurgeTarget::Remains => {}
+            }
+        }
+        covered
+    }
+
+    fn has(&self, stored: &[u8]) -> bool {
+        let partition = internal::partition_len(stored).and_then(|end| stored.get(..end));
+        self.records.contains(stored) || partition.is_some_and(|it| self.partitions.contains(it))
+    }
 }
 
 impl Engine {
@@ -89,11 +156,18 @@ impl Engine {
     pub fn purge(&self, targets: &[PurgeTarget], snapshots: PurgeSnapshots) -> Result<Purged> {
         let tables = self.inner().tables();
         // A dropped table may be purged too: its bytes are there until compaction passes.
-        let named = targets.iter().filter_map(PurgeTarget::table);
-        if let Some(id) = named.map(|table| table.0).find(|id| !tables.known.contains_key(id)) {
+        let unknown = targets.iter().filter_map(|target| Some(target.table()?.0));
+        if let Some(id) = unknown.into_iter().find(|id| !tables.known.contains_key(id)) {
             return Err(Error::NoSuchTable { id });
         }
         self.inner().purge(self, targets, snapshots)
+    }
+
+    /// How far the purge is that is under way; that of a checkpoint when it has come to those.
+    pub fn purge_progress(&self) -> PurgeProgress {
+        let gauge = &self.inner().purge_gauge;
+        let stripes = gauge.all.load(Ordering::Relaxed);
+        PurgeProgress { stripes_done: gauge.done.load(Ordering::Relaxed).min(stripes), stripes }
     }
 }
 
@@ -103,50 +177,18 @@ impl PurgeTarget {
             PurgeTarget::Partition { table, .. }
             | PurgeTarget::Record { table, .. }
             | PurgeTarget::Versions { table, .. } => Some(*table),
-            PurgeTarget::Deleted { .. } => None,
+            PurgeTarget::Remains => None,
         }
     }
 
-    fn stripe(&self) -> u8 {
+    fn add_stripes(&self, stripes: &mut StripeSet) {
         match self {
-            PurgeTarget::Partition { pk, .. } => stripe_of(pk),
-            PurgeTarget::Record { key, .. } | PurgeTarget::Versions { key, .. } => key.stripe(),
-            PurgeTarget::Deleted { stripe } => *stripe,
-        }
-    }
-}
-
-/// The stored keys that targets delete.
-#[derive(Debug, Default)]
-struct Covered {
-    records: HashSet<Vec<u8>>,
-    /// The first bytes of partitions, as far as [`internal::partition_len`] says.
-    partitions: HashSet<Vec<u8>>,
-}
-
-impl Covered {
-    fn new(targets: &[PurgeTarget]) -> Self {
-        let mut covered = Covered::default();
-        for target in targets {
-            match target {
-                PurgeTarget::Partition { table, pk } => {
-                    let mut partition = internal::partition_mark(*table, pk);
-                    partition.pop();
-                    covered.partitions.insert(partition);
-                }
-                PurgeTarget::Record { table, key } => {
-                    covered.records.insert(internal::encode(*table, key));
-                }
-                PurgeTarget::Versions { .. } | PurgeTarget::Deleted { .. } => {}
+            PurgeTarget::Partition { pk, .. } => stripes.insert(stripe_of(pk)),
+            PurgeTarget::Record { key, .. } | PurgeTarget::Versions { key, .. } => {
+                stripes.insert(key.stripe());
             }
+            PurgeTarget::Remains => *stripes = StripeSet::ALL,
         }
-        covered
-    }
-
-    fn contains(&self, stored: &[u8]) -> bool {
-        let partition = internal::partition_len(stored).and_then(|len| stored.get(..len));
-        self.records.contains(stored)
-            || partition.is_some_and(|partition| self.partitions.contains(partition))
     }
 }
 
@@ -157,9 +199,18 @@ impl Inner {
         targets: &[PurgeTarget],
         snapshots: PurgeSnapshots,
     ) -> Result<Purged> {
-        let stripes: StripeSet = targets.iter().map(PurgeTarget::stripe).collect();
+        let began = self.clock.monotonic();
+        let mut stripes = StripeSet::default();
+        targets.iter().for_each(|target| target.add_stripes(&mut stripes));
         let _purging = self.log.begin_purge();
-        let seq = self.delete_targets(engine, targets, &stripes)?;
+        self.purge_gauge.set(0, stripes.len());
+        let (first_seq, last_seq) = self.delete_targets(engine, targets)?;
+        // An entry that points at nothing still holds the key of what it pointed at.
+        for stripe in stripes.iter() {
+            self.remove_all_stale(stripe)?;
+        }
+        // Of what was overwritten or deleted before, the newest commit tells who may still see it.
+        let seq = last_seq.max(self.log.appended());
         match snapshots {
             PurgeSnapshots::Wait(timeout) => {
                 match self.snapshots.wait_none_below(seq, timeout, &self.clock) {
@@ -175,57 +226,68 @@ impl Inner {
         self.wait_visible(self.log.appended())?;
         self.flush_all()?;
         let mut old_files = Vec::new();
+        let mut read_bytes = 0;
         for stripe in stripes.iter() {
-            old_files.extend(self.stripe(stripe).version().levels.files().map(Arc::downgrade));
+            let version = self.stripe(stripe).version();
+            for file in version.levels.files() {
+                read_bytes += file.meta().file_bytes;
+                old_files.push(Arc::downgrade(file));
+            }
         }
-        let is_named = |target: &&PurgeTarget| target.table().is_some();
-        let named: StripeSet = targets.iter().filter(is_named).map(PurgeTarget::stripe).collect();
-        self.compact_whole(&named, true)?;
-        // What was only deleted has left a tombstone, or is gone.
-        self.compact_whole(&stripes.without(&named), false)?;
+        let in_order: Vec<u8> = stripes.iter().collect();
+        for (step, group) in in_order.chunks(STRIPES_A_STEP).enumerate() {
+            self.compact_whole(&group.iter().copied().collect(), true)?;
+            self.purge_gauge.set(step * STRIPES_A_STEP + group.len(), stripes.len());
+        }
         self.wait_for_readers(&old_files);
         self.remove_old_files(&stripes)?;
         self.purge_manifest()?;
         self.release_log_before(fresh_from)?;
         self.log.scrub()?;
         let (checkpoints, missing) = self.purge_checkpoints(targets)?;
-        Ok(Purged { stripes: stripes.len() as u64, checkpoints, missing })
+        Ok(Purged {
+            stripes: stripes.len() as u64,
+            checkpoints,
+            missing,
+            first_seq,
+            last_seq,
+            read_bytes,
+            took: self.clock.monotonic().saturating_sub(began),
+        })
     }
 
     /// Deletes the targets and their entries in the expiry index, whose keys hold their keys;
-    /// answers the number from which on readers do not see them.
-    fn delete_targets(
-        self: &Arc<Self>,
-        engine: &Engine,
-        targets: &[PurgeTarget],
-        stripes: &StripeSet,
-    ) -> Result<Seq> {
+    /// answers the first and the last commit; readers from the last one on do not see them.
+    fn delete_targets(&self, engine: &Engine, targets: &[PurgeTarget]) -> Result<(Seq, Seq)> {
         let mut batch = WriteBatch::new();
-        let mut seq = 0;
+        let (mut first_seq, mut last_seq) = (Seq::MAX, 0);
         let mut commit = |batch: &mut WriteBatch| {
             let commit = engine.write(batch, Durability::Sync)?;
-            seq = commit.seq();
+            first_seq = first_seq.min(commit.first_seq());
+            last_seq = commit.seq();
             batch.clear();
             commit.wait()
         };
         let tables = self.tables();
-        let is_there =
-            |target: &&PurgeTarget| target.table().is_some_and(|table| tables.check(table).is_ok());
-        for target in targets.iter().filter(is_there) {
+        let here = |table: TableId| tables.check(table).is_ok();
+        for target in targets.iter().filter(|target| target.table().is_some_and(here)) {
             match target {
                 PurgeTarget::Partition { table, pk } => batch.drop_partition(*table, pk)?,
                 PurgeTarget::Record { table, key } => batch.delete(*table, key)?,
-                PurgeTarget::Versions { .. } | PurgeTarget::Deleted { .. } => {}
+                PurgeTarget::Versions { .. } | PurgeTarget::Remains => {}
             }
             if batch.encoded_len() > PART_BYTES {
                 commit(&mut batch)?;
             }
         }
-        let covered = Covered::new(targets);
-        for stripe in stripes.iter() {
+        let covered = Covered::of(targets);
+        let mut with_targets = StripeSet::default();
+        (targets.iter().filter(|target| **target != PurgeTarget::Remains))
+            .for_each(|target| target.add_stripes(&mut with_targets));
+        for stripe in with_targets.iter() {
             let mut index = self.expiry_index(stripe)?;
             while let Some((at_ms, stored)) = index.next()? {
-                if covered.contains(&stored) {
+                if covered.has(&stored) {
                     batch.unindex(stripe, at_ms, &stored)?;
                 }
                 if batch.encoded_len() > PART_BYTES {
@@ -234,11 +296,7 @@ impl Inner {
             }
         }
         commit(&mut batch)?;
-        for stripe in stripes.iter() {
-            self.remove_all_stale(stripe)?;
-        }
-        // What was deleted before must not be seen by anybody either.
-        Ok(seq.max(self.log.appended()))
+        Ok((first_seq, last_seq))
     }
 
     /// Gives readers a moment to let go of files that are no longer part of the tree.
