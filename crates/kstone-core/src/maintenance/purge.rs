@@ -51,16 +51,14 @@ pub enum PurgeTarget {
         /// The key.
         key: Key,
     },
-    /// What a record was before its newest version. That one stays, if there is one.
-    Versions {
-        /// The table.
-        table: TableId,
-        /// The key.
-        key: Key,
-    },
     /// Nothing that anybody can read, and every byte that nobody can: older versions and deleted
     /// records, whoever's they were. Rewrites every stripe.
     Remains,
+    /// The same in one stripe.
+    RemainsIn {
+        /// The stripe.
+        stripe: u8,
+    },
 }
 
 /// What to do about snapshots that still see what is to be removed.
@@ -135,7 +133,7 @@ impl Covered {
                 PurgeTarget::Record { table, key } => {
                     covered.records.insert(internal::encode(*table, key));
                 }
-                PurgeTarget::Versions { .. } | PurgeTarget::Remains => {}
+                PurgeTarget::Remains | PurgeTarget::RemainsIn { .. } => {}
             }
         }
         covered
@@ -174,21 +172,25 @@ impl Engine {
 impl PurgeTarget {
     fn table(&self) -> Option<TableId> {
         match self {
-            PurgeTarget::Partition { table, .. }
-            | PurgeTarget::Record { table, .. }
-            | PurgeTarget::Versions { table, .. } => Some(*table),
-            PurgeTarget::Remains => None,
+            PurgeTarget::Partition { table, .. } | PurgeTarget::Record { table, .. } => {
+                Some(*table)
+            }
+            PurgeTarget::Remains | PurgeTarget::RemainsIn { .. } => None,
         }
     }
 
     fn add_stripes(&self, stripes: &mut StripeSet) {
         match self {
             PurgeTarget::Partition { pk, .. } => stripes.insert(stripe_of(pk)),
-            PurgeTarget::Record { key, .. } | PurgeTarget::Versions { key, .. } => {
-                stripes.insert(key.stripe());
-            }
+            PurgeTarget::Record { key, .. } => stripes.insert(key.stripe()),
             PurgeTarget::Remains => *stripes = StripeSet::ALL,
+            PurgeTarget::RemainsIn { stripe } => stripes.insert(*stripe),
         }
+    }
+
+    /// Whether it is about what was deleted or overwritten before.
+    fn is_remains(&self) -> bool {
+        matches!(self, PurgeTarget::Remains | PurgeTarget::RemainsIn { .. })
     }
 }
 
@@ -244,7 +246,7 @@ impl Inner {
         self.purge_manifest()?;
         self.release_log_before(fresh_from)?;
         self.log.scrub()?;
-        let (checkpoints, missing) = self.purge_checkpoints(targets)?;
+        let (checkpoints, missing) = self.purge_checkpoints(engine, targets)?;
         Ok(Purged {
             stripes: stripes.len() as u64,
             checkpoints,
@@ -258,7 +260,11 @@ impl Inner {
 
     /// Deletes the targets and their entries in the expiry index, whose keys hold their keys;
     /// answers the first and the last commit; readers from the last one on do not see them.
-    fn delete_targets(&self, engine: &Engine, targets: &[PurgeTarget]) -> Result<(Seq, Seq)> {
+    fn delete_targets(
+        self: &Arc<Self>,
+        engine: &Engine,
+        targets: &[PurgeTarget],
+    ) -> Result<(Seq, Seq)> {
         let mut batch = WriteBatch::new();
         let (mut first_seq, mut last_seq) = (Seq::MAX, 0);
         let mut commit = |batch: &mut WriteBatch| {
@@ -274,16 +280,21 @@ impl Inner {
             match target {
                 PurgeTarget::Partition { table, pk } => batch.drop_partition(*table, pk)?,
                 PurgeTarget::Record { table, key } => batch.delete(*table, key)?,
-                PurgeTarget::Versions { .. } | PurgeTarget::Remains => {}
+                PurgeTarget::Remains | PurgeTarget::RemainsIn { .. } => {}
             }
             if batch.encoded_len() > PART_BYTES {
                 commit(&mut batch)?;
             }
         }
         let covered = Covered::of(targets);
-        let mut with_targets = StripeSet::default();
-        (targets.iter().filter(|target| **target != PurgeTarget::Remains))
-            .for_each(|target| target.add_stripes(&mut with_targets));
+        let (mut with_targets, mut with_remains) = (StripeSet::default(), StripeSet::default());
+        for target in targets {
+            let stripes = if target.is_remains() { &mut with_remains } else { &mut with_targets };
+            target.add_stripes(stripes);
+        }
+        for stripe in with_remains.iter() {
+            self.remove_all_stale(stripe)?;
+        }
         for stripe in with_targets.iter() {
             let mut index = self.expiry_index(stripe)?;
             while let Some((at_ms, stored)) = index.next()? {
@@ -376,7 +387,11 @@ impl Inner {
         self.env.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
-    fn purge_checkpoints(&self, targets: &[PurgeTarget]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    fn purge_checkpoints(
+        &self,
+        engine: &Engine,
+        targets: &[PurgeTarget],
+    ) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let _no_other = self.checkpoints.lock();
         let known = self.manifest.lock().state.checkpoints.clone();
         let (mut purged, mut missing, mut forget) = (Vec::new(), Vec::new(), Vec::new());
@@ -386,22 +401,16 @@ impl Inner {
                 forget.push(name);
                 continue;
             }
-            let options = crate::Options { create_if_missing: false, ..self.options.clone() };
-            match Engine::open_with(self.env.clone(), &path, options) {
-                // The folder was used again for another database, which is none of our business.
-                Ok(other) if other.id() != self.db_id => {
-                    missing.push(path);
-                    forget.push(name);
-                }
-                Ok(checkpoint) => {
+            match engine.open_checkpoint(&path)? {
+                Some(checkpoint) => {
                     checkpoint.inner().purge(&checkpoint, targets, PurgeSnapshots::End)?;
                     purged.push(path);
                 }
-                Err(Error::NotFound { .. }) => {
+                // Or the folder was used again for another database, which is none of our business.
+                None => {
                     missing.push(path);
                     forget.push(name);
                 }
-                Err(error) => return Err(error),
             }
         }
         if !forget.is_empty() {

@@ -23,9 +23,7 @@ use super::index::{Handle, Index};
 use super::stats::Count;
 use super::{FileIdent, SstMeta};
 use crate::entry::{Kind, Seq};
-use crate::env::VfsFile;
-#[cfg(any(test, feature = "fuzzing"))]
-use crate::env::{OpenMode, Vfs};
+use crate::env::{OpenMode, Vfs, VfsFile};
 use crate::error::{Error, Result};
 
 /// The version of a key that a lookup found.
