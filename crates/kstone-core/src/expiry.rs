@@ -261,29 +261,6 @@ impl Inner {
         Ok(hit.filter(|hit| hit.expires_at_ms == at_ms).map(|hit| (table, key, hit.seq)))
     }
 
-    /// Removes every index entry of a stripe that points at nothing, not only those that are due:
-    /// for purge, because an entry holds the key of what it pointed at.
-    pub(crate) fn remove_all_stale(self: &Arc<Self>, stripe: u8) -> Result<()> {
-        let mut index = self.expiry_index(stripe)?;
-        let mut stale = Vec::new();
-        let mut is_more = true;
-        while is_more {
-            let found = index.next()?;
-            is_more = found.is_some();
-            if let Some((at_ms, stored)) = found
-                && self.indexed_record(stripe, at_ms, &stored)?.is_none()
-            {
-                stale.push((at_ms, stored));
-            }
-            // So many fit into one batch, whatever the length of their keys.
-            if stale.len() >= 64 || !is_more {
-                self.remove_stale(stripe, &stale)?;
-                stale.clear();
-            }
-        }
-        Ok(())
-    }
-
     /// Removes index entries that point at nothing, after looking again under the stripe's lock: a
     /// write may just have given the record this very expiry.
     fn remove_stale(self: &Arc<Self>, stripe: u8, stale: &[(u64, Vec<u8>)]) -> Result<()> {

@@ -207,12 +207,11 @@ impl Inner {
         let _purging = self.log.begin_purge();
         self.purge_gauge.set(0, stripes.len());
         let (first_seq, last_seq) = self.delete_targets(engine, targets)?;
-        // An entry that points at nothing still holds the key of what it pointed at.
-        for stripe in stripes.iter() {
-            self.remove_all_stale(stripe)?;
-        }
-        // Of what was overwritten or deleted before, the newest commit tells who may still see it.
-        let seq = last_seq.max(self.log.appended());
+        // Of what was overwritten, the newest commit tells who may still see it.
+        let seq = match targets.iter().any(PurgeTarget::is_remains) {
+            true => last_seq.max(self.log.appended()),
+            false => last_seq,
+        };
         match snapshots {
             PurgeSnapshots::Wait(timeout) => {
                 match self.snapshots.wait_none_below(seq, timeout, &self.clock) {
