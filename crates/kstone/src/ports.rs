@@ -118,9 +118,9 @@ pub struct PurgeReport {
     /// Checkpoints that were made from this database and are not where they were made. If they were
     /// moved and not deleted, they have to be purged where they are.
     pub missing_checkpoints: Vec<PathBuf>,
-    /// The database's sequence number before the first delete.
+    /// The database's sequence number of the first delete.
     pub first_seq: u64,
-    /// The database's sequence number after the last one.
+    /// The database's sequence number of the last one.
     pub last_seq: u64,
 }
 
@@ -183,10 +183,6 @@ impl Items for Database {
 }
 
 impl Database {
-    fn purge_now(&self, _request: &PurgeItems) -> Result<PurgeReport> {
-        Err(Error::validation("items cannot be purged yet"))
-    }
-
     pub(crate) fn require_now(&self, spec: &TableSpec, ttl: Option<&str>) -> Result<()> {
         let known = match self.describe_table(&spec.name) {
             Err(Error::NotFound(_)) => match self.create_table(spec) {
