@@ -224,14 +224,26 @@ impl Counts {
         self.changes.load(Ordering::Relaxed)
     }
 
+    /// All tallies that there are.
+    pub(super) fn ids(&self) -> Vec<(PatternId, u8)> {
+        let varied = self.varied.read();
+        let all = self.slots.iter().chain(varied.slots.iter().map(|slot| &**slot));
+        let mut ids = Vec::new();
+        for (id, slot) in (0..).map(PatternId).zip(all) {
+            ids.push((id, 0));
+            ids.extend(slot.others.lock().keys().map(|db| (id, *db)));
+        }
+        ids
+    }
+
     /// Sets a tally to what was found by counting anew, or to what was kept.
     pub(super) fn set(&self, id: PatternId, db: u8, figures: Figures, expiries: Expiries) {
         self.on(id, db, |tally| {
             let old = std::mem::replace(&mut tally.expiries, expiries);
             tally.expiries.touch();
             tally.expiries.forget(&old);
-            tally.figures = figures;
-            tally.rate.writes = figures.writes;
+            // How often they were written cannot be seen in what is there.
+            tally.figures = Figures { writes: tally.figures.writes, ..figures };
             tally.is_changed = true;
         });
     }
@@ -295,9 +307,10 @@ impl Counts {
     /// Shows every tally with its pattern and its place.
     pub(super) fn each(&self, mut show: impl FnMut(u32, Where<'_>, &mut Tally)) {
         let varied = self.varied.read();
-        let all = self.slots.iter().chain(varied.slots.iter().map(|slot| &**slot));
+        // A pattern whose tables are many is counted in each of them.
+        let single = self.slots.iter().zip(&self.is_varied).filter(|(_, is_varied)| !**is_varied);
+        let all = single.map(|(slot, _)| slot).chain(varied.slots.iter().map(|slot| &**slot));
         for slot in all {
-            // A pattern whose tables are many has no keys of its own.
             match &slot.table {
                 Some(table) => {
                     show(slot.pattern, Where::Table(table), &mut slot.first.lock());
@@ -317,10 +330,7 @@ impl Counts {
         let mut metrics = Vec::new();
         self.each(|pattern, place, tally| {
             let is_idle = tally.figures == Figures::default();
-            let is_template =
-                matches!(place, Where::Table(table) if table.contains('{')) && is_idle;
-            let is_other_db = matches!(place, Where::Db(1..)) && is_idle;
-            if is_template || is_other_db {
+            if matches!(place, Where::Db(1..)) && is_idle {
                 return;
             }
             let Some(pattern) = keyspace.patterns().get(pattern as usize) else { return };

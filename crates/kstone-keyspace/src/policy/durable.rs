@@ -4,6 +4,8 @@
 //! | `pk` | `sk` | what it is |
 //! |---|---|---|
 //! | `keyspace` | `patterns` | the fingerprint of the patterns by which was counted and indexed |
+//! | `catalogue` | number | a catalogue that is in force: its file's name and text |
+//! | `keyspace` | `rules` | what becomes of keys that no pattern declares |
 //! | `keyspace` | `counted` | up to which of the engine's sequence numbers the counts are right |
 //! | `counts` | pattern and place | keys, bytes, members, writes |
 //! | `expiring` and pattern and place | day | how many keys end in each five minutes of it |
@@ -21,9 +23,9 @@ use kstone_core::env::Random;
 use kstone_core::{Key, WriteBatch};
 use sha2::{Digest, Sha256};
 
-use super::Governor;
 use super::counts::{Figures, Metrics, Where};
 use super::erased::Token;
+use super::{Governor, UnknownKeys};
 use crate::keyspace::Keyspace;
 use crate::pattern::Store;
 
@@ -36,6 +38,8 @@ const PATTERNS: &str = "patterns";
 const COUNTED: &str = "counted";
 const COUNTS: &str = "counts";
 const ERASED: &str = "erased";
+const CATALOGUE: &str = "catalogue";
+const RULES: &str = "rules";
 
 /// How far the counts are kept.
 #[derive(Debug, Default)]
@@ -106,6 +110,45 @@ fn rows(db: &Database, pk: &str) -> Result<Vec<Item>> {
     }
 }
 
+fn row(db: &Database, sk: &str) -> Result<Option<Item>> {
+    let get = GetItem { table: TABLE.to_owned(), key: key(KEYSPACE, sk), ..GetItem::default() };
+    let found = db.get_item(&get).wait()?.item;
+    Ok(found.map(|item| item.decode()).transpose()?)
+}
+
+fn put(db: &Database, item: Item) -> Result<()> {
+    let put = PutItem { table: TABLE.to_owned(), item, ..PutItem::default() };
+    db.put_item(&put).wait().map(drop)
+}
+
+fn delete(db: &Database, key: Item) -> Result<()> {
+    let delete = DeleteItem { table: TABLE.to_owned(), key, ..DeleteItem::default() };
+    db.delete_item(&delete).wait().map(drop)
+}
+
+/// The catalogues that a database was last governed by, as files, and what became of other keys.
+pub(super) fn remembered(db: &Database) -> Result<Option<(Vec<(String, String)>, UnknownKeys)>> {
+    if db.describe_table(TABLE).is_err() {
+        return Ok(None);
+    }
+    let Some(rules) = row(db, RULES)? else { return Ok(None) };
+    let unknown = text(&rules, "unknown_keys").parse().unwrap_or_default();
+    let file = |row: &Item| (text(row, "file").to_owned(), text(row, "text").to_owned());
+    Ok(Some((rows(db, CATALOGUE)?.iter().map(file).collect(), unknown)))
+}
+
+/// Nothing is in force from now on: what is written is neither counted nor indexed, so that it has
+/// to be one day.
+pub(super) fn forget(db: &Database) -> Result<bool> {
+    if db.describe_table(TABLE).is_err() || row(db, RULES)?.is_none() {
+        return Ok(false);
+    }
+    let db = db.internal();
+    let was_counted = row(&db, PATTERNS)?.is_some();
+    delete(&db, key(KEYSPACE, PATTERNS))?;
+    Ok(was_counted)
+}
+
 /// What tells patterns apart as far as counting and indexing go.
 fn fingerprint(keyspace: &Keyspace) -> String {
     let mut hash = Sha256::new();
@@ -125,6 +168,7 @@ impl Governor {
             Err(Error::NotFound(_)) => drop(self.db.create_table(&spec)?),
             known => drop(known?),
         }
+        self.remember()?;
         for row in rows(&self.db, ERASED)? {
             if let Some(token) = Token::parse(text(&row, "sk")) {
                 self.erased.insert(token);
@@ -154,6 +198,29 @@ impl Governor {
         let get = GetItem { table: TABLE.to_owned(), key: key(KEYSPACE, sk), ..GetItem::default() };
         let found = self.db.get_item(&get).wait()?.item;
         Ok(found.map(|item| item.decode()).transpose()?)
+    }
+
+    /// Notes the catalogues, for those who open the database next.
+    fn remember(&self) -> Result<()> {
+        let catalogues = self.keyspace.catalogues();
+        let files: Vec<(String, String)> =
+            catalogues.iter().map(|it| (it.at.file.to_string(), it.source.to_string())).collect();
+        let unknown = self.unknown.rule();
+        let known = remembered(&self.db)?;
+        if known.as_ref().is_some_and(|known| known.0 == files && known.1 == unknown) {
+            return Ok(());
+        }
+        let before = known.map_or(0, |(files, _)| files.len());
+        for at in files.len()..before {
+            delete(&self.db, key(CATALOGUE, &format!("{at:04}")))?;
+        }
+        for (at, (file, text)) in files.into_iter().enumerate() {
+            put(
+                &self.db,
+                key(CATALOGUE, &format!("{at:04}")).with("file", file).with("text", text),
+            )?;
+        }
+        put(&self.db, key(KEYSPACE, RULES).with("unknown_keys", unknown.to_string()))
     }
 
     fn load_tally(&self, row: &Item) -> Result<()> {
@@ -256,8 +323,7 @@ impl Governor {
             .with("rows", rows)
             .with("off_by", saving.off_by)
             .with("at", now_ms);
-        let put = PutItem { table: TABLE.to_owned(), item: counted, ..PutItem::default() };
-        db.put_item(&put).wait()?;
+        put(&db, counted)?;
         saving.changes = Some(changes);
         Ok(true)
     }
@@ -266,9 +332,7 @@ impl Governor {
     pub(super) fn note_patterns(&self, saving: &mut Saved, off_by: u64) -> Result<()> {
         saving.off_by = off_by;
         saving.changes = None;
-        let row = key(KEYSPACE, PATTERNS).with("fingerprint", fingerprint(&self.keyspace));
-        let put = PutItem { table: TABLE.to_owned(), item: row, ..PutItem::default() };
-        self.db.put_item(&put).wait()?;
+        put(&self.db, key(KEYSPACE, PATTERNS).with("fingerprint", fingerprint(&self.keyspace)))?;
         self.save_now(saving)?;
         saving.is_counted = true;
         Ok(())
