@@ -89,6 +89,8 @@ pub(crate) struct Inner {
     pub streams: StreamClock,
     pub background: Background,
     pub env: Env,
+    /// What the engine was opened with.
+    pub options: Options,
     pub sides: Sides,
     pub governing: Governing,
 }
@@ -110,19 +112,7 @@ impl Database {
         dir: impl AsRef<Path>,
         options: DatabaseOptions,
     ) -> Result<Database> {
-        let engine = Engine::open_with(env.clone(), dir, options.engine)?;
-        Self::on_engine(env, engine, options.durability)
-    }
-
-    /// Opens a checkpoint that was made from this database as a database of its own; `None` if it is
-    /// not there any more. Nothing is done in it that nobody asks for.
-    pub fn open_checkpoint(&self, path: impl AsRef<Path>) -> Result<Option<Database>> {
-        let Some(engine) = self.engine().open_checkpoint(path)? else { return Ok(None) };
-        let env = Env { threads: None, ..self.inner().env.clone() };
-        Self::on_engine(env, engine, self.durability).map(Some)
-    }
-
-    fn on_engine(env: Env, engine: Engine, durability: Durability) -> Result<Database> {
+        let engine = Engine::open_with(env.clone(), dir, options.engine.clone())?;
         let catalog = Catalog::load(&engine)?;
         let last_number = stream::last_number(&engine, &catalog)?;
         let inner = Arc::new(Inner {
@@ -134,10 +124,11 @@ impl Database {
             catalog,
             engine,
             env,
+            options: options.engine,
         });
         let thread = background::start(&inner)?;
         let handle = Arc::new(Handle { inner, is_owner: true, thread });
-        Ok(Database { handle, durability, is_internal: false })
+        Ok(Database { handle, durability: options.durability, is_internal: false })
     }
 
     /// The handle that the background thread works with: closing is not its business, and nobody
