@@ -30,7 +30,7 @@ use crate::ops::{
     PutItem, Query, QueryOutput, Scan, TransactGet, TransactGetOutput, TransactWrite,
     TransactWriteOutput, UpdateItem, WriteOutput,
 };
-use crate::table::{TableSpec, TtlState};
+use crate::table::{TableDescription, TableSpec, TtlState};
 use crate::value::{Item, Value};
 
 /// What a port answers with.
@@ -75,6 +75,9 @@ pub trait Items: Debug + Send + Sync {
     /// Makes it if it is missing; refuses one that is different, and changes nothing then.
     fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()>;
 
+    /// What a table is like.
+    fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription>;
+
     /// Answers once every write that began before is committed. Who changes what a policy says and
     /// then settles knows that all writes from then on obey it.
     fn settle(&self) -> Answer<'_, ()>;
@@ -98,6 +101,9 @@ pub struct PurgeItems {
     /// Tables with the keys of items that stay as they are now, and of whose earlier versions
     /// nothing may be left.
     pub kept: Vec<(String, Item)>,
+    /// Whether the bytes of everything that nobody can read any more go too: of items and of keys of
+    /// Redis that were deleted, changed or expired at any time before. Rewrites all files.
+    pub remains: bool,
 }
 
 /// What a purge did.
@@ -161,6 +167,10 @@ impl Items for Database {
 
     fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()> {
         Box::pin(async move { self.require_now(spec, ttl) })
+    }
+
+    fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription> {
+        Box::pin(async move { self.describe_table(table) })
     }
 
     fn settle(&self) -> Answer<'_, ()> {
