@@ -307,9 +307,10 @@ impl Database {
         }
     }
 
-    /// Opens a checkpoint of this database; `None` if it is not where it was made.
-    fn open_checkpoint(&self, path: &Path) -> Result<Option<Database>> {
-        // Without threads: nothing is done in it but what is asked for here.
+    /// Opens a checkpoint of this database as a database of its own; `None` if it is not where it was
+    /// made. Nothing is done in it that nobody asks for.
+    pub fn open_checkpoint(&self, path: impl AsRef<Path>) -> Result<Option<Database>> {
+        // Without threads there is no background work.
         let env = Env { threads: None, ..self.inner().env.clone() };
         let engine = Options { create_if_missing: false, ..self.inner().options.clone() };
         let options = DatabaseOptions { engine, durability: Durability::Sync };
