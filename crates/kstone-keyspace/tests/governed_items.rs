@@ -139,6 +139,10 @@ fn a_refusal_names_pattern_and_rule() {
     let long = state("student:s1", "mastery:2026-01-14", MASTERY)
         .with("ttl", START_MS / 1000 + 91 * DAY_S);
     assert!(it.refusal(long).starts_with("mastery.daily_mastery: ttl: must be at most 7776000 s"));
+    it.clock.advance(416);
+    let rounded = state("student:s2", "mastery:2026-01-14", MASTERY)
+        .with("ttl", START_MS / 1000 + 90 * DAY_S + 1);
+    it.put(rounded).unwrap();
     let short = it.refusal(state("st:s1", "m:2026-01-14", MASTERY));
     assert!(short.contains("read only (write daily_mastery)"), "{short}");
     let misplaced = it.refusal(state("student:s1:mastery:2026-01-14", "#", MASTERY));
@@ -146,7 +150,7 @@ fn a_refusal_names_pattern_and_rule() {
     let score = state("student:s1", "mastery:2026-01-14:quiz", "high");
     assert!(it.refusal(score).starts_with("mastery.component_score: value:"));
     assert!(it.places("s1").is_empty());
-    assert_eq!(it.keys("mastery.daily_mastery"), 0);
+    assert_eq!(it.keys("mastery.daily_mastery"), 1);
 }
 
 #[test]

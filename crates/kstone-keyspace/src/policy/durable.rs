@@ -6,6 +6,7 @@
 //! | `keyspace` | `patterns` | the fingerprint of the patterns by which was counted and indexed |
 //! | `catalogue` | number | a catalogue that is in force: its file's name and text |
 //! | `keyspace` | `rules` | what becomes of keys that no pattern declares |
+//! | `keyspace` | `metrics` | what there is, as [`Metrics`], for whoever reads the table |
 //! | `keyspace` | `counted` | up to which of the engine's sequence numbers the counts are right |
 //! | `counts` | pattern and place | keys, bytes, members, writes |
 //! | `expiring` and pattern and place | day | how many keys end in each five minutes of it |
@@ -23,8 +24,9 @@ use kstone_core::env::Random;
 use kstone_core::{Key, WriteBatch};
 use sha2::{Digest, Sha256};
 
-use super::counts::{Figures, Metrics, Where};
+use super::counts::{Figures, Where};
 use super::erased::Token;
+use super::metrics::Metrics;
 use super::{Governor, UnknownKeys};
 use crate::keyspace::Keyspace;
 use crate::pattern::Store;
@@ -36,6 +38,7 @@ const BATCH: usize = 25;
 const KEYSPACE: &str = "keyspace";
 const PATTERNS: &str = "patterns";
 const COUNTED: &str = "counted";
+const METRICS: &str = "metrics";
 const COUNTS: &str = "counts";
 const ERASED: &str = "erased";
 const CATALOGUE: &str = "catalogue";
@@ -50,7 +53,13 @@ pub(super) struct Saved {
     pub(super) off_by: u64,
     /// How many changes had been counted when they were last saved.
     changes: Option<u64>,
+    /// What was last shown.
+    shown: Metrics,
 }
+
+/// While nothing changes, what is shown is looked at this often: keys come closer to their end, and
+/// the mean of writes goes down.
+const IDLE_MS: u64 = 60_000;
 
 /// The secret of this database; made when it is first asked for. It is in a table of the engine
 /// that no door shows.
@@ -269,13 +278,20 @@ impl Governor {
 
     /// What there is of all declared keys, now. Reads nothing that is stored.
     pub fn metrics(&self) -> Metrics {
-        let at_ms = self.db.engine().now_ms();
-        Metrics {
-            at_ms,
-            patterns: self.counts.metrics(&self.keyspace, at_ms),
-            off_by_changes_max: self.saving.lock().off_by,
-            unknown: self.unknown.seen(),
-        }
+        let off_by = self.saving.lock().off_by;
+        self.metrics_at(self.db.engine().now_ms(), off_by)
+    }
+
+    fn metrics_at(&self, at_ms: u64, off_by_changes_max: u64) -> Metrics {
+        let patterns = self.counts.metrics(&self.keyspace, at_ms);
+        Metrics { at_ms, patterns, off_by_changes_max, unknown: self.unknown.seen() }
+    }
+
+    /// The key of the item of the table `kstone.keyspace` that shows what there is, as of the last
+    /// [`save`](Governor::save): for those who only reach the database by a door. It is read by
+    /// [`Metrics::of_item`].
+    pub fn metrics_key() -> Item {
+        key(KEYSPACE, METRICS)
     }
 
     /// Keeps the counts, if they have changed; answers whether they had. To be called about once a
@@ -288,8 +304,14 @@ impl Governor {
     pub(super) fn save_now(&self, saving: &mut Saved) -> Result<bool> {
         let now_ms = self.db.engine().now_ms();
         let changes = self.counts.changes();
-        if saving.changes == Some(changes) {
+        let is_idle = saving.changes == Some(changes);
+        if is_idle && now_ms < saving.shown.at_ms.saturating_add(IDLE_MS) {
             self.counts.each(|_, _, tally| tally.tick(now_ms));
+            return Ok(false);
+        }
+        let shown = self.metrics_at(now_ms, saving.off_by);
+        if is_idle && shown.is_like(&saving.shown) {
+            saving.shown.at_ms = now_ms;
             return Ok(false);
         }
         // What is committed from here on is not in the counts for sure.
@@ -312,6 +334,8 @@ impl Governor {
             }));
             requests.push(WriteRequest::Put(tally_row(&sk, place, &tally.figures)));
         });
+        requests.push(WriteRequest::Put(shown.row(key(KEYSPACE, METRICS))));
+        saving.shown = shown;
         let db = self.db.with_durability(Durability::Os);
         let rows = requests.len() as u64 + 1;
         for batch in requests.chunks(BATCH) {

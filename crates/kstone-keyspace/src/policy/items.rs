@@ -248,7 +248,7 @@ impl Pattern {
             shape: Shape::Item,
             // What is missing is looked for below: the fields are not copied for it.
             effect: write.effect,
-            ttl: write.asked,
+            ttl: self.ttl.of_whole_seconds(write.asked),
             value: None,
             fields: &[],
             members: &[],

@@ -6,7 +6,7 @@
 //! | `keys`, `items` | from a write to the rules of its pattern, and to whose data it is |
 //! | `unknown` | keys that no pattern declares |
 //! | `erased` | persons about whom nothing may be written |
-//! | `counts`, `expiring` | keys, bytes and writes per pattern, counted as they change |
+//! | `counts`, `expiring`, `metrics` | keys, bytes and writes per pattern, counted as they change |
 //! | `recount` | a pass over everything, for what was written before or beside this |
 //! | `durable` | what of this outlives the process, in the table `kstone.keyspace` |
 //!
@@ -19,6 +19,7 @@ mod erased;
 mod expiring;
 mod items;
 mod keys;
+mod metrics;
 mod recount;
 mod unknown;
 
@@ -39,7 +40,7 @@ use crate::problem::Problems;
 use crate::rules::Refusal;
 use crate::subject::Subject;
 
-pub use counts::{Expiring, Metrics, PatternMetrics};
+pub use metrics::{Expiring, Metrics, PatternMetrics};
 pub use recount::Recount;
 pub use unknown::{UnknownKeys, UnknownSeen};
 
