@@ -14,7 +14,8 @@ use serde_json::{Map, Value as Json};
 use crate::entry::{self, Entry};
 use crate::error::{Error, Result};
 use crate::key::{Place, TABLE};
-use crate::state::{State, or_nothing};
+use crate::lookup::or_nothing;
+use crate::state::State;
 
 /// What one answer holds at most, and what an ordered query may find at all.
 const FOUND_MAX: usize = 10_000;
