@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kstone::ops::{
-    Condition, DeleteItem, PutItem, TransactAction, TransactKind, TransactWrite,
-};
+use kstone::ops::{Condition, DeleteItem, PutItem, TransactAction, TransactKind, TransactWrite};
 use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{CancellationCode, Item};
