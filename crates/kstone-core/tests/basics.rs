@@ -132,6 +132,41 @@ fn purge_leaves_no_byte_in_any_file() {
 }
 
 #[test]
+fn what_was_overwritten_or_deleted_before_can_be_purged_without_touching_what_is_there() {
+    let (disk, clock) = (SimDisk::new(5), Arc::new(ManualClock::at(1000)));
+    let mut options = tiny();
+    options.compression = kstone_core::Compression::None;
+    options.bottom_compression = kstone_core::Compression::None;
+    let engine = Engine::open_with(sim_env(&disk, &clock), "db", options).unwrap();
+    let (shared, moved) = (Key::with_sk("batch", "status"), Key::new("SECRETADDRESS"));
+    let mut batch = WriteBatch::new();
+    batch.put_expiring(T, &shared, b"Ada SECRETNAME Bob", 9000).unwrap();
+    batch.put_expiring(T, &moved, b"x", 9000).unwrap();
+    engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+    engine.flush().unwrap();
+    let early = engine.snapshot();
+    let mut batch = WriteBatch::new();
+    batch.put(T, &shared, b"Ada Bob").unwrap();
+    batch.delete(T, &moved).unwrap();
+    engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+    engine.compact().unwrap();
+    let holds = |needle: &[u8]| {
+        disk.paths()
+            .into_iter()
+            .any(|path| disk.read_file(&path).unwrap().windows(needle.len()).any(|w| w == needle))
+    };
+    assert!(holds(b"SECRETNAME") && holds(b"SECRETADDRESS"));
+    let earlier = PurgeTarget::RemainsIn { stripe: shared.stripe() };
+    engine.purge(&[earlier], PurgeSnapshots::End).unwrap();
+    assert!(!holds(b"SECRETNAME"));
+    assert!(holds(b"SECRETADDRESS"), "in another stripe, of which nothing was asked");
+    engine.purge(&[PurgeTarget::Remains], PurgeSnapshots::End).unwrap();
+    assert!(!holds(b"SECRETADDRESS"));
+    assert_eq!(engine.get(T, &shared).unwrap().unwrap().value, "Ada Bob");
+    assert!(matches!(early.get(T, &shared), Err(Error::SnapshotEnded)));
+}
+
+#[test]
 fn an_ingest_is_visible_at_once_and_survives() {
     let (disk, clock) = (SimDisk::new(3), Arc::new(ManualClock::at(1000)));
     let engine = Engine::open_with(sim_env(&disk, &clock), "db", tiny()).unwrap();

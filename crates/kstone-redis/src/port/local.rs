@@ -90,7 +90,7 @@ impl LocalKeys {
 }
 
 /// Carries out one command; answers its reply, which may be an error.
-async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Value> {
+pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Value> {
     let args: Vec<&[u8]> = given.iter().map(AsRef::as_ref).collect();
     let mut out = Tree::new();
     match session.execute(&args, &mut out).await {
@@ -105,7 +105,7 @@ async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Value> {
     }
 }
 
-fn reply(value: Value) -> Reply {
+pub(crate) fn reply(value: Value) -> Reply {
     match value {
         Value::Error(message) => Err(Fault::new(String::from_utf8_lossy(&message))),
         value => Ok(value),

@@ -22,12 +22,11 @@
 //! [slot]: slot_of
 
 mod admission;
-mod local;
+pub(crate) mod local;
 mod slot;
 
 use std::fmt::Debug;
 use std::future::Future;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -35,6 +34,8 @@ use bytes::Bytes;
 
 use crate::fault::Fault;
 use crate::reply::Value;
+
+pub use kstone::ports::PurgeReport;
 
 pub use admission::{Asked, NamedKey, command_names};
 pub use local::LocalKeys;
@@ -160,22 +161,8 @@ pub struct PurgeKeys {
     /// Members of collections, by database and key: a field of a hash, a member of a set or of a
     /// sorted set, every element of a list that is equal to it, the entry of a stream with this ID.
     pub members: Vec<(u8, Bytes, Bytes)>,
-}
-
-/// What a purge did.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PurgeReport {
-    /// Keys and members that were there and are deleted.
-    pub records: u64,
-    /// Stripes whose files were rewritten.
-    pub stripes: u64,
-    /// Checkpoints in which the same was done.
-    pub checkpoints: u64,
-    /// Checkpoints that were made from this database and are not where they were made. If they
-    /// were moved and not deleted, purge them where they are.
-    pub missing_checkpoints: Vec<PathBuf>,
-    /// The number of the first commit that belongs to it.
-    pub first_seq: u64,
-    /// The number of the last commit that belongs to it.
-    pub last_seq: u64,
+    /// Also every byte of what was deleted or overwritten before, whoever's it was: all files are
+    /// rewritten, and not only those of the keys that are named here. Keys that were deleted, that
+    /// expired or were renamed before anybody asked for a purge are in no list.
+    pub remains: bool,
 }
