@@ -25,6 +25,9 @@ use crate::table::TableId;
 use crate::tree::merge::Merge;
 use crate::tree::stripe::is_expired;
 
+/// So many index entries that point at nothing are removed at a time.
+const STALE_MAX: usize = 10_000;
+
 /// A record whose time is over and that still takes room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expired {
@@ -207,7 +210,7 @@ impl Inner {
         let (mut stale, wanted) = (Vec::new(), found.len() + limit);
         let mut index = self.expiry_index(stripe)?;
         let mut next_ms = u64::MAX;
-        while found.len() < wanted && stale.len() < 10_000 {
+        while found.len() < wanted && stale.len() < STALE_MAX {
             let Some((at_ms, stored)) = index.next()? else { break };
             next_ms = next_ms.min(at_ms);
             if !is_expired(at_ms, now_ms) {
@@ -222,6 +225,24 @@ impl Inner {
         }
         self.remove_stale(stripe, &stale)?;
         Ok(next_ms)
+    }
+
+    /// Removes every index entry of a stripe that points at nothing, whenever that would have
+    /// expired: its key holds the key of what was deleted.
+    pub(crate) fn remove_all_stale(self: &Arc<Self>, stripe: u8) -> Result<()> {
+        self.see_all();
+        let mut stale = Vec::new();
+        let mut index = self.expiry_index(stripe)?;
+        while let Some((at_ms, stored)) = index.next()? {
+            if self.indexed_record(stripe, at_ms, &stored)?.is_none() {
+                stale.push((at_ms, stored));
+            }
+            if stale.len() >= STALE_MAX {
+                self.remove_stale(stripe, &stale)?;
+                stale.clear();
+            }
+        }
+        self.remove_stale(stripe, &stale)
     }
 
     /// The record that an index entry points at, if it still has that expiry.
@@ -250,15 +271,18 @@ impl Inner {
         self.admit(0, &stripes)?;
         let guards = StripeGuards::lock(self, &stripes);
         let mut batch = WriteBatch::new();
-        for (at_ms, stored) in stale {
+        let mut left = stale;
+        while let [(at_ms, stored), rest @ ..] = left
+            && batch.encoded_len() <= 8 << 20
+        {
             if self.indexed_record(stripe, *at_ms, stored)?.is_none() {
                 batch.unindex(stripe, *at_ms, stored)?;
             }
-            if batch.encoded_len() > 8 << 20 {
-                break; // the rest is found again
-            }
+            left = rest;
         }
-        self.commit(&batch, Durability::Os, guards)?.wait()
+        self.commit(&batch, Durability::Os, guards)?.wait()?;
+        // Keys may be so long that a commit holds only some of them.
+        self.remove_stale(stripe, left)
     }
 }
 

@@ -132,6 +132,41 @@ fn purge_leaves_no_byte_in_any_file() {
 }
 
 #[test]
+fn what_was_overwritten_or_deleted_before_can_be_purged_without_touching_what_is_there() {
+    let (disk, clock) = (SimDisk::new(5), Arc::new(ManualClock::at(1000)));
+    let mut options = tiny();
+    options.compression = kstone_core::Compression::None;
+    options.bottom_compression = kstone_core::Compression::None;
+    let engine = Engine::open_with(sim_env(&disk, &clock), "db", options).unwrap();
+    let (shared, moved) = (Key::with_sk("batch", "status"), Key::new("SECRETADDRESS"));
+    let mut batch = WriteBatch::new();
+    batch.put_expiring(T, &shared, b"Ada SECRETNAME Bob", 9000).unwrap();
+    batch.put_expiring(T, &moved, b"x", 9000).unwrap();
+    engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+    engine.flush().unwrap();
+    let early = engine.snapshot();
+    let mut batch = WriteBatch::new();
+    batch.put(T, &shared, b"Ada Bob").unwrap();
+    batch.delete(T, &moved).unwrap();
+    engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+    engine.compact().unwrap();
+    let holds = |needle: &[u8]| {
+        disk.paths()
+            .into_iter()
+            .any(|path| disk.read_file(&path).unwrap().windows(needle.len()).any(|w| w == needle))
+    };
+    assert!(holds(b"SECRETNAME") && holds(b"SECRETADDRESS"));
+    let earlier = PurgeTarget::RemainsIn { stripe: shared.stripe() };
+    engine.purge(&[earlier], PurgeSnapshots::End).unwrap();
+    assert!(!holds(b"SECRETNAME"));
+    assert!(holds(b"SECRETADDRESS"), "in another stripe, of which nothing was asked");
+    engine.purge(&[PurgeTarget::Remains], PurgeSnapshots::End).unwrap();
+    assert!(!holds(b"SECRETADDRESS"));
+    assert_eq!(engine.get(T, &shared).unwrap().unwrap().value, "Ada Bob");
+    assert!(matches!(early.get(T, &shared), Err(Error::SnapshotEnded)));
+}
+
+#[test]
 fn an_ingest_is_visible_at_once_and_survives() {
     let (disk, clock) = (SimDisk::new(3), Arc::new(ManualClock::at(1000)));
     let engine = Engine::open_with(sim_env(&disk, &clock), "db", tiny()).unwrap();
@@ -176,4 +211,39 @@ fn asking_for_a_database_that_is_not_there_leaves_the_folder_as_it_was() {
         assert!(matches!(verify(&env, dir), Err(Error::NotFound { .. })));
     }
     assert_eq!(disk.paths(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn what_was_deleted_before_leaves_no_byte_and_what_is_there_stays() {
+    let (disk, clock) = (SimDisk::new(2), Arc::new(ManualClock::at(1000)));
+    let mut options = tiny();
+    options.compression = kstone_core::Compression::None;
+    options.bottom_compression = kstone_core::Compression::None;
+    let engine = Engine::open_with(sim_env(&disk, &clock), "db", options).unwrap();
+    let key = |n: u32| Key::with_sk("p", format!("DELETED{n}"));
+    for n in 0..50 {
+        put(&engine, &Key::with_sk("p", format!("kept{n}")), b"OVERWRITTEN");
+        put(&engine, &Key::with_sk("p", format!("kept{n}")), b"ordinary");
+        let mut batch = WriteBatch::new();
+        batch.put_expiring(T, &key(n), b"SECRETVALUE", 500_000).unwrap();
+        batch.put_expiring(T, &Key::with_sk("p", format!("soon{n}")), b"x", 600_000).unwrap();
+        engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+    }
+    engine.flush().unwrap();
+    for n in 0..50 {
+        let mut batch = WriteBatch::new();
+        batch.delete(T, &key(n)).unwrap();
+        drop(engine.write(&batch, Durability::Os).unwrap());
+    }
+    let target = PurgeTarget::RemainsIn { stripe: Key::new("p").stripe() };
+    engine.purge(&[target], PurgeSnapshots::End).unwrap();
+    for path in disk.paths() {
+        let bytes = disk.read_file(&path).unwrap();
+        for needle in [&b"DELETED"[..], b"SECRETVALUE", b"OVERWRITTEN"] {
+            assert!(!bytes.windows(needle.len()).any(|w| w == needle), "{path:?} {needle:?}");
+        }
+    }
+    assert_eq!(all(&engine).len(), 100);
+    clock.set(700_000);
+    assert_eq!(engine.expired(0, 1000).unwrap().0.len(), 50);
 }

@@ -5,13 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 
 use crate::error::{Error, Result};
 use crate::grpc;
 use crate::http;
 use crate::server::{self, Protocol};
 use crate::state::State;
+use crate::store::{KeyPrefix, Store};
 
 /// The header, or gRPC metadata, that carries the token.
 pub(crate) const API_TOKEN: &str = "dapr-api-token";
@@ -27,6 +28,8 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct DoorOptions {
     /// The names of the state store. All of them are the same state.
     pub stores: Vec<String>,
+    /// What stands before each key.
+    pub key_prefix: KeyPrefix,
     /// What clients must send as `dapr-api-token`. Without one, every request passes: then listen
     /// on loopback only.
     pub api_token: Option<String>,
@@ -46,6 +49,7 @@ impl Default for DoorOptions {
         DoorOptions {
             // The name that Dapr's own quickstarts use.
             stores: vec!["statestore".to_owned()],
+            key_prefix: KeyPrefix::None,
             api_token: None,
             connections_max: 1024,
             // What a sidecar takes by default. A transaction's items have the same limit.
@@ -107,14 +111,34 @@ impl Door {
         Ok(())
     }
 
+    /// Serves the store as a component that a Dapr sidecar plugs in, at a socket in its folder of
+    /// components. Whoever may open the socket may ask: a sidecar sends no token.
+    ///
+    /// # Errors
+    /// None that a client could cause: only if the socket itself fails.
+    pub async fn serve_component(
+        self,
+        listener: UnixListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let options = Arc::clone(&self.options);
+        let answer = move |request| grpc::answer_sidecar(self.clone(), request);
+        server::run(listener, &options, Protocol::Http2, answer, shutdown).await;
+        Ok(())
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
     pub(crate) fn options(&self) -> &DoorOptions {
         &self.options
     }
 
     /// The state that a store's name means.
-    pub(crate) fn store(&self, name: &str) -> Result<&State> {
+    pub(crate) fn store(&self, name: &str) -> Result<Store<'_>> {
         match self.options.stores.iter().any(|store| store == name) {
-            true => Ok(&self.state),
+            true => Ok(Store::new(&self.state, name, &self.options.key_prefix)),
             false => Err(Error::NoSuchStore(name.to_owned())),
         }
     }

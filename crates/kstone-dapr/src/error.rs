@@ -7,7 +7,8 @@ use kstone_keyspace::Refusal;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation was refused or failed. Nothing was written when one of these comes back, except
-/// that a save of more than 100 keys is several transactions.
+/// that a save of several keys writes those that are as expected also when others are not, and that
+/// a save of more than 100 keys is several transactions.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | `server` | connections and their limits, for both protocols |
 //! | `http` | the state API as paths and JSON |
-//! | `grpc` | the same as messages of `dapr.proto.runtime.v1` |
+//! | `grpc` | the same as messages of `dapr.proto.runtime.v1`; and the component that a sidecar plugs in |
+//! | `store` | a store's name, and what stands before its keys |
 //! | `write` | what is to be written, whichever protocol said so |
 //! | `state` | from keys to items and back; transactions |
 //! | `plan` | several operations on one key as one write |
@@ -66,6 +67,7 @@ mod plan;
 mod query;
 mod server;
 mod state;
+mod store;
 mod time_to_live;
 mod write;
 
@@ -75,4 +77,5 @@ pub use error::{Error, Result};
 pub use etag::{Etag, NoEtag};
 pub use key::TABLE;
 pub use state::State;
+pub use store::{KeyPrefix, NoKeyPrefix};
 pub use write::{Expected, Operation};

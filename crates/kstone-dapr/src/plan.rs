@@ -10,7 +10,7 @@ use crate::key::Place;
 use crate::write::Expected;
 
 /// A write that is ready to happen.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Planned {
     pub(crate) key: String,
     pub(crate) place: Place,

@@ -75,11 +75,15 @@ struct Page {
     token: String,
 }
 
+/// The filter of a query is no JSON.
+pub(crate) fn not_json(error: serde_json::Error) -> Error {
+    Error::malformed(format!("failed deserializing the query: {error}"))
+}
+
 impl Query {
     pub(crate) fn parse(body: &[u8], metadata: &HashMap<String, String>) -> Result<Query> {
-        let wrong = |error| Error::malformed(format!("failed deserializing the query: {error}"));
-        let body: Map<String, Json> = serde_json::from_slice(body).map_err(wrong)?;
-        let body: Body = serde_json::from_value(Json::Object(body)).map_err(wrong)?;
+        let body: Map<String, Json> = serde_json::from_slice(body).map_err(not_json)?;
+        let body: Body = serde_json::from_value(Json::Object(body)).map_err(not_json)?;
         let order = body.sort.into_iter().map(|sort| match sort.order.as_deref() {
             None | Some("ASC" | "") => Ok((sort.key, false)),
             Some("DESC") => Ok((sort.key, true)),
@@ -87,16 +91,35 @@ impl Query {
                 Err(Error::malformed(format!("sort order `{other}` is not ASC or DESC")))
             }
         });
+        let order = order.collect::<Result<_>>()?;
+        Query::new(body.filter, order, body.page.limit, body.page.token, metadata)
+    }
+
+    /// A query for what the filter accepts, by these fields, each downwards or not. Without a limit
+    /// for as much as an answer holds.
+    pub(crate) fn new(
+        filter: Map<String, Json>,
+        order: Vec<(String, bool)>,
+        limit: usize,
+        token: String,
+        metadata: &HashMap<String, String>,
+    ) -> Result<Query> {
         Ok(Query {
-            filter: match body.filter.is_empty() {
+            filter: match filter.is_empty() {
                 true => Filter::All(Vec::new()),
-                false => Filter::parse(body.filter)?,
+                false => Filter::parse(filter)?,
             },
-            order: order.collect::<Result<_>>()?,
-            limit: if body.page.limit == 0 { FOUND_MAX } else { body.page.limit.min(FOUND_MAX) },
-            token: Some(body.page.token).filter(|token| !token.is_empty()),
+            order,
+            limit: if limit == 0 { FOUND_MAX } else { limit.min(FOUND_MAX) },
+            token: Some(token).filter(|token| !token.is_empty()),
             key_prefix: metadata.get(KEY_PREFIX).cloned().unwrap_or_default(),
         })
+    }
+
+    /// The same among the keys that begin so, whose names are told without it.
+    pub(crate) fn of_store(mut self, prefix: &str) -> Query {
+        self.key_prefix.insert_str(0, prefix);
+        self
     }
 
     fn accepts(&self, key: &str, value: impl FnOnce() -> Json) -> bool {

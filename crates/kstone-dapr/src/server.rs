@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use crate::door::DoorOptions;
@@ -29,14 +31,42 @@ pub(crate) enum Protocol {
     Http2,
 }
 
+/// Where connections come from.
+pub(crate) trait Accept {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// The next connection.
+    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Accept for TcpListener {
+    type Stream = TcpStream;
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let (stream, _) = TcpListener::accept(self).await?;
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
+    }
+}
+
+impl Accept for UnixListener {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<UnixStream> {
+        Ok(UnixListener::accept(self).await?.0)
+    }
+}
+
 /// Serves a socket until `shutdown` completes, and then what is under way.
-pub(crate) async fn run<A, F, B>(
-    listener: TcpListener,
+pub(crate) async fn run<L, A, F, B>(
+    listener: L,
     options: &DoorOptions,
     protocol: Protocol,
     answer: A,
     shutdown: impl Future<Output = ()>,
 ) where
+    L: Accept,
     A: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes> + Send + 'static,
@@ -56,11 +86,10 @@ pub(crate) async fn run<A, F, B>(
             () = &mut shutdown => break,
             accepted = accepted => accepted,
         };
-        let (Ok((stream, _)), Ok(place)) = accepted else {
+        let (Ok(stream), Ok(place)) = accepted else {
             tokio::time::sleep(ACCEPT_AGAIN).await;
             continue;
         };
-        let _ = stream.set_nodelay(true);
         let answer = answer.clone();
         let service = service_fn(move |request| {
             let answer = answer(request);

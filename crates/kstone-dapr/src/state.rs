@@ -130,10 +130,11 @@ impl State {
         Ok(left.map(|(_, key)| key).collect())
     }
 
-    /// Writes keys, up to 100 of them all or nothing; more are written in several transactions, in
-    /// their order, and the first that fails is the last that is tried.
+    /// Writes keys, each for itself: one whose ETag does not match keeps no other from being
+    /// written, and the first of them is the answer. Any other error ends it; up to 100 keys
+    /// nothing is written then.
     pub async fn write(&self, operations: Vec<Operation>) -> Result<()> {
-        let mut planned = self.plan(operations)?;
+        let (mut planned, mut mismatch) = (self.plan(operations)?, None);
         while !planned.is_empty() {
             let mut bytes = 0;
             let fits = planned.iter().take(BATCH_MAX).take_while(|write| {
@@ -141,9 +142,37 @@ impl State {
                 bytes <= TRANSACTION_BYTES_MAX
             });
             let rest = planned.split_off(fits.count().max(1));
-            self.commit(std::mem::replace(&mut planned, rest)).await?;
+            let batch = std::mem::replace(&mut planned, rest);
+            match self.commit_each(batch).await {
+                Err(Error::EtagMismatch { key }) => {
+                    mismatch.get_or_insert(Error::EtagMismatch { key });
+                }
+                done => done?,
+            }
         }
-        Ok(())
+        mismatch.map_or(Ok(()), Err)
+    }
+
+    /// Writes keys in one commit if all of them are as expected, and else one by one.
+    async fn commit_each(&self, planned: Vec<Planned>) -> Result<()> {
+        let may_differ = planned.iter().any(|write| write.expected != Expected::Anything);
+        if planned.len() < 2 || !may_differ {
+            return self.commit(planned).await;
+        }
+        match self.commit(planned.clone()).await {
+            Err(Error::EtagMismatch { .. }) => {}
+            done => return done,
+        }
+        let mut mismatch = None;
+        for write in planned {
+            match self.commit(vec![write]).await {
+                Err(Error::EtagMismatch { key }) => {
+                    mismatch.get_or_insert(Error::EtagMismatch { key });
+                }
+                done => done?,
+            }
+        }
+        mismatch.map_or(Ok(()), Err)
     }
 
     /// Writes keys, all or nothing. Operations on the same key take effect in their order.

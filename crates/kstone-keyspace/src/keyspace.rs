@@ -44,8 +44,16 @@ pub struct Parts<'k> {
 pub struct Match<'s, 'k> {
     /// The pattern.
     pub pattern: &'s Pattern,
+    /// Which of the keyspace's patterns it is.
+    pub(crate) index: u32,
     keyspace: &'s Keyspace,
     segments: Segments<'k>,
+}
+
+/// An item has the key of a pattern, but its partition ends elsewhere than the pattern says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Misplaced<'s> {
+    pub(crate) pattern: &'s Pattern,
 }
 
 /// Whom a key belongs to among tenants.
@@ -216,18 +224,30 @@ impl Keyspace {
     /// The pattern that a key belongs to. Does not allocate.
     pub fn find<'k>(&self, place: Place<'_>, key: &'k [u8]) -> Option<Match<'_, 'k>> {
         let segments = Segments::of(key)?;
-        let pattern = self.at(self.matcher(place)?.find(&segments)?)?;
-        Some(Match { pattern, keyspace: self, segments })
+        let index = self.matcher(place)?.find(&segments)?;
+        Some(Match { pattern: self.at(index)?, index, keyspace: self, segments })
     }
 
     /// The pattern that an item belongs to, by its two key attributes. An item whose partition ends
     /// elsewhere than the pattern says belongs to none. Does not allocate.
     pub fn find_item<'k>(&self, table: &str, parts: Parts<'k>) -> Option<Match<'_, 'k>> {
+        self.find_split(table, parts).and_then(Result::ok)
+    }
+
+    /// The same; an item whose partition ends elsewhere than its pattern says is an error.
+    pub(crate) fn find_split<'k>(
+        &self,
+        table: &str,
+        parts: Parts<'k>,
+    ) -> Option<Result<Match<'_, 'k>, Misplaced<'_>>> {
         let sk = (parts.sk != WHOLE_KEY).then_some(parts.sk);
         let segments = Segments::of_parts(parts.pk, sk)?;
-        let pattern = self.at(self.matcher(Place::Table(table))?.find(&segments)?)?;
-        let found = Match { pattern, keyspace: self, segments };
-        (found.partition_bytes() == Some(parts.pk.len())).then_some(found)
+        let index = self.matcher(Place::Table(table))?.find(&segments)?;
+        let found = Match { pattern: self.at(index)?, index, keyspace: self, segments };
+        Some(match found.partition_bytes() == Some(parts.pk.len()) {
+            true => Ok(found),
+            false => Err(Misplaced { pattern: found.pattern }),
+        })
     }
 
     /// A key as the two key attributes of its item. A key that no pattern declares is a partition
@@ -246,6 +266,11 @@ impl Keyspace {
         self.catalogues.iter().find(|catalogue| {
             catalogue.reserved.iter().any(|reserved| reserved.word.as_bytes() == first)
         })
+    }
+
+    /// Whether some pattern declares keys of this place.
+    pub(crate) fn has_patterns_in(&self, place: Place<'_>) -> bool {
+        self.matcher(place).is_some()
     }
 
     /// Whether a key belongs to a tenant.

@@ -14,9 +14,11 @@
 //! | `rules`, `value` | what a write must keep to |
 //! | `subject` | learners under one name, however a key writes it |
 //! | `check`, `explain`, `docs` | for people |
+//! | [`index`] | the form of the index of persons |
+//! | `policy` | a keyspace in force on a database: [`Governor`] |
 //! | [`typed`], [`keys`] | keys as types, so that a wrong key does not compile |
 //!
-//! Nothing here knows a store, a clock or a file: the database asks, and acts on the answers.
+//! Nothing but `policy` knows a store, a clock or a file: the database asks, and acts on the answers.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 extern crate self as kstone_keyspace;
@@ -27,12 +29,14 @@ mod date;
 mod docs;
 mod explain;
 mod field;
+pub mod index;
 pub mod keys;
 mod keyspace;
 mod matcher;
 mod overlap;
 mod pattern;
 mod placeholder;
+mod policy;
 mod problem;
 mod rules;
 mod segment;
@@ -53,6 +57,9 @@ pub use field::{Choice, Field, FieldType, Range};
 pub use keyspace::{Keyspace, Match, Parts, Place, Tenancy, WHOLE_KEY};
 pub use pattern::{BuildError, Example, Limits, Over, Pattern, Store, SubjectSource, ValueType};
 pub use placeholder::{Kind, PartError, Placeholder, Slot};
+pub use policy::{
+    Expiring, Governor, GovernorOptions, Metrics, PatternMetrics, UnknownKeys, UnknownSeen,
+};
 pub use problem::{Position, Problem, Problems, Severity};
 pub use rules::{Admission, Refusal, Rule, Shape, Write};
 pub use segment::{SEGMENTS_MAX, Segment};

@@ -65,6 +65,8 @@ pub struct Admission {
 pub enum Rule {
     /// Its keys are only read.
     Written,
+    /// Where its partition ends.
+    Partition,
     /// The type.
     Type,
     /// How long the key may be.
@@ -130,6 +132,13 @@ impl ValueType {
 impl Pattern {
     /// Whether the write may happen, and with which expiry.
     pub fn admit(&self, write: &Write<'_>) -> Result<Admission, Refusal> {
+        let admission = self.admit_whole(write)?;
+        self.check_content(write)?;
+        Ok(admission)
+    }
+
+    /// The same without a look at what is written: fields and value are checked by the caller.
+    pub(crate) fn admit_whole(&self, write: &Write<'_>) -> Result<Admission, Refusal> {
         if !self.written {
             let instead = self.short_form_of.as_deref().unwrap_or("another pattern");
             let found = || "a write".to_owned();
@@ -141,7 +150,6 @@ impl Pattern {
         }
         self.check_type(write)?;
         self.check_limits(write)?;
-        self.check_content(write)?;
         let expiry = self.ttl.answer(write.ttl, write.effect).map_err(|expected| {
             let found = || match write.ttl {
                 AskedTtl::Ms(ms) => format!("{}.{:03} s", ms / 1000, ms % 1000),
@@ -158,7 +166,7 @@ impl Pattern {
         Ok(Admission { expiry, trim_to })
     }
 
-    fn refuse(
+    pub(crate) fn refuse(
         &self,
         rule: Rule,
         expected: impl FnOnce() -> String,
@@ -211,6 +219,18 @@ impl Pattern {
         }
     }
 
+    /// Checks one field of a hash or of a stream's entry, as Redis stores it.
+    pub(crate) fn check_raw_field(&self, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        let bytes = value.len() as u64;
+        if let Some(most) = self.limits.value_bytes.filter(|most| bytes > *most) {
+            let expected = || format!("at most {most} bytes");
+            return Err(self.refuse(Rule::ValueBytes, expected, || bytes.to_string()));
+        }
+        // What is no text is the name of no declared field, whatever is put in the place of it.
+        let name = std::str::from_utf8(name).unwrap_or("\u{fffd}");
+        self.check_field(name, &FieldValue::Raw(value))
+    }
+
     fn check_content(&self, write: &Write<'_>) -> Result<(), Refusal> {
         match (self.value_type, write.value) {
             (ValueType::Json, Some(value)) => self.check_json(value)?,
@@ -261,7 +281,7 @@ impl Pattern {
         }
     }
 
-    fn check_value(&self, value: &FieldValue<'_>) -> Result<(), Refusal> {
+    pub(crate) fn check_value(&self, value: &FieldValue<'_>) -> Result<(), Refusal> {
         match &self.value {
             Some(kind) if !kind.accepts(value) => {
                 Err(self.refuse(Rule::Value, || kind.to_string(), || value.describe()))
@@ -270,7 +290,7 @@ impl Pattern {
         }
     }
 
-    fn check_field(&self, name: &str, value: &FieldValue<'_>) -> Result<(), Refusal> {
+    pub(crate) fn check_field(&self, name: &str, value: &FieldValue<'_>) -> Result<(), Refusal> {
         let rule = || Rule::Field(name.to_owned());
         let declared = self.fields.iter().find(|field| field.name == name);
         let kind: &FieldType = match (declared, &self.other_fields) {
@@ -289,7 +309,7 @@ impl Pattern {
         }
     }
 
-    fn check_missing(&self, has: impl Fn(&str) -> bool) -> Result<(), Refusal> {
+    pub(crate) fn check_missing(&self, has: impl Fn(&str) -> bool) -> Result<(), Refusal> {
         match self.fields.iter().find(|field| !field.optional && !has(&field.name)) {
             None => Ok(()),
             Some(field) => Err(self.refuse(
@@ -305,6 +325,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rule::Written => f.write_str("written"),
+            Rule::Partition => f.write_str("partition"),
             Rule::Type => f.write_str("type"),
             Rule::KeyBytes => f.write_str("limits.key_bytes"),
             Rule::ValueBytes => f.write_str("limits.value_bytes"),

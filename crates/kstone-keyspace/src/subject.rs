@@ -38,24 +38,29 @@ impl Subject {
     /// `_` is the school; schools may have `_` in their names, learners' numbers have none. Where
     /// the key itself names the school, an id is split only when it repeats that school.
     pub fn canonical(id: &str, tenant: Option<&str>) -> Subject {
-        let known = |id: &str, tenant: Option<&str>| Subject {
-            id: id.to_owned(),
-            tenant: tenant.map(str::to_owned),
-        };
+        let (id, tenant) = Subject::canonical_parts(id, tenant);
+        Subject { id: id.to_owned(), tenant: tenant.map(str::to_owned) }
+    }
+
+    /// The same as parts of what was given.
+    pub(crate) fn canonical_parts<'i>(
+        id: &'i str,
+        tenant: Option<&'i str>,
+    ) -> (&'i str, Option<&'i str>) {
         if let Some(rest) = id.strip_prefix(PREFIX).filter(|rest| !rest.is_empty()) {
-            return known(rest, tenant);
+            return (rest, tenant);
         }
         if let Some(tenant) = tenant {
             let rest = id.strip_prefix(tenant).and_then(|rest| rest.strip_prefix('_'));
             let rest = rest.map(|rest| rest.strip_prefix(PREFIX).unwrap_or(rest));
-            return known(rest.filter(|rest| !rest.is_empty()).unwrap_or(id), Some(tenant));
+            return (rest.filter(|rest| !rest.is_empty()).unwrap_or(id), Some(tenant));
         }
         match id.rsplit_once('_') {
             Some((school, rest)) if !school.is_empty() && !rest.is_empty() => {
                 let bare = school.strip_suffix("_student").filter(|bare| !bare.is_empty());
-                known(rest, Some(bare.unwrap_or(school)))
+                (rest, Some(bare.unwrap_or(school)))
             }
-            _ => known(id, None),
+            _ => (id, None),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use kstone::policy::{AskedTtl, Effect, Expiry};
+
 /// How long keys of a pattern live, and what a write may ask for instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ttl {
@@ -23,39 +25,6 @@ pub struct Span {
     /// The most that a write may ask for; `None` when there is no bound, and then it may also ask
     /// to stay for good.
     pub seconds_max: Option<u64>,
-}
-
-/// What a write says about the key's life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AskedTtl {
-    /// Nothing.
-    Unsaid,
-    /// So many milliseconds from now.
-    Ms(u64),
-    /// What the key had before, as Redis's `KEEPTTL`.
-    Keep,
-    /// For good, as Redis's `PERSIST` and Dapr's `-1`.
-    Never,
-}
-
-/// What a write does to its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// It makes the key, or replaces all that it held.
-    Makes,
-    /// It changes a key that is there and leaves the rest of it.
-    Changes,
-}
-
-/// What becomes of the key's expiry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expiry {
-    /// So many milliseconds from now.
-    InMs(u64),
-    /// It stays as it was.
-    Keep,
-    /// There is none.
-    Never,
 }
 
 impl Span {

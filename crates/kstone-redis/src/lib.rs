@@ -7,7 +7,7 @@
 //! them on the wire.
 //!
 //! Where things are, from the caller down: `session` (one client: finding a command, locks,
-//! transactions, waiting), `commands` (one file or folder for each family), `command` (what a
+//! transactions, waiting), `port` (the same for who does not care where keys are), `commands` (one file or folder for each family), `command` (what a
 //! command is), `server` (what all clients share), `store` (keys on the engine's records).
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -17,6 +17,8 @@ mod commands;
 mod fault;
 mod float;
 mod glob;
+pub mod port;
+mod purge;
 mod rdb;
 mod reply;
 mod server;

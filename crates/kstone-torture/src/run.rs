@@ -737,6 +737,7 @@ fn remove(model: &mut Model, targets: &[PurgeTarget]) {
         match target {
             PurgeTarget::Record { table, key } => model.delete(*table, key),
             PurgeTarget::Partition { table, pk } => model.drop_partition(*table, pk),
+            PurgeTarget::Remains | PurgeTarget::RemainsIn { .. } => {}
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod ops;
 pub mod partiql;
 pub mod policy;
 pub mod ports;
+mod purging;
 mod side;
 mod staging;
 pub mod stream;

@@ -30,7 +30,7 @@ use crate::ops::{
     PutItem, Query, QueryOutput, Scan, TransactGet, TransactGetOutput, TransactWrite,
     TransactWriteOutput, UpdateItem, WriteOutput,
 };
-use crate::table::{TableSpec, TtlState};
+use crate::table::{TableDescription, TableSpec, TtlState};
 use crate::value::{Item, Value};
 
 /// What a port answers with.
@@ -75,6 +75,9 @@ pub trait Items: Debug + Send + Sync {
     /// Makes it if it is missing; refuses one that is different, and changes nothing then.
     fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()>;
 
+    /// What a table is like.
+    fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription>;
+
     /// Answers once every write that began before is committed. Who changes what a policy says and
     /// then settles knows that all writes from then on obey it.
     fn settle(&self) -> Answer<'_, ()>;
@@ -98,6 +101,9 @@ pub struct PurgeItems {
     /// Tables with the keys of items that stay as they are now, and of whose earlier versions
     /// nothing may be left.
     pub kept: Vec<(String, Item)>,
+    /// Whether the bytes of everything that nobody can read any more go too: of items and of keys of
+    /// Redis that were deleted, changed or expired at any time before. Rewrites all files.
+    pub remains: bool,
 }
 
 /// What a purge did.
@@ -112,9 +118,9 @@ pub struct PurgeReport {
     /// Checkpoints that were made from this database and are not where they were made. If they were
     /// moved and not deleted, they have to be purged where they are.
     pub missing_checkpoints: Vec<PathBuf>,
-    /// The database's sequence number before the first delete.
+    /// The database's sequence number of the first delete.
     pub first_seq: u64,
-    /// The database's sequence number after the last one.
+    /// The database's sequence number of the last one.
     pub last_seq: u64,
 }
 
@@ -163,6 +169,10 @@ impl Items for Database {
         Box::pin(async move { self.require_now(spec, ttl) })
     }
 
+    fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription> {
+        Box::pin(async move { self.describe_table(table) })
+    }
+
     fn settle(&self) -> Answer<'_, ()> {
         Box::pin(async move { self.settle_now() })
     }
@@ -173,10 +183,6 @@ impl Items for Database {
 }
 
 impl Database {
-    fn purge_now(&self, _request: &PurgeItems) -> Result<PurgeReport> {
-        Err(Error::validation("items cannot be purged yet"))
-    }
-
     pub(crate) fn require_now(&self, spec: &TableSpec, ttl: Option<&str>) -> Result<()> {
         let known = match self.describe_table(&spec.name) {
             Err(Error::NotFound(_)) => match self.create_table(spec) {

@@ -52,6 +52,8 @@ impl Stored {
 pub(crate) enum Cause {
     User,
     Expiry,
+    /// Whoever purges it; streams do not tell of that.
+    Purge,
 }
 
 impl Staged<'_> {
@@ -93,6 +95,31 @@ impl Staged<'_> {
         old: Option<&Stored>,
         new: &ItemBytes,
     ) -> Result<()> {
+        self.put_records(table, key, old, new)?;
+        if self.costs.wanted() {
+            let before = old.and_then(Stored::live).map_or(0, ItemBytes::size);
+            self.costs.write(table, None, new.size().max(before));
+        }
+        if table.stream().is_some() {
+            let mut before = old;
+            if let Some(expired) = old.filter(|old| old.expired) {
+                // Its time was over before this write came.
+                self.record_change(table, key, Some(&expired.item), None, Cause::Expiry)?;
+                before = None;
+            }
+            self.record_change(table, key, before.map(|old| &old.item), Some(new), Cause::User)?;
+        }
+        Ok(())
+    }
+
+    /// Writes an item and its index entries in place of what is stored; tells nobody.
+    pub fn put_records(
+        &mut self,
+        table: &Table,
+        key: &Key,
+        old: Option<&Stored>,
+        new: &ItemBytes,
+    ) -> Result<()> {
         let expires_at_ms = table.expiry_ms(new.as_ref(), self.locked.now_ms());
         put_record(&mut self.batch, table.id(), key, new, expires_at_ms)?;
         for index in &table.indexes {
@@ -119,19 +146,6 @@ impl Staged<'_> {
                 }
             }
         }
-        if self.costs.wanted() {
-            let before = old.and_then(Stored::live).map_or(0, ItemBytes::size);
-            self.costs.write(table, None, new.size().max(before));
-        }
-        if table.stream().is_some() {
-            let mut before = old;
-            if let Some(expired) = old.filter(|old| old.expired) {
-                // Its time was over before this write came.
-                self.record_change(table, key, Some(&expired.item), None, Cause::Expiry)?;
-                before = None;
-            }
-            self.record_change(table, key, before.map(|old| &old.item), Some(new), Cause::User)?;
-        }
         Ok(())
     }
 
@@ -148,6 +162,9 @@ impl Staged<'_> {
         }
         if self.costs.wanted() {
             self.costs.write(table, None, old.item.size());
+        }
+        if cause == Cause::Purge {
+            return Ok(());
         }
         let cause = if old.expired { Cause::Expiry } else { cause };
         self.record_change(table, key, Some(&old.item), None, cause)

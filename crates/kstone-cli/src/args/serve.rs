@@ -53,6 +53,17 @@ pub struct Serve {
     /// The name of Dapr's state store; may be given several times [default: statestore]
     #[arg(long, value_name = "NAME")]
     pub dapr_store: Vec<String>,
+    /// What stands before each key of Dapr's clients, with || between: none, name (of the store),
+    /// appid, namespace, or a text. A sidecar does this by itself [default: none]
+    #[arg(long, value_name = "STRATEGY")]
+    pub dapr_key_prefix: Option<String>,
+    /// The application's name, for --dapr-key-prefix appid and namespace
+    #[arg(long, value_name = "NAME", env = "APP_ID")]
+    pub dapr_app_id: Option<String>,
+    /// Where a Dapr sidecar finds the store as a component to plug in: a socket in its folder of
+    /// components. Its name is that of the component: kstone.sock is state.kstone
+    #[arg(long, value_name = "PATH")]
+    pub dapr_component_socket: Option<PathBuf>,
     /// What Dapr's clients must send as dapr-api-token. Without it, only this machine may connect
     #[arg(long, value_name = "TOKEN", env = "KSTONE_DAPR_API_TOKEN", hide_env_values = true)]
     pub dapr_api_token: Option<String>,

@@ -1,4 +1,4 @@
-//! The Dapr door of a server: its two sockets, and what is said about them.
+//! The Dapr door of a server: its sockets, and what is said about them.
 //!
 //! Its usual ports are also those of a Dapr sidecar, which may well run on the same machine. So when
 //! nobody asked for them by name and one is taken, the server says so and goes on without it.
@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
+use super::dapr_socket::ComponentSocket;
 use super::settings::{Listen, Settings};
 use super::{answered, asked, signals, url_of};
 use crate::output::Output;
@@ -25,18 +26,25 @@ const GRPC: (&str, &str) = ("--dapr-grpc", "127.0.0.1:50001");
 pub struct Dapr {
     http: Option<(TcpListener, SocketAddr)>,
     grpc: Option<(TcpListener, SocketAddr)>,
+    component: Option<ComponentSocket>,
 }
 
 /// Whether it is to be served nowhere.
 pub fn is_off(settings: &Settings) -> bool {
-    settings.dapr_http == Some(Listen::Off) && settings.dapr_grpc == Some(Listen::Off)
+    settings.dapr_http == Some(Listen::Off)
+        && settings.dapr_grpc == Some(Listen::Off)
+        && settings.dapr_component_socket.is_none()
 }
 
 /// Opens its sockets.
 pub async fn listen(settings: &Settings, out: &mut Output) -> Result<Dapr> {
     let http = listen_at(settings, settings.dapr_http.as_ref(), HTTP, out).await?;
     let grpc = listen_at(settings, settings.dapr_grpc.as_ref(), GRPC, out).await?;
-    Ok(Dapr { http, grpc })
+    let component = match &settings.dapr_component_socket {
+        Some(path) => Some(ComponentSocket::open(path).await?),
+        None => None,
+    };
+    Ok(Dapr { http, grpc, component })
 }
 
 async fn listen_at(
@@ -73,11 +81,16 @@ impl Dapr {
         let token = if settings.dapr_api_token.is_some() { "a token" } else { "no token" };
         let answered = answered(settings.dapr_durability);
         let (http, grpc) = self.urls();
-        [http.zip(Some("dapr     ")), grpc.zip(Some("dapr grpc"))]
+        let mut lines: Vec<String> = [http.zip(Some("dapr     ")), grpc.zip(Some("dapr grpc"))]
             .into_iter()
             .flatten()
             .map(|(url, name)| format!("{name} {url}  durability {answered}, {token}"))
-            .collect()
+            .collect();
+        if let Some(socket) = &self.component {
+            let (path, kind) = (socket.path().display(), socket.component_type());
+            lines.push(format!("component {path}  durability {answered}, type {kind}"));
+        }
+        lines
     }
 
     /// Opens the door.
@@ -89,7 +102,7 @@ impl Dapr {
         doors: &mut JoinSet<Result<()>>,
         runtime: &Handle,
     ) -> Result<()> {
-        if self.http.is_none() && self.grpc.is_none() {
+        if self.http.is_none() && self.grpc.is_none() && self.component.is_none() {
             return Ok(());
         }
         let keyspace = kstone_keyspace::shipped().context("the catalogues have problems")?;
@@ -98,6 +111,7 @@ impl Dapr {
         let state = State::new(Arc::new(db), Arc::new(keyspace), clock);
         let options = DoorOptions {
             stores: settings.dapr_stores.clone(),
+            key_prefix: settings.dapr_key_prefix.clone(),
             api_token: settings.dapr_api_token.as_ref().map(|token| token.0.clone()),
             ..DoorOptions::default()
         };
@@ -107,8 +121,12 @@ impl Dapr {
             doors.spawn_on(async { served.await.context("the Dapr door failed") }, runtime);
         }
         if let Some((listener, _)) = self.grpc {
-            let served = door.serve_grpc(listener, asked(stop.clone()));
+            let served = door.clone().serve_grpc(listener, asked(stop.clone()));
             doors.spawn_on(async { served.await.context("the Dapr door failed") }, runtime);
+        }
+        if let Some(socket) = self.component {
+            let stop = asked(stop.clone());
+            doors.spawn_on(async { socket.serve(door, stop).await }, runtime);
         }
         Ok(())
     }

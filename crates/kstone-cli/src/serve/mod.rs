@@ -4,6 +4,7 @@
 //! the doors; and back the same way, so that whoever got an answer finds it after the restart.
 
 mod dapr;
+mod dapr_socket;
 mod files;
 pub mod notice;
 pub mod settings;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use kstone::Durability;
+use kstone_dapr::KeyPrefix;
 use serde::Deserialize;
 
 use crate::args::Serve;
@@ -39,6 +40,10 @@ pub struct Settings {
     pub dapr_durability: Durability,
     /// The names of its state store.
     pub dapr_stores: Vec<String>,
+    /// What stands before each of its keys.
+    pub dapr_key_prefix: KeyPrefix,
+    /// Where a sidecar plugs it in; nowhere unless it is said.
+    pub dapr_component_socket: Option<PathBuf>,
     /// What its clients must send.
     pub dapr_api_token: Option<Password>,
     /// Memory for write buffers and caches, if not the default.
@@ -67,6 +72,9 @@ struct File {
     dapr_durability: Option<Promise>,
     #[serde(default)]
     dapr_store: Vec<String>,
+    dapr_key_prefix: Option<String>,
+    dapr_app_id: Option<String>,
+    dapr_component_socket: Option<PathBuf>,
     dapr_api_token: Option<Password>,
     memory_budget: Option<ByteSize>,
     #[serde(default)]
@@ -106,6 +114,13 @@ impl Settings {
         if dapr_stores.is_empty() {
             dapr_stores = kstone_dapr::DoorOptions::default().stores;
         }
+        let strategy = args.dapr_key_prefix.as_deref().or(file.dapr_key_prefix.as_deref());
+        let app_id = args.dapr_app_id.as_deref().or(file.dapr_app_id.as_deref());
+        // Where a sidecar has it from, too.
+        let namespace = std::env::var("NAMESPACE").ok();
+        let dapr_key_prefix =
+            KeyPrefix::of_strategy(strategy.unwrap_or("none"), app_id, namespace.as_deref())
+                .map_err(|error| anyhow!("--dapr-key-prefix: {error}"))?;
         Ok(Settings {
             dir,
             demo,
@@ -119,6 +134,11 @@ impl Settings {
             dapr_grpc: args.dapr_grpc.clone().or(file.dapr_grpc),
             dapr_durability: dapr_durability.or(durability).unwrap_or_default().into(),
             dapr_stores,
+            dapr_key_prefix,
+            dapr_component_socket: args
+                .dapr_component_socket
+                .clone()
+                .or(file.dapr_component_socket),
             dapr_api_token: dapr_api_token.or(file.dapr_api_token),
             memory_budget: args.memory_budget.or(file.memory_budget),
             keys: match args.access_key.is_empty() {

@@ -28,6 +28,7 @@ use crate::entry::Seq;
 use crate::env::{Env, VfsLock};
 use crate::error::{Error, Result};
 use crate::expiry::NextExpiry;
+use crate::maintenance::purge::PurgeGauge;
 use crate::manifest::{Manifest, State, TableEdit};
 use crate::options::{Limits, Options};
 use crate::sst::{BlockCache, FileHandles, SstOptions};
@@ -104,6 +105,7 @@ pub(crate) struct Inner {
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) handles: Arc<FileHandles>,
     pub(crate) counters: Counters,
+    pub(crate) purge_gauge: PurgeGauge,
     /// Commits on their way to the memtables.
     later: later::Later,
     /// Held for as long as the database is open.

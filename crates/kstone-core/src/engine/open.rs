@@ -16,6 +16,7 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::expiry;
 use crate::key::STRIPES;
+use crate::maintenance::purge::PurgeGauge;
 use crate::manifest::{self, Edit, Manifest, State, TableEdit, TableState};
 use crate::options::Options;
 use crate::sst::{self, BlockCache, FileHandles, SstReader};
@@ -89,6 +90,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         cache,
         handles,
         counters: Counters::default(),
+        purge_gauge: PurgeGauge::default(),
         later: Default::default(),
         _lock: lock,
     };

@@ -32,6 +32,19 @@ impl Engine {
         self.inner().checkpoint(target.as_ref())
     }
 
+    /// Opens a checkpoint that was made from this database, on the same machine and with the same
+    /// options; `None` if it is not there any more, or the folder is of another database by now.
+    /// The layer above can change in it what a [purge](Engine::purge) is then to remove.
+    pub fn open_checkpoint(&self, path: impl AsRef<Path>) -> Result<Option<Engine>> {
+        let inner = self.inner();
+        let options = crate::Options { create_if_missing: false, ..inner.options.clone() };
+        match Engine::open_with(inner.env.clone(), path, options) {
+            Ok(other) => Ok(Some(other).filter(|other| other.id() == inner.db_id)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The folders of the checkpoints made from this database.
     pub fn checkpoints(&self) -> Vec<PathBuf> {
         let keeper = self.inner().manifest.lock();

@@ -6,5 +6,6 @@
 pub(crate) mod checkpoint;
 pub(crate) mod ingest;
 pub(crate) mod purge;
+pub(crate) mod search;
 pub(crate) mod stats;
 pub(crate) mod verify;

@@ -5,9 +5,14 @@
 //! snapshots that still see the records, flushes, rewrites every stripe concerned without
 //! tombstones, rewrites the manifest, overwrites the log, and does the same in the checkpoints
 //! made from this database. It can be interrupted anywhere and asked for again.
+//!
+//! [`PurgeTarget::Remains`] asks for more: bytes of records that were deleted or overwritten before
+//! anybody asked for a purge, of which no list exists.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Weak;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::batch::WriteBatch;
@@ -22,6 +27,9 @@ use crate::stripes::StripeSet;
 use crate::sync::Arc;
 use crate::table::TableId;
 use crate::tree::file::TreeFile;
+
+/// How many stripes are rewritten between two looks at how far it is.
+const STRIPES_A_STEP: usize = 16;
 
 /// Deletes are committed in parts of about this size, well below the limit of a batch.
 const PART_BYTES: usize = 8 << 20;
@@ -42,6 +50,14 @@ pub enum PurgeTarget {
         table: TableId,
         /// The key.
         key: Key,
+    },
+    /// Nothing that anybody can read, and every byte that nobody can: older versions and deleted
+    /// records, whoever's they were. Rewrites every stripe.
+    Remains,
+    /// The same in one stripe.
+    RemainsIn {
+        /// The stripe.
+        stripe: u8,
     },
 }
 
@@ -64,6 +80,69 @@ pub struct Purged {
     /// Checkpoints that were made from this database and are not where they were made. They are
     /// forgotten now; if they were moved and not deleted, purge them where they are.
     pub missing: Vec<PathBuf>,
+    /// The first commit of the purge. Readers at the last one do not see what was purged.
+    pub first_seq: Seq,
+    /// The last commit of the purge.
+    pub last_seq: Seq,
+    /// Bytes of files read to rewrite them, without the checkpoints'.
+    pub read_bytes: u64,
+    /// How long all of it took.
+    pub took: Duration,
+}
+
+/// How far a purge is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PurgeProgress {
+    /// Stripes rewritten.
+    pub stripes_done: u64,
+    /// Stripes to rewrite.
+    pub stripes: u64,
+}
+
+/// Where a purge says how far it is. Of several at a time, the latest to say something is heard.
+#[derive(Debug, Default)]
+pub(crate) struct PurgeGauge {
+    done: AtomicU64,
+    all: AtomicU64,
+}
+
+impl PurgeGauge {
+    fn set(&self, done: usize, all: usize) {
+        self.done.store(done as u64, Ordering::Relaxed);
+        self.all.store(all as u64, Ordering::Relaxed);
+    }
+}
+
+/// The targets in a form in which a stored key is quickly found.
+#[derive(Debug)]
+struct Covered {
+    records: HashSet<Vec<u8>>,
+    partitions: HashSet<Vec<u8>>,
+}
+
+impl Covered {
+    fn of(targets: &[PurgeTarget]) -> Covered {
+        let mut covered = Covered { records: HashSet::new(), partitions: HashSet::new() };
+        for target in targets {
+            match target {
+                PurgeTarget::Partition { table, pk } => {
+                    let mut partition = internal::partition_mark(*table, pk);
+                    partition.pop();
+                    covered.partitions.insert(partition);
+                }
+                PurgeTarget::Record { table, key } => {
+                    covered.records.insert(internal::encode(*table, key));
+                }
+                PurgeTarget::Remains | PurgeTarget::RemainsIn { .. } => {}
+            }
+        }
+        covered
+    }
+
+    fn has(&self, stored: &[u8]) -> bool {
+        let partition = internal::partition_len(stored).and_then(|end| stored.get(..end));
+        self.records.contains(stored) || partition.is_some_and(|it| self.partitions.contains(it))
+    }
 }
 
 impl Engine {
@@ -75,38 +154,43 @@ impl Engine {
     pub fn purge(&self, targets: &[PurgeTarget], snapshots: PurgeSnapshots) -> Result<Purged> {
         let tables = self.inner().tables();
         // A dropped table may be purged too: its bytes are there until compaction passes.
-        if let Some(id) =
-            targets.iter().map(|t| t.table().0).find(|id| !tables.known.contains_key(id))
-        {
+        let unknown = targets.iter().filter_map(|target| Some(target.table()?.0));
+        if let Some(id) = unknown.into_iter().find(|id| !tables.known.contains_key(id)) {
             return Err(Error::NoSuchTable { id });
         }
         self.inner().purge(self, targets, snapshots)
     }
+
+    /// How far the purge is that is under way; that of a checkpoint when it has come to those.
+    pub fn purge_progress(&self) -> PurgeProgress {
+        let gauge = &self.inner().purge_gauge;
+        let stripes = gauge.all.load(Ordering::Relaxed);
+        PurgeProgress { stripes_done: gauge.done.load(Ordering::Relaxed).min(stripes), stripes }
+    }
 }
 
 impl PurgeTarget {
-    fn table(&self) -> TableId {
+    fn table(&self) -> Option<TableId> {
         match self {
-            PurgeTarget::Partition { table, .. } | PurgeTarget::Record { table, .. } => *table,
-        }
-    }
-
-    fn stripe(&self) -> u8 {
-        match self {
-            PurgeTarget::Partition { pk, .. } => stripe_of(pk),
-            PurgeTarget::Record { key, .. } => key.stripe(),
-        }
-    }
-
-    fn covers(&self, stored: &[u8]) -> bool {
-        match self {
-            PurgeTarget::Partition { table, pk } => {
-                let mark = internal::partition_mark(*table, pk);
-                mark.split_last()
-                    .is_some_and(|(_, partition)| internal::is_in_partition(stored, partition))
+            PurgeTarget::Partition { table, .. } | PurgeTarget::Record { table, .. } => {
+                Some(*table)
             }
-            PurgeTarget::Record { table, key } => internal::encode(*table, key) == stored,
+            PurgeTarget::Remains | PurgeTarget::RemainsIn { .. } => None,
         }
+    }
+
+    fn add_stripes(&self, stripes: &mut StripeSet) {
+        match self {
+            PurgeTarget::Partition { pk, .. } => stripes.insert(stripe_of(pk)),
+            PurgeTarget::Record { key, .. } => stripes.insert(key.stripe()),
+            PurgeTarget::Remains => *stripes = StripeSet::ALL,
+            PurgeTarget::RemainsIn { stripe } => stripes.insert(*stripe),
+        }
+    }
+
+    /// Whether it is about what was deleted or overwritten before.
+    fn is_remains(&self) -> bool {
+        matches!(self, PurgeTarget::Remains | PurgeTarget::RemainsIn { .. })
     }
 }
 
@@ -117,9 +201,17 @@ impl Inner {
         targets: &[PurgeTarget],
         snapshots: PurgeSnapshots,
     ) -> Result<Purged> {
-        let stripes: StripeSet = targets.iter().map(PurgeTarget::stripe).collect();
+        let began = self.clock.monotonic();
+        let mut stripes = StripeSet::default();
+        targets.iter().for_each(|target| target.add_stripes(&mut stripes));
         let _purging = self.log.begin_purge();
-        let seq = self.delete_targets(engine, targets, &stripes)?;
+        self.purge_gauge.set(0, stripes.len());
+        let (first_seq, last_seq) = self.delete_targets(engine, targets)?;
+        // Of what was overwritten, the newest commit tells who may still see it.
+        let seq = match targets.iter().any(PurgeTarget::is_remains) {
+            true => last_seq.max(self.log.appended()),
+            false => last_seq,
+        };
         match snapshots {
             PurgeSnapshots::Wait(timeout) => {
                 match self.snapshots.wait_none_below(seq, timeout, &self.clock) {
@@ -135,49 +227,77 @@ impl Inner {
         self.wait_visible(self.log.appended())?;
         self.flush_all()?;
         let mut old_files = Vec::new();
+        let mut read_bytes = 0;
         for stripe in stripes.iter() {
-            old_files.extend(self.stripe(stripe).version().levels.files().map(Arc::downgrade));
+            let version = self.stripe(stripe).version();
+            for file in version.levels.files() {
+                read_bytes += file.meta().file_bytes;
+                old_files.push(Arc::downgrade(file));
+            }
         }
-        self.compact_whole(&stripes, true)?;
+        let in_order: Vec<u8> = stripes.iter().collect();
+        for (step, group) in in_order.chunks(STRIPES_A_STEP).enumerate() {
+            self.compact_whole(&group.iter().copied().collect(), true)?;
+            self.purge_gauge.set(step * STRIPES_A_STEP + group.len(), stripes.len());
+        }
         self.wait_for_readers(&old_files);
         self.remove_old_files(&stripes)?;
         self.purge_manifest()?;
         self.release_log_before(fresh_from)?;
         self.log.scrub()?;
-        let (checkpoints, missing) = self.purge_checkpoints(targets)?;
-        Ok(Purged { stripes: stripes.len() as u64, checkpoints, missing })
+        let (checkpoints, missing) = self.purge_checkpoints(engine, targets)?;
+        Ok(Purged {
+            stripes: stripes.len() as u64,
+            checkpoints,
+            missing,
+            first_seq,
+            last_seq,
+            read_bytes,
+            took: self.clock.monotonic().saturating_sub(began),
+        })
     }
 
     /// Deletes the targets and their entries in the expiry index, whose keys hold their keys;
-    /// answers the number from which on readers do not see them.
+    /// answers the first and the last commit; readers from the last one on do not see them.
     fn delete_targets(
-        &self,
+        self: &Arc<Self>,
         engine: &Engine,
         targets: &[PurgeTarget],
-        stripes: &StripeSet,
-    ) -> Result<Seq> {
+    ) -> Result<(Seq, Seq)> {
         let mut batch = WriteBatch::new();
-        let mut seq = 0;
+        let (mut first_seq, mut last_seq) = (Seq::MAX, 0);
         let mut commit = |batch: &mut WriteBatch| {
             let commit = engine.write(batch, Durability::Sync)?;
-            seq = commit.seq();
+            first_seq = first_seq.min(commit.first_seq());
+            last_seq = commit.seq();
             batch.clear();
             commit.wait()
         };
         let tables = self.tables();
-        for target in targets.iter().filter(|target| tables.check(target.table()).is_ok()) {
+        let here = |table: TableId| tables.check(table).is_ok();
+        for target in targets.iter().filter(|target| target.table().is_some_and(here)) {
             match target {
                 PurgeTarget::Partition { table, pk } => batch.drop_partition(*table, pk)?,
                 PurgeTarget::Record { table, key } => batch.delete(*table, key)?,
+                PurgeTarget::Remains | PurgeTarget::RemainsIn { .. } => {}
             }
             if batch.encoded_len() > PART_BYTES {
                 commit(&mut batch)?;
             }
         }
-        for stripe in stripes.iter() {
+        let covered = Covered::of(targets);
+        let (mut with_targets, mut with_remains) = (StripeSet::default(), StripeSet::default());
+        for target in targets {
+            let stripes = if target.is_remains() { &mut with_remains } else { &mut with_targets };
+            target.add_stripes(stripes);
+        }
+        for stripe in with_remains.iter() {
+            self.remove_all_stale(stripe)?;
+        }
+        for stripe in with_targets.iter() {
             let mut index = self.expiry_index(stripe)?;
             while let Some((at_ms, stored)) = index.next()? {
-                if targets.iter().any(|target| target.covers(&stored)) {
+                if covered.has(&stored) {
                     batch.unindex(stripe, at_ms, &stored)?;
                 }
                 if batch.encoded_len() > PART_BYTES {
@@ -186,7 +306,7 @@ impl Inner {
             }
         }
         commit(&mut batch)?;
-        Ok(seq)
+        Ok((first_seq, last_seq))
     }
 
     /// Gives readers a moment to let go of files that are no longer part of the tree.
@@ -266,7 +386,11 @@ impl Inner {
         self.env.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
-    fn purge_checkpoints(&self, targets: &[PurgeTarget]) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+    fn purge_checkpoints(
+        &self,
+        engine: &Engine,
+        targets: &[PurgeTarget],
+    ) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let _no_other = self.checkpoints.lock();
         let known = self.manifest.lock().state.checkpoints.clone();
         let (mut purged, mut missing, mut forget) = (Vec::new(), Vec::new(), Vec::new());
@@ -276,22 +400,16 @@ impl Inner {
                 forget.push(name);
                 continue;
             }
-            let options = crate::Options { create_if_missing: false, ..self.options.clone() };
-            match Engine::open_with(self.env.clone(), &path, options) {
-                // The folder was used again for another database, which is none of our business.
-                Ok(other) if other.id() != self.db_id => {
-                    missing.push(path);
-                    forget.push(name);
-                }
-                Ok(checkpoint) => {
+            match engine.open_checkpoint(&path)? {
+                Some(checkpoint) => {
                     checkpoint.inner().purge(&checkpoint, targets, PurgeSnapshots::End)?;
                     purged.push(path);
                 }
-                Err(Error::NotFound { .. }) => {
+                // Or the folder was used again for another database, which is none of our business.
+                None => {
                     missing.push(path);
                     forget.push(name);
                 }
-                Err(error) => return Err(error),
             }
         }
         if !forget.is_empty() {

@@ -47,7 +47,7 @@ pub(crate) use cache::BlockCache;
 pub(crate) use cursor::SstCursor;
 pub(crate) use filter::key_hash;
 pub(crate) use handles::FileHandles;
-pub(crate) use reader::{SstHit, SstReader};
+pub(crate) use reader::{SstHit, SstReader, open_standalone};
 pub(crate) use writer::SstWriter;
 #[cfg(feature = "fuzzing")]
 pub(crate) use {
@@ -56,7 +56,6 @@ pub(crate) use {
     footer::{check_properties, parse_footer},
     frame::check_frame,
     index::check_index,
-    reader::open_standalone,
 };
 
 use crate::entry::Seq;

@@ -23,9 +23,7 @@ use super::index::{Handle, Index};
 use super::stats::Count;
 use super::{FileIdent, SstMeta};
 use crate::entry::{Kind, Seq};
-use crate::env::VfsFile;
-#[cfg(any(test, feature = "fuzzing"))]
-use crate::env::{OpenMode, Vfs};
+use crate::env::{OpenMode, Vfs, VfsFile};
 use crate::error::{Error, Result};
 
 /// The version of a key that a lookup found.
@@ -316,10 +314,9 @@ impl SstReader {
     }
 }
 
-/// Describes a file from what it says itself, without a manifest: for verify, ingest and dump.
+/// Describes a file from what it says itself, without a manifest: for a search through all files.
 /// With `db_id`, a file of another database is refused. The parent checksums down from the footer
 /// are checked; whether the footer is the right one, nobody here knows.
-#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn open_standalone(
     vfs: &dyn Vfs,
     path: &Path,

@@ -66,6 +66,19 @@ impl SstReader {
         Ok(blocks)
     }
 
+    /// Shows every decoded part that can hold bytes of keys and values: index and data blocks.
+    pub(crate) fn each_payload(&self, show: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let index = self.read_index()?;
+        for slot in 0.. {
+            let Some(handle) = index.handle(slot) else { break };
+            show(self.read_block(handle)?.payload());
+            if let Some((separator, _)) = index.separator(slot) {
+                show(&separator);
+            }
+        }
+        Ok(())
+    }
+
     fn verify_block(
         &self,
         slot: usize,

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use crate::door::{API_TOKEN, Door};
 use crate::error::{Doing, Error, Result};
 use crate::query::Query;
-use crate::state::State;
+use crate::store::Store;
 use crate::write::{Concurrency, Expected, Operation, check_consistency};
 use address::{Address, Parameters};
 
@@ -88,13 +88,13 @@ async fn carry_out(
         }
         Doing::Save | Doing::BulkGet | Doing::Transaction | Doing::Query => {
             let body = read(door, request).await?;
-            with_body(state, doing, &body, parameters).await
+            with_body(&state, doing, &body, parameters).await
         }
     }
 }
 
 async fn with_body(
-    state: &State,
+    state: &Store<'_>,
     doing: Doing,
     body: &[u8],
     parameters: Parameters,
@@ -111,7 +111,7 @@ async fn with_body(
         }
         Doing::Query => {
             let query = Query::parse(body, &parameters.metadata)?;
-            Ok(answer::found(state.query(&query).await?))
+            Ok(answer::found(state.query(query).await?))
         }
         _ => {
             state.write(body::saves(body, &parameters.metadata)?).await?;

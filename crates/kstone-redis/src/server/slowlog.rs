@@ -47,6 +47,11 @@ impl Slowlog {
         self.0.lock().entries.len()
     }
 
+    /// Forgets commands with an argument that `is_gone` says nobody may see any more.
+    pub(crate) fn forget(&self, is_gone: impl Fn(&[u8]) -> bool) {
+        self.0.lock().entries.retain(|entry| !entry.args.iter().any(|arg| is_gone(arg)));
+    }
+
     pub(crate) fn clear(&self) {
         self.0.lock().entries.clear();
     }

@@ -10,7 +10,7 @@ use crate::server::clients::state;
 use crate::server::config;
 use crate::server::pause::Paused;
 use crate::session::transaction::aborted;
-use crate::session::{Client, Session};
+use crate::session::{Client, INSIDE, Session};
 
 /// What a client that has subscribed to something may still ask for, unless it speaks RESP3.
 const WHILE_SUBSCRIBED: [&str; 9] = [
@@ -78,7 +78,7 @@ impl Session {
     /// Sees to it that changes to the user count at once.
     fn refresh_user(&mut self) {
         let version = self.server.acl.version();
-        if version == self.client.acl_version {
+        if version == self.client.acl_version || self.client.acl_version == INSIDE {
             return;
         }
         self.client.acl_version = version;

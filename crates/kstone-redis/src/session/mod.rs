@@ -51,7 +51,7 @@ pub(crate) struct Client {
     pub(crate) user: Arc<User>,
     /// Whether it has said so, or does not have to.
     pub(crate) is_authenticated: bool,
-    /// The users' version that `user` is of.
+    /// The users' version that `user` is of; [`INSIDE`] if it is none of them.
     acl_version: u64,
     /// How it wants to be told of changes to what it has read.
     pub(crate) tracking: Option<Box<tracking::Mode>>,
@@ -74,6 +74,9 @@ impl Client {
         }
     }
 }
+
+/// In place of a users' version: whoever is inside is no user, and no change to users matters to it.
+const INSIDE: u64 = u64::MAX;
 
 /// Whether a client wants replies: CLIENT REPLY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,6 +188,15 @@ impl Session {
         server.stats.connections.fetch_add(1, Ordering::Relaxed);
         let client = Client::new(&server, peer);
         Session { server, client, transaction: Transaction::default(), seq: 0, begun, apart: 0 }
+    }
+
+    /// A client in this process that may do everything in a database, whatever users may.
+    pub(crate) fn inside(server: Arc<Server>, db: u8) -> Session {
+        let mut session = Session::new(server, String::new(), String::new());
+        let client = &mut session.client;
+        client.user = Arc::new(User::all_powerful());
+        (client.is_authenticated, client.acl_version, client.db) = (true, INSIDE, db);
+        session
     }
 
     /// Whether the client asked for RESP3.

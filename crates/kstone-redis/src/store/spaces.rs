@@ -205,6 +205,11 @@ impl Spaces {
         }
     }
 
+    /// Whether any slot has annexes, whose bytes are in other stripes than their keys.
+    pub(crate) fn have_annexes(&self) -> bool {
+        self.layout.read().annexes.iter().any(Option::is_some)
+    }
+
     /// The table of a slot's annexes, if it has ever had one.
     pub(super) fn annex_table(&self, slot: u8) -> Option<TableId> {
         self.layout.read().annex_table(slot)

@@ -89,6 +89,8 @@ pub(crate) struct Inner {
     pub streams: StreamClock,
     pub background: Background,
     pub env: Env,
+    /// What the engine was opened with.
+    pub options: Options,
     pub sides: Sides,
     pub governing: Governing,
 }
@@ -110,7 +112,7 @@ impl Database {
         dir: impl AsRef<Path>,
         options: DatabaseOptions,
     ) -> Result<Database> {
-        let engine = Engine::open_with(env.clone(), dir, options.engine)?;
+        let engine = Engine::open_with(env.clone(), dir, options.engine.clone())?;
         let catalog = Catalog::load(&engine)?;
         let last_number = stream::last_number(&engine, &catalog)?;
         let inner = Arc::new(Inner {
@@ -122,6 +124,7 @@ impl Database {
             catalog,
             engine,
             env,
+            options: options.engine,
         });
         let thread = background::start(&inner)?;
         let handle = Arc::new(Handle { inner, is_owner: true, thread });

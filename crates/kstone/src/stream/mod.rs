@@ -13,7 +13,7 @@ mod describe;
 mod iterator;
 mod number;
 mod read;
-mod record;
+pub(crate) mod record;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use kstone_core::{Key, TableId};
 
 use crate::error::{Error, Result};
@@ -11,7 +12,7 @@ use crate::table::record::TableRecord;
 use crate::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, Status, StreamView, TtlState,
 };
-use crate::value::{Item, ItemBytes, ItemRef, ValueRef};
+use crate::value::{Item, ItemBytes, ItemRef, Value, ValueRef};
 
 /// The longest partition key, in bytes.
 const HASH_LEN_MAX: usize = 2048;
@@ -158,6 +159,16 @@ impl Table {
     /// The same from the tree form, which need not be encoded for this.
     pub fn key_of_tree(&self, key: &Item) -> Result<Key> {
         self.key_of_attributes(key.len(), |name| key.get(name)?.scalar())
+    }
+
+    /// The engine's partition key for a value of the table's partition key.
+    pub fn partition_of_value(&self, value: &Value) -> Result<Bytes> {
+        let mut pk = Vec::new();
+        let hash = self.key().hash.first().zip(value.scalar());
+        match hash.is_some_and(|(hash, value)| key::write_single(hash.kind, value, &mut pk)) {
+            true => Ok(pk.into()),
+            false => Err(Error::validation("The provided key element does not match the schema")),
+        }
     }
 
     fn key_of_attributes<'v>(

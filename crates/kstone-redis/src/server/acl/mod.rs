@@ -79,6 +79,16 @@ impl User {
         }
     }
 
+    /// The default user as it is at first, who may do everything.
+    pub(crate) fn all_powerful() -> User {
+        let mut user = User::new(DEFAULT, true);
+        (user.is_on, user.no_password) = (true, true);
+        if let Some(own) = user.selectors.first_mut() {
+            own.allow_all();
+        }
+        user
+    }
+
     /// Whether it may do everything: then nobody has to look closer.
     pub(crate) fn is_all_powerful(&self) -> bool {
         self.selectors.first().is_some_and(Selector::is_all)
@@ -149,13 +159,7 @@ pub(crate) struct Acl {
 
 impl Default for Acl {
     fn default() -> Self {
-        let mut user = User::new(DEFAULT, true);
-        user.is_on = true;
-        user.no_password = true;
-        if let Some(own) = user.selectors.first_mut() {
-            own.allow_all();
-        }
-        let users = BTreeMap::from([(DEFAULT.to_owned(), Arc::new(user))]);
+        let users = BTreeMap::from([(DEFAULT.to_owned(), Arc::new(User::all_powerful()))]);
         Acl { users: Mutex::new(users), version: AtomicU64::new(1), log: Log::default() }
     }
 }

@@ -1,6 +1,4 @@
-//! The messages of `dapr.proto.runtime.v1` and `dapr.proto.common.v1` that are about state, written
-//! down by hand: field numbers and types are all that the two sides have to agree on, and a build
-//! needs no protobuf compiler. Fields that nobody here reads are left out; they are skipped.
+//! The messages of `dapr.proto.runtime.v1` and `dapr.proto.common.v1` that are about state.
 
 use std::collections::HashMap;
 

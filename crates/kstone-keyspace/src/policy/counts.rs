@@ -1,0 +1,473 @@
+//! Keys, bytes and writes of each pattern, counted with each commit; nothing is ever scanned for
+//! them.
+//!
+//! What is counted together is one pattern in one database of Redis, or in one table: so a database
+//! that is emptied and a table that is dropped take their counts with them. Each such tally has a
+//! lock of its own, held for some additions.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kstone::policy::{Counted, Footprint, PatternId};
+use kstone_core::sync::{Mutex, RwLock};
+
+use super::expiring::Expiries;
+pub use super::expiring::Expiring;
+use super::unknown::UnknownSeen;
+use crate::docs::Usage;
+use crate::keyspace::Keyspace;
+use crate::pattern::Store;
+use crate::segment::Segment;
+
+/// How long a burst of writes is felt in [`PatternMetrics::writes_per_second`].
+const RATE_OVER_MS: f64 = 60_000.0;
+
+/// What there is of all declared keys.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Metrics {
+    /// When this was.
+    pub at_ms: u64,
+    /// Each pattern in each place where it has, or had, keys.
+    pub patterns: Vec<PatternMetrics>,
+    /// By how many changes all of it together may be off: those that a crash took from the counts,
+    /// or that came while everything was counted anew. 0 is exact; a recount makes it so.
+    pub off_by_changes_max: u64,
+    /// Writes to keys that no pattern declares, if they are counted.
+    pub unknown: UnknownSeen,
+}
+
+/// What there is of one pattern in one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatternMetrics {
+    /// The pattern: `mastery.daily_mastery`.
+    pub pattern: String,
+    /// The name under which it is counted with others: `daily_snapshots`.
+    pub metric: String,
+    /// The table, or the database of Redis: `table state`, `db 0`.
+    pub place: String,
+    /// Keys. One whose time is over counts until it is removed, at most for five minutes.
+    pub keys: u64,
+    /// Bytes of keys and values as they are stored, before compression.
+    pub bytes: u64,
+    /// Whether the bytes are estimated: of a collection the members' mean size is known, by those
+    /// that were written.
+    pub bytes_are_estimated: bool,
+    /// Members of collections.
+    pub members: u64,
+    /// Keys that end within the next hour.
+    pub expiring_next_hour: Expiring,
+    /// Writes, since they were first counted.
+    pub writes: u64,
+    /// Writes per second, as an exponential mean over a minute.
+    pub writes_per_second: f64,
+}
+
+impl Metrics {
+    /// What there is of a pattern in all places.
+    pub fn usage(&self, pattern: &str) -> Option<Usage> {
+        let mut usage: Option<Usage> = None;
+        for it in self.patterns.iter().filter(|it| it.pattern == pattern) {
+            let sum = usage.get_or_insert_default();
+            sum.keys += it.keys;
+            sum.bytes += it.bytes;
+            sum.expiring_next_hour += it.expiring_next_hour.likely;
+            sum.writes_per_second += it.writes_per_second;
+        }
+        usage
+    }
+
+    /// How many keys there are under each metric's name, in order.
+    pub fn keys_by_metric(&self) -> BTreeMap<&str, u64> {
+        let mut keys = BTreeMap::new();
+        for it in &self.patterns {
+            *keys.entry(it.metric.as_str()).or_default() += it.keys;
+        }
+        keys
+    }
+}
+
+/// One pattern in one place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    pub(super) figures: Figures,
+    pub(super) expiries: Expiries,
+    rate: Rate,
+    pub(super) is_changed: bool,
+}
+
+/// The numbers of a tally that are kept as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Figures {
+    pub(super) keys: i64,
+    pub(super) bytes: i64,
+    pub(super) members: i64,
+    pub(super) members_written: u64,
+    pub(super) member_bytes_written: u64,
+    pub(super) writes: u64,
+}
+
+/// An exponential mean, brought up to date when somebody asks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rate {
+    per_second: f64,
+    writes: u64,
+    at_ms: u64,
+}
+
+/// Which pattern, and which of its tallies.
+#[derive(Debug)]
+struct Slot {
+    pattern: u32,
+    /// The table, of a pattern of items.
+    table: Option<String>,
+    /// Of items, or of the first database of Redis.
+    first: Mutex<Tally>,
+    /// Of the other databases of Redis.
+    others: Mutex<BTreeMap<u8, Tally>>,
+}
+
+/// The tallies of patterns whose tables have a placeholder in their names: one for each table, made
+/// when the table is first written to.
+#[derive(Debug, Default)]
+struct Varied {
+    slots: Vec<Arc<Slot>>,
+    ids: HashMap<String, Vec<(u32, u32)>>,
+}
+
+/// All tallies.
+#[derive(Debug)]
+pub(super) struct Counts {
+    slots: Vec<Slot>,
+    /// Whether a pattern's tables have a placeholder in their names.
+    is_varied: Vec<bool>,
+    varied: RwLock<Varied>,
+    /// How many changes were counted since the start.
+    changes: AtomicU64,
+    started_ms: u64,
+}
+
+impl Slot {
+    fn new(pattern: u32, table: Option<String>, now_ms: u64) -> Slot {
+        let first = Mutex::new(Tally::new(now_ms));
+        Slot { pattern, table, first, others: Mutex::default() }
+    }
+
+    fn on<T>(&self, db: u8, now_ms: u64, work: impl FnOnce(&mut Tally) -> T) -> T {
+        match db {
+            0 => work(&mut self.first.lock()),
+            db => work(self.others.lock().entry(db).or_insert_with(|| Tally::new(now_ms))),
+        }
+    }
+}
+
+impl Counts {
+    pub(super) fn new(keyspace: &Keyspace, now_ms: u64) -> Counts {
+        let mut is_varied = Vec::new();
+        let mut slots = Vec::new();
+        for (index, pattern) in (0..).zip(keyspace.patterns()) {
+            let table = match &pattern.store {
+                Store::Redis => None,
+                Store::Table(name) => Some(name),
+            };
+            is_varied.push(matches!(table, Some(Segment::Slot(_))));
+            slots.push(Slot::new(index, table.map(ToString::to_string), now_ms));
+        }
+        let (varied, changes) = Default::default();
+        Counts { slots, is_varied, varied, changes, started_ms: now_ms }
+    }
+
+    /// Under which number an item of a pattern is counted.
+    pub(super) fn id_of_item(&self, pattern: u32, table: &str) -> PatternId {
+        if !self.is_varied.get(pattern as usize).is_some_and(|it| *it) {
+            return PatternId(pattern);
+        }
+        let known = |ids: &HashMap<String, Vec<(u32, u32)>>| {
+            let of_table = ids.get(table)?;
+            of_table.iter().find(|(it, _)| *it == pattern).map(|(_, id)| PatternId(*id))
+        };
+        if let Some(id) = known(&self.varied.read().ids) {
+            return id;
+        }
+        let mut varied = self.varied.write();
+        if let Some(id) = known(&varied.ids) {
+            return id;
+        }
+        let id = (self.slots.len() + varied.slots.len()) as u32;
+        let slot = Slot::new(pattern, Some(table.to_owned()), self.started_ms);
+        varied.slots.push(Arc::new(slot));
+        varied.ids.entry(table.to_owned()).or_default().push((pattern, id));
+        PatternId(id)
+    }
+
+    fn on<T>(&self, id: PatternId, db: u8, work: impl FnOnce(&mut Tally) -> T) -> Option<T> {
+        let at = id.0 as usize;
+        match self.slots.get(at) {
+            Some(slot) => Some(slot.on(db, self.started_ms, work)),
+            None => {
+                let varied = self.varied.read();
+                let slot = varied.slots.get(at - self.slots.len())?;
+                Some(slot.on(db, self.started_ms, work))
+            }
+        }
+    }
+
+    pub(super) fn add(&self, changes: &[Counted]) {
+        self.changes.fetch_add(changes.len() as u64, Ordering::Relaxed);
+        for change in changes {
+            self.on(change.pattern, change.db, |tally| tally.add(change));
+        }
+    }
+
+    /// How many changes were counted since the start.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Sets a tally to what was found by counting anew, or to what was kept.
+    pub(super) fn set(&self, id: PatternId, db: u8, figures: Figures, expiries: Expiries) {
+        self.on(id, db, |tally| {
+            let old = std::mem::replace(&mut tally.expiries, expiries);
+            tally.expiries.touch();
+            tally.expiries.forget(&old);
+            tally.figures = figures;
+            tally.rate.writes = figures.writes;
+            tally.is_changed = true;
+        });
+    }
+
+    /// What was kept of a tally is what there is.
+    pub(super) fn load(&self, id: PatternId, db: u8, work: impl FnOnce(&mut Tally)) {
+        self.on(id, db, |tally| {
+            work(tally);
+            tally.rate.writes = tally.figures.writes;
+            tally.is_changed = false;
+        });
+    }
+
+    pub(super) fn clear_db(&self, db: u8) {
+        for slot in self.slots.iter().filter(|slot| slot.table.is_none()) {
+            slot.on(db, self.started_ms, Tally::clear);
+        }
+    }
+
+    pub(super) fn swap_dbs(&self, one: u8, other: u8) {
+        if one == other {
+            return;
+        }
+        for slot in self.slots.iter().filter(|slot| slot.table.is_none()) {
+            let mut first = slot.first.lock();
+            let mut others = slot.others.lock();
+            let mut take = |db: u8| match db {
+                0 => std::mem::replace(&mut *first, Tally::new(self.started_ms)),
+                db => others.remove(&db).unwrap_or_else(|| Tally::new(self.started_ms)),
+            };
+            let (mut a, mut b) = (take(one), take(other));
+            // What was kept of the one is not right for the other.
+            let (days_a, days_b) = (a.expiries.clone(), b.expiries.clone());
+            a.expiries.touch();
+            b.expiries.touch();
+            a.expiries.forget(&days_b);
+            b.expiries.forget(&days_a);
+            (a.is_changed, b.is_changed) = (true, true);
+            for (db, tally) in [(one, b), (other, a)] {
+                match db {
+                    0 => *first = tally,
+                    db => drop(others.insert(db, tally)),
+                }
+            }
+        }
+    }
+
+    pub(super) fn clear_table(&self, table: &str, is_of: impl Fn(u32) -> bool) {
+        for slot in self.slots.iter().filter(|slot| is_of(slot.pattern)) {
+            if slot.table.as_deref() == Some(table) {
+                slot.on(0, self.started_ms, Tally::clear);
+            }
+        }
+        for slot in self.varied.read().slots.iter() {
+            if slot.table.as_deref() == Some(table) {
+                slot.on(0, self.started_ms, Tally::clear);
+            }
+        }
+    }
+
+    /// Shows every tally with its pattern and its place.
+    pub(super) fn each(&self, mut show: impl FnMut(u32, Where<'_>, &mut Tally)) {
+        let varied = self.varied.read();
+        let all = self.slots.iter().chain(varied.slots.iter().map(|slot| &**slot));
+        for slot in all {
+            // A pattern whose tables are many has no keys of its own.
+            match &slot.table {
+                Some(table) => {
+                    show(slot.pattern, Where::Table(table), &mut slot.first.lock());
+                }
+                None => {
+                    show(slot.pattern, Where::Db(0), &mut slot.first.lock());
+                    for (db, tally) in slot.others.lock().iter_mut() {
+                        show(slot.pattern, Where::Db(*db), tally);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What there is.
+    pub(super) fn metrics(&self, keyspace: &Keyspace, now_ms: u64) -> Vec<PatternMetrics> {
+        let mut metrics = Vec::new();
+        self.each(|pattern, place, tally| {
+            let is_idle = tally.figures == Figures::default();
+            let is_template =
+                matches!(place, Where::Table(table) if table.contains('{')) && is_idle;
+            let is_other_db = matches!(place, Where::Db(1..)) && is_idle;
+            if is_template || is_other_db {
+                return;
+            }
+            let Some(pattern) = keyspace.patterns().get(pattern as usize) else { return };
+            let positive = |number: i64| u64::try_from(number).unwrap_or(0);
+            let Figures { keys, bytes, members, members_written, member_bytes_written, writes } =
+                tally.figures;
+            let member_bytes = match members_written {
+                0 => 0,
+                written => {
+                    u128::from(positive(members)) * u128::from(member_bytes_written)
+                        / u128::from(written)
+                }
+            };
+            metrics.push(PatternMetrics {
+                pattern: pattern.full_name(),
+                metric: pattern.metric.clone(),
+                place: place.to_string(),
+                keys: positive(keys).saturating_sub(tally.expiries.over(now_ms)),
+                bytes: positive(bytes) + u64::try_from(member_bytes).unwrap_or(u64::MAX),
+                bytes_are_estimated: pattern.value_type.has_members(),
+                members: positive(members),
+                expiring_next_hour: tally.expiries.next_hour(now_ms),
+                writes,
+                writes_per_second: tally.rate.at(now_ms, writes),
+            });
+        });
+        metrics
+    }
+}
+
+/// Where a tally's keys are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Where<'w> {
+    Db(u8),
+    Table(&'w str),
+}
+
+impl std::fmt::Display for Where<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Where::Db(db) => write!(f, "db {db}"),
+            Where::Table(table) => write!(f, "table {table}"),
+        }
+    }
+}
+
+impl Tally {
+    fn new(now_ms: u64) -> Tally {
+        Tally { rate: Rate { at_ms: now_ms, ..Rate::default() }, ..Tally::default() }
+    }
+
+    pub(super) fn add(&mut self, change: &Counted) {
+        let Counted { before, after, members_written, member_bytes_written, .. } = *change;
+        let figures = &mut self.figures;
+        figures.keys += i64::from(after.is_some()) - i64::from(before.is_some());
+        let of = |it: Option<Footprint>, figure: fn(Footprint) -> u64| it.map_or(0, figure) as i64;
+        figures.bytes += of(after, |it| it.bytes) - of(before, |it| it.bytes);
+        figures.members += of(after, |it| it.members) - of(before, |it| it.members);
+        figures.members_written += u64::from(members_written);
+        figures.member_bytes_written += member_bytes_written;
+        figures.writes += u64::from(change.is_write);
+        let end = |it: Option<Footprint>| it.and_then(|it| it.expires_at_ms);
+        if end(before) != end(after) {
+            if let Some(at_ms) = end(before) {
+                self.expiries.add(at_ms, -1);
+            }
+            if let Some(at_ms) = end(after) {
+                self.expiries.add(at_ms, 1);
+            }
+        }
+        self.is_changed = true;
+    }
+
+    /// Nothing is left of the keys; that they were written stays true.
+    fn clear(&mut self) {
+        let writes = self.figures.writes;
+        self.figures = Figures { writes, ..Figures::default() };
+        let old = std::mem::take(&mut self.expiries);
+        self.expiries.forget(&old);
+        self.is_changed = true;
+    }
+}
+
+impl Rate {
+    /// The mean up to now.
+    fn at(&mut self, now_ms: u64, writes: u64) -> f64 {
+        let passed_ms = now_ms.saturating_sub(self.at_ms) as f64;
+        if passed_ms > 0.0 {
+            let since = writes.saturating_sub(self.writes) as f64 / passed_ms * 1000.0;
+            let weight = 1.0 - (-passed_ms / RATE_OVER_MS).exp();
+            self.per_second += (since - self.per_second) * weight;
+            (self.writes, self.at_ms) = (writes, now_ms);
+        }
+        self.per_second
+    }
+}
+
+impl Tally {
+    /// Brings the mean up to date, so that it does not take in too long a time at once.
+    pub(super) fn tick(&mut self, now_ms: u64) {
+        self.rate.at(now_ms, self.figures.writes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn footprint(bytes: u64, expires_at_ms: Option<u64>) -> Option<Footprint> {
+        Some(Footprint { bytes, members: 0, expires_at_ms })
+    }
+
+    fn change(before: Option<Footprint>, after: Option<Footprint>) -> Counted {
+        let (members_written, member_bytes_written) = (0, 0);
+        let pattern = PatternId(0);
+        Counted {
+            pattern,
+            db: 0,
+            before,
+            after,
+            members_written,
+            member_bytes_written,
+            is_write: true,
+        }
+    }
+
+    #[test]
+    fn a_key_is_counted_once_however_often_it_is_written() {
+        let mut tally = Tally::new(0);
+        tally.add(&change(None, footprint(10, Some(5))));
+        tally.add(&change(footprint(10, Some(5)), footprint(30, Some(900_000))));
+        assert_eq!((tally.figures.keys, tally.figures.bytes, tally.figures.writes), (1, 30, 2));
+        assert_eq!(tally.expiries.next_hour(0).at_least, 1);
+        tally.add(&change(footprint(30, Some(900_000)), None));
+        assert_eq!((tally.figures.keys, tally.figures.bytes), (0, 0));
+        assert_eq!(tally.expiries.next_hour(0).at_most, 0);
+    }
+
+    #[test]
+    fn the_mean_of_writes_follows_within_minutes() {
+        let mut rate = Rate::default();
+        let mut writes = 0;
+        for second in 1..=300_u64 {
+            writes += 50;
+            rate.at(second * 1000, writes);
+        }
+        assert!((rate.per_second - 50.0).abs() < 1.0, "{}", rate.per_second);
+        assert!(rate.at(600_000, writes) < 1.0);
+    }
+}

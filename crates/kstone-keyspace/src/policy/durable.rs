@@ -1,0 +1,306 @@
+//! What of a governor outlives the process: rows of the table `kstone.keyspace`, which anybody may
+//! read, and the database's secret, which nobody may.
+//!
+//! | `pk` | `sk` | what it is |
+//! |---|---|---|
+//! | `keyspace` | `patterns` | the fingerprint of the patterns by which was counted and indexed |
+//! | `keyspace` | `counted` | up to which of the engine's sequence numbers the counts are right |
+//! | `counts` | pattern and place | keys, bytes, members, writes |
+//! | `expiring` and pattern and place | day | how many keys end in each five minutes of it |
+//! | `erased` | token | a person about whom nothing may be written |
+//!
+//! Counts are saved about once a second, not with each write. After a crash, the sequence number tells
+//! how many changes they may lack.
+
+use kstone::ops::{BatchWrite, DeleteItem, GetItem, KeyCondition, PutItem, Query, WriteRequest};
+use kstone::policy::PatternId;
+use kstone::ports::Items;
+use kstone::table::{KeyAttribute, KeySchema, TableSpec};
+use kstone::{Database, Durability, Error, Item, Result, Value, placeholders};
+use kstone_core::env::Random;
+use kstone_core::{Key, WriteBatch};
+use sha2::{Digest, Sha256};
+
+use super::Governor;
+use super::counts::{Figures, Metrics, Where};
+use super::erased::Token;
+use crate::keyspace::Keyspace;
+use crate::pattern::Store;
+
+/// The table with the governor's own rows.
+pub(super) const TABLE: &str = "kstone.keyspace";
+/// What DynamoDB takes at a time.
+const BATCH: usize = 25;
+const KEYSPACE: &str = "keyspace";
+const PATTERNS: &str = "patterns";
+const COUNTED: &str = "counted";
+const COUNTS: &str = "counts";
+const ERASED: &str = "erased";
+
+/// How far the counts are kept.
+#[derive(Debug, Default)]
+pub(super) struct Saved {
+    /// Whether what is there was counted and indexed by these patterns.
+    pub(super) is_counted: bool,
+    /// How many changes the counts may lack.
+    pub(super) off_by: u64,
+    /// How many changes had been counted when they were last saved.
+    changes: Option<u64>,
+}
+
+/// The secret of this database; made when it is first asked for. It is in a table of the engine
+/// that no door shows.
+pub(super) fn secret(db: &Database, random: &dyn Random) -> Result<[u8; 32]> {
+    let table = db.side_catalog("keyspace")?;
+    let key = Key::new(b"secret".to_vec());
+    if let Some(record) = db.engine().get(table, &key)?
+        && let Ok(secret) = <[u8; 32]>::try_from(record.value.as_ref())
+    {
+        return Ok(secret);
+    }
+    let mut secret = [0; 32];
+    for part in secret.chunks_exact_mut(8) {
+        part.copy_from_slice(&random.next_u64().to_le_bytes());
+    }
+    let mut batch = WriteBatch::new();
+    batch.put(table, &key, &secret)?;
+    db.engine().write(&batch, Durability::Sync)?.wait()?;
+    Ok(secret)
+}
+
+fn key(pk: &str, sk: &str) -> Item {
+    Item::new().with("pk", pk).with("sk", sk)
+}
+
+fn number(item: &Item, name: &str) -> i64 {
+    match item.get(name) {
+        Some(Value::N(number)) => number.to_i64().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn text<'i>(item: &'i Item, name: &str) -> &'i str {
+    item.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// All rows of a partition.
+fn rows(db: &Database, pk: &str) -> Result<Vec<Item>> {
+    let mut rows = Vec::new();
+    let mut start = None;
+    loop {
+        let query = Query {
+            table: TABLE.to_owned(),
+            key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
+            placeholders: placeholders([(":pk", pk)]),
+            start,
+            ..Query::default()
+        };
+        let page = db.query_items(&query).wait()?;
+        for item in page.items.unwrap_or_default() {
+            rows.push(item.decode()?);
+        }
+        start = page.next;
+        if start.is_none() {
+            return Ok(rows);
+        }
+    }
+}
+
+/// What tells patterns apart as far as counting and indexing go.
+fn fingerprint(keyspace: &Keyspace) -> String {
+    let mut hash = Sha256::new();
+    for it in keyspace.patterns() {
+        let (name, segments) = (it.full_name(), &it.segments);
+        let what = (name, segments, it.partition_segments, &it.store, &it.subject, it.tenant);
+        hash.update(format!("{what:?}\n"));
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Governor {
+    pub(super) fn load_state(&self) -> Result<()> {
+        let pair = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
+        let spec = TableSpec { name: TABLE.to_owned(), key: pair, ..TableSpec::default() };
+        match self.db.describe_table(TABLE) {
+            Err(Error::NotFound(_)) => drop(self.db.create_table(&spec)?),
+            known => drop(known?),
+        }
+        for row in rows(&self.db, ERASED)? {
+            if let Some(token) = Token::parse(text(&row, "sk")) {
+                self.erased.insert(token);
+            }
+        }
+        let known = self.row(PATTERNS)?;
+        let mut saving = self.saving.lock();
+        saving.is_counted =
+            known.is_some_and(|row| text(&row, "fingerprint") == fingerprint(&self.keyspace));
+        if !saving.is_counted {
+            return Ok(());
+        }
+        for row in rows(&self.db, COUNTS)? {
+            self.load_tally(&row)?;
+        }
+        if let Some(counted) = self.row(COUNTED)? {
+            let unsigned = |name: &str| u64::try_from(number(&counted, name)).unwrap_or(0);
+            // What was written since: the rows themselves, and whatever a crash kept from them.
+            let known = unsigned("seq") + unsigned("rows");
+            let since = self.db.engine().applied_seq().saturating_sub(known);
+            saving.off_by = unsigned("off_by") + since;
+        }
+        Ok(())
+    }
+
+    fn row(&self, sk: &str) -> Result<Option<Item>> {
+        let get = GetItem { table: TABLE.to_owned(), key: key(KEYSPACE, sk), ..GetItem::default() };
+        let found = self.db.get_item(&get).wait()?.item;
+        Ok(found.map(|item| item.decode()).transpose()?)
+    }
+
+    fn load_tally(&self, row: &Item) -> Result<()> {
+        let sk = text(row, "sk");
+        let Some((id, db)) = self.tally_of(sk) else { return Ok(()) };
+        let figures = Figures {
+            keys: number(row, "keys"),
+            bytes: number(row, "bytes"),
+            members: number(row, "members"),
+            members_written: number(row, "members_written").unsigned_abs(),
+            member_bytes_written: number(row, "member_bytes_written").unsigned_abs(),
+            writes: number(row, "writes").unsigned_abs(),
+        };
+        let days = rows(&self.db, &expiring(sk))?;
+        self.counts.load(id, db, |tally| {
+            tally.figures = figures;
+            for day in &days {
+                if let (Ok(number), Some(Value::B(counts))) =
+                    (text(day, "sk").parse(), day.get("counts"))
+                {
+                    // Counts that cannot be read are as good as none: a recount makes them again.
+                    let _ = tally.expiries.load(number, counts);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Which tally a row is of: `mastery.daily_mastery|table state`.
+    fn tally_of(&self, sk: &str) -> Option<(PatternId, u8)> {
+        let (name, place) = sk.split_once('|')?;
+        let mut patterns = (0..).zip(self.keyspace.patterns());
+        let (index, pattern) = patterns.find(|(_, it)| it.full_name() == name)?;
+        match (&pattern.store, place.split_once(' ')?) {
+            (Store::Redis, ("db", db)) => Some((PatternId(index), db.parse().ok()?)),
+            (Store::Table(_), ("table", table)) => Some((self.counts.id_of_item(index, table), 0)),
+            _ => None,
+        }
+    }
+
+    /// Whether everything that is there was counted and indexed by these patterns. If not, a
+    /// [`recount`](Governor::recount) is due.
+    pub fn is_counted(&self) -> bool {
+        self.saving.lock().is_counted
+    }
+
+    /// What there is of all declared keys, now. Reads nothing that is stored.
+    pub fn metrics(&self) -> Metrics {
+        let at_ms = self.db.engine().now_ms();
+        Metrics {
+            at_ms,
+            patterns: self.counts.metrics(&self.keyspace, at_ms),
+            off_by_changes_max: self.saving.lock().off_by,
+            unknown: self.unknown.seen(),
+        }
+    }
+
+    /// Keeps the counts, if they have changed; answers whether they had. To be called about once a
+    /// second, and before the database is closed: what is not kept has to be counted again one day.
+    pub fn save(&self) -> Result<bool> {
+        let mut saving = self.saving.lock();
+        self.save_now(&mut saving)
+    }
+
+    pub(super) fn save_now(&self, saving: &mut Saved) -> Result<bool> {
+        let now_ms = self.db.engine().now_ms();
+        let changes = self.counts.changes();
+        if saving.changes == Some(changes) {
+            self.counts.each(|_, _, tally| tally.tick(now_ms));
+            return Ok(false);
+        }
+        // What is committed from here on is not in the counts for sure.
+        let seq = self.db.engine().applied_seq();
+        let mut requests = Vec::new();
+        self.counts.each(|pattern, place, tally| {
+            tally.tick(now_ms);
+            if !std::mem::take(&mut tally.is_changed) {
+                return;
+            }
+            let Some(pattern) = self.keyspace.patterns().get(pattern as usize) else { return };
+            let sk = format!("{}|{place}", pattern.full_name());
+            let kept = tally.expiries.take_changed();
+            requests.extend(kept.into_iter().map(|(day, counts)| {
+                let row = key(&expiring(&sk), &format!("{day:06}"));
+                match counts {
+                    Some(counts) => WriteRequest::Put(row.with("counts", Value::B(counts.into()))),
+                    None => WriteRequest::Delete(row),
+                }
+            }));
+            requests.push(WriteRequest::Put(tally_row(&sk, place, &tally.figures)));
+        });
+        let db = self.db.with_durability(Durability::Os);
+        let rows = requests.len() as u64 + 1;
+        for batch in requests.chunks(BATCH) {
+            let tables = vec![(TABLE.to_owned(), batch.to_vec())];
+            db.batch_write(&BatchWrite { tables, ..BatchWrite::default() }).wait()?;
+        }
+        let counted = key(KEYSPACE, COUNTED)
+            .with("seq", seq)
+            .with("rows", rows)
+            .with("off_by", saving.off_by)
+            .with("at", now_ms);
+        let put = PutItem { table: TABLE.to_owned(), item: counted, ..PutItem::default() };
+        db.put_item(&put).wait()?;
+        saving.changes = Some(changes);
+        Ok(true)
+    }
+
+    /// Notes that everything was counted by these patterns.
+    pub(super) fn note_patterns(&self, saving: &mut Saved, off_by: u64) -> Result<()> {
+        saving.off_by = off_by;
+        saving.changes = None;
+        let row = key(KEYSPACE, PATTERNS).with("fingerprint", fingerprint(&self.keyspace));
+        let put = PutItem { table: TABLE.to_owned(), item: row, ..PutItem::default() };
+        self.db.put_item(&put).wait()?;
+        self.save_now(saving)?;
+        saving.is_counted = true;
+        Ok(())
+    }
+
+    pub(super) async fn keep_token(&self, token: Token) -> Result<()> {
+        let item = key(ERASED, &token.to_text()).with("at", self.db.engine().now_ms());
+        let put = PutItem { table: TABLE.to_owned(), item, ..PutItem::default() };
+        Items::put(&self.db, &put).await.map(drop)
+    }
+
+    pub(super) async fn forget_token(&self, token: Token) -> Result<()> {
+        let key = key(ERASED, &token.to_text());
+        let delete = DeleteItem { table: TABLE.to_owned(), key, ..DeleteItem::default() };
+        Items::delete(&self.db, &delete).await.map(drop)
+    }
+}
+
+fn expiring(sk: &str) -> String {
+    format!("expiring|{sk}")
+}
+
+fn tally_row(sk: &str, place: Where<'_>, figures: &Figures) -> Item {
+    let row = key(COUNTS, sk)
+        .with("keys", figures.keys.max(0))
+        .with("bytes", figures.bytes)
+        .with("writes", figures.writes);
+    match place {
+        Where::Table(_) => row,
+        Where::Db(_) => row
+            .with("members", figures.members)
+            .with("members_written", figures.members_written)
+            .with("member_bytes_written", figures.member_bytes_written),
+    }
+}

@@ -1,0 +1,360 @@
+//! Writes to items of tables.
+//!
+//! An item of a pattern of type json, string or counter holds its value in the attribute `value`, as
+//! the Dapr door writes it, or (json only) has the fields as attributes of its own. The key
+//! attributes, `etag` and the attribute that the table expires by are no fields, unless the pattern
+//! declares them.
+
+use kstone::policy::{Admitted, IndexEntry, ItemRemoval, ItemWrite, PatternId, Refused};
+use kstone::{ItemRef, ListRef, ValueRef};
+
+use super::keys::{ids_in_json, never_without_end};
+use super::{Governor, erased_refusal, refused};
+use crate::index::{Location, entry_for_item, pk_of_subject, pk_via};
+use crate::keyspace::{Match, Parts, Place, WHOLE_KEY};
+use crate::pattern::{Pattern, SubjectSource, ValueType};
+use crate::rules::{Refusal, Rule, Shape, Write};
+use crate::subject::Subject;
+use crate::value::FieldValue;
+
+/// The attribute that holds the whole value.
+const VALUE: &str = "value";
+/// The attribute that holds the version.
+const ETAG: &str = "etag";
+
+/// An item's key attributes.
+#[derive(Clone, Copy)]
+struct Address<'w> {
+    table: &'w str,
+    pk: &'w [u8],
+    sk: Option<&'w [u8]>,
+}
+
+impl Governor {
+    pub(super) fn item(&self, write: &ItemWrite<'_>) -> Result<Admitted, Refused> {
+        let parts = Parts { pk: write.pk, sk: write.sk.unwrap_or(WHOLE_KEY) };
+        let found = match self.keyspace.find_split(write.table, parts) {
+            Some(Ok(found)) => found,
+            Some(Err(misplaced)) => return Err(refused(misplaced.pattern.misplaced(write.pk))),
+            None => {
+                return self.unknown.admit(&self.keyspace, Place::Table(write.table), write.pk);
+            }
+        };
+        let pattern = found.pattern;
+        let admission = pattern.admit_item(write).map_err(refused)?;
+        let had = write.before.map(|before| before.expires_at_ms);
+        let mut admitted = Admitted {
+            pattern: Some(self.counts.id_of_item(found.index, write.table)),
+            expiry: never_without_end(pattern, write.effect, admission.expiry, had),
+            trim_to: None,
+            index: Vec::new(),
+            unindex: Vec::new(),
+        };
+        self.index_item(&found, write, &mut admitted)?;
+        Ok(admitted)
+    }
+
+    fn index_item(
+        &self,
+        found: &Match<'_, '_>,
+        write: &ItemWrite<'_>,
+        admitted: &mut Admitted,
+    ) -> Result<(), Refused> {
+        let pattern = found.pattern;
+        let is_new = write.before.is_none();
+        let address = Address { table: write.table, pk: write.pk, sk: write.sk };
+        if self.plans.get(found.index as usize).is_some_and(|plan| plan.is_way)
+            && self.erased.any()
+            && self.erased.has_via(&pk_via(&address.location()))
+        {
+            return Err(erased_refusal(pattern));
+        }
+        match &pattern.subject {
+            SubjectSource::Nobody => Ok(()),
+            // The key says it all: what was indexed when it was made is still right.
+            SubjectSource::Placeholder(_) | SubjectSource::Through(_)
+                if !is_new && !self.erased.any() =>
+            {
+                Ok(())
+            }
+            SubjectSource::Placeholder(name) => {
+                let Some(id) = found.text(name) else { return Ok(()) };
+                let tenant = found.tenant();
+                let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
+                self.check_person(pattern, id, tenant)?;
+                if is_new {
+                    admitted.index.push(address.entry(pk_of_subject(id), tenant));
+                }
+                Ok(())
+            }
+            SubjectSource::Through(_) => {
+                let Some(pk) = self.way(found, 0) else { return Ok(()) };
+                if self.erased.has_via(&pk) {
+                    return Err(erased_refusal(pattern));
+                }
+                if is_new {
+                    admitted.index.push(address.entry(pk, found.tenant().as_deref()));
+                }
+                Ok(())
+            }
+            SubjectSource::Field(field) => {
+                let named = persons(found, field, write.item);
+                for subject in &named {
+                    self.check_person(pattern, &subject.id, subject.tenant.as_deref())?;
+                }
+                let before = match write.old {
+                    Some(old) => persons(found, field, old),
+                    None => Vec::new(),
+                };
+                let entries = |these: &[Subject], without: &[Subject]| -> Vec<IndexEntry> {
+                    let rest = these.iter().filter(|it| !without.contains(it));
+                    rest.map(|it| address.entry_of(it)).collect()
+                };
+                admitted.unindex = entries(&before, &named);
+                admitted.index = entries(&named, &before);
+                Ok(())
+            }
+            SubjectSource::Members => Ok(()),
+        }
+    }
+
+    pub(super) fn item_goes(&self, removal: &ItemRemoval<'_>) -> Admitted {
+        let parts = Parts { pk: removal.pk, sk: removal.sk.unwrap_or(WHOLE_KEY) };
+        let Some(found) = self.keyspace.find_item(removal.table, parts) else {
+            return Admitted::AS_IT_IS;
+        };
+        let pattern = Some(self.counts.id_of_item(found.index, removal.table));
+        let mut admitted = Admitted { pattern, ..Admitted::AS_IT_IS };
+        let address = Address { table: removal.table, pk: removal.pk, sk: removal.sk };
+        admitted.unindex = self.entries_of_item(&found, address, removal.old);
+        admitted
+    }
+
+    /// All entries that an item has in the index.
+    fn entries_of_item(
+        &self,
+        found: &Match<'_, '_>,
+        address: Address<'_>,
+        item: ItemRef<'_>,
+    ) -> Vec<IndexEntry> {
+        match &found.pattern.subject {
+            SubjectSource::Nobody | SubjectSource::Members => Vec::new(),
+            SubjectSource::Placeholder(name) => {
+                let tenant = found.tenant();
+                let id = found.text(name);
+                let entry = |id: &str| {
+                    let (id, tenant) = Subject::canonical_parts(id, tenant.as_deref());
+                    address.entry(pk_of_subject(id), tenant)
+                };
+                id.as_deref().map(entry).into_iter().collect()
+            }
+            SubjectSource::Through(_) => {
+                let tenant = found.tenant();
+                let entry = |pk| address.entry(pk, tenant.as_deref());
+                self.way(found, 0).map(entry).into_iter().collect()
+            }
+            SubjectSource::Field(field) => {
+                persons(found, field, item).iter().map(|it| address.entry_of(it)).collect()
+            }
+        }
+    }
+
+    /// The same by table and key: what a pass over all items writes.
+    pub(super) fn entries_of(
+        &self,
+        table: &str,
+        pk: &[u8],
+        sk: Option<&[u8]>,
+        item: ItemRef<'_>,
+    ) -> Option<(PatternId, Vec<IndexEntry>)> {
+        let parts = Parts { pk, sk: sk.unwrap_or(WHOLE_KEY) };
+        let found = self.keyspace.find_item(table, parts)?;
+        let id = self.counts.id_of_item(found.index, table);
+        Some((id, self.entries_of_item(&found, Address { table, pk, sk }, item)))
+    }
+}
+
+impl Address<'_> {
+    fn entry(&self, pk: String, tenant: Option<&str>) -> IndexEntry {
+        entry_for_item(pk, tenant, self.table, self.pk, self.sk)
+    }
+
+    fn entry_of(&self, subject: &Subject) -> IndexEntry {
+        self.entry(pk_of_subject(&subject.id), subject.tenant.as_deref())
+    }
+
+    fn location(&self) -> Location {
+        Location::Item {
+            table: self.table.to_owned(),
+            pk: self.pk.to_vec(),
+            sk: self.sk.map(<[u8]>::to_vec),
+        }
+    }
+}
+
+/// The persons whom a field of an item names, each once.
+fn persons(found: &Match<'_, '_>, field: &str, item: ItemRef<'_>) -> Vec<Subject> {
+    let tenant = found.tenant();
+    let mut persons = Vec::new();
+    let mut add = |id: &str| {
+        if !id.is_empty() {
+            persons.push(Subject::canonical(id, tenant.as_deref()));
+        }
+    };
+    if let Some(named) = item.get(field) {
+        each_text(named, &mut add);
+    }
+    match item.get(VALUE) {
+        Some(ValueRef::S(json)) => {
+            ids_in_json(json.as_bytes(), field).iter().for_each(|id| add(id));
+        }
+        Some(ValueRef::B(json)) => ids_in_json(json, field).iter().for_each(|id| add(id)),
+        Some(ValueRef::M(map)) => {
+            if let Some(named) = map.get(field) {
+                each_text(named, &mut add);
+            }
+        }
+        _ => {}
+    }
+    persons.sort();
+    persons.dedup();
+    persons
+}
+
+fn each_text(value: ValueRef<'_>, add: &mut impl FnMut(&str)) {
+    let mut one = |value: ValueRef<'_>| match value {
+        ValueRef::S(text) => add(text),
+        ValueRef::N(number) => add(number.decimal().as_str()),
+        _ => {}
+    };
+    match value {
+        ValueRef::L(list) => ListRef::iter(&list).for_each(one),
+        ValueRef::Ss(set) | ValueRef::Ns(set) => set.iter().for_each(one),
+        value => one(value),
+    }
+}
+
+impl Pattern {
+    fn misplaced(&self, pk: &[u8]) -> Refusal {
+        let found = || FieldValue::Raw(pk).describe();
+        self.refuse(Rule::Partition, || format!("`{}`", self.partition()), found)
+    }
+
+    fn admit_item(&self, write: &ItemWrite<'_>) -> Result<crate::rules::Admission, Refusal> {
+        let key_bytes = (write.pk.len() + write.sk.map_or(0, |sk| sk.len() + 1)) as u64;
+        let item_bytes = self.limits.value_bytes.map(|_| write.item.size() as u64);
+        let checked = Write {
+            key_bytes,
+            shape: Shape::Item,
+            // What is missing is looked for below: the fields are not copied for it.
+            effect: write.effect,
+            ttl: write.asked,
+            value: None,
+            fields: &[],
+            members: &[],
+            members_after: None,
+            item_bytes,
+        };
+        match self.value_of(write.item) {
+            Some(value) => self.admit_value(checked, value, write),
+            None => {
+                let admission = self.admit_whole(&checked)?;
+                self.check_attributes(write, |_| false)?;
+                // An item from before the pattern was declared may be changed as it is.
+                let was_there = |name: &str| write.old.is_none_or(|old| old.contains(name));
+                self.check_missing(|name| write.item.contains(name) || !was_there(name))?;
+                Ok(admission)
+            }
+        }
+    }
+
+    /// The attribute that holds the whole value, if this item is of that form.
+    fn value_of<'i>(&self, item: ItemRef<'i>) -> Option<ValueRef<'i>> {
+        use ValueType::{Counter, Json, String};
+        if !matches!(self.value_type, Json | String | Counter) {
+            return None;
+        }
+        let is_field = self.fields.iter().any(|field| field.name == VALUE);
+        item.get(VALUE).filter(|_| !is_field || item.contains(ETAG))
+    }
+
+    fn admit_value(
+        &self,
+        checked: Write<'_>,
+        value: ValueRef<'_>,
+        write: &ItemWrite<'_>,
+    ) -> Result<crate::rules::Admission, Refusal> {
+        self.check_attributes(write, |name| name == VALUE)?;
+        let digits;
+        let bytes = match (self.value_type, value) {
+            (_, ValueRef::S(text)) => text.as_bytes(),
+            (_, ValueRef::B(bytes)) => bytes,
+            (ValueType::String | ValueType::Counter, ValueRef::N(number)) => {
+                digits = number.decimal();
+                digits.as_bytes()
+            }
+            (ValueType::Json, ValueRef::M(map)) => {
+                let admission = self.admit_whole(&checked)?;
+                for (name, value) in map.iter() {
+                    self.check_field(name, &field_value(value))?;
+                }
+                self.check_missing(|name| map.contains(name))?;
+                return Ok(admission);
+            }
+            (ValueType::Json, value) => {
+                let admission = self.admit_whole(&checked)?;
+                self.check_value(&field_value(value))?;
+                return Ok(admission);
+            }
+            (_, value) => {
+                let found = || value.type_name().to_owned();
+                return Err(self.refuse(Rule::Type, || self.value_type.to_string(), found));
+            }
+        };
+        self.admit(&Write { shape: Shape::Bytes, value: Some(bytes), ..checked })
+    }
+
+    /// Checks the attributes that are fields of their own.
+    fn check_attributes(
+        &self,
+        write: &ItemWrite<'_>,
+        is_other: impl Fn(&str) -> bool,
+    ) -> Result<(), Refusal> {
+        for (name, value) in write.item.iter() {
+            let is_declared = self.fields.iter().any(|field| field.name == name);
+            let is_plumbing =
+                || name == ETAG || write.ttl_attribute == Some(name) || is_key(value, write);
+            if is_other(name) || (!is_declared && is_plumbing()) {
+                continue;
+            }
+            self.check_field(name, &field_value(value))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an attribute may be one of the key: who declares no field of its name says that it is.
+fn is_key(value: ValueRef<'_>, write: &ItemWrite<'_>) -> bool {
+    let is = |bytes: &[u8]| bytes == write.pk || Some(bytes) == write.sk;
+    match value {
+        ValueRef::S(text) => is(text.as_bytes()),
+        ValueRef::B(bytes) => is(bytes),
+        ValueRef::N(number) => is(number.decimal().as_bytes()),
+        _ => false,
+    }
+}
+
+/// A value as far as the rules look.
+fn field_value<'v>(value: ValueRef<'v>) -> FieldValue<'v> {
+    match value {
+        ValueRef::S(text) => FieldValue::Text(text.into()),
+        ValueRef::N(number) => FieldValue::number(number.decimal().as_str()),
+        ValueRef::B(_) => FieldValue::Binary,
+        ValueRef::Bool(truth) => FieldValue::Bool(truth),
+        ValueRef::Null => FieldValue::Null,
+        ValueRef::M(_) => FieldValue::Map,
+        ValueRef::L(_) | ValueRef::Ss(_) | ValueRef::Ns(_) | ValueRef::Bs(_) => {
+            FieldValue::List(Vec::new())
+        }
+    }
+}

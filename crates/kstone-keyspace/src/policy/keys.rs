@@ -1,0 +1,289 @@
+//! Writes to keys of Redis.
+
+use std::borrow::Cow;
+
+use kstone::policy::{
+    Admitted, Effect, Expiry, IndexEntry, KeyKind, KeyRemoval, KeyWrite, PatternId, Refused,
+};
+
+use super::{Governor, erased_refusal, refused};
+use crate::index::{entry_for_key, entry_for_member, pk_of_subject, pk_via_key};
+use crate::keyspace::{Match, Place};
+use crate::pattern::{Pattern, Store, SubjectSource};
+use crate::rules::{Shape, Write};
+use crate::subject::Subject;
+use crate::ttl::Ttl;
+use crate::value::{FieldValue, Json};
+
+type Admission = Result<Admitted, Refused>;
+
+impl Governor {
+    pub(super) fn key(&self, write: &KeyWrite<'_>) -> Admission {
+        let Some(found) = self.keyspace.find(Place::Redis, write.key) else {
+            return self.unknown.admit(&self.keyspace, Place::Redis, write.key);
+        };
+        let pattern = found.pattern;
+        let admission = pattern
+            .admit(&Write {
+                key_bytes: write.key.len() as u64,
+                shape: shape_of(write.kind),
+                effect: write.effect,
+                ttl: write.asked,
+                value: write.value,
+                fields: &[],
+                members: write.members,
+                members_after: write.members_after,
+                item_bytes: None,
+            })
+            .map_err(refused)?;
+        for (name, value) in write.fields {
+            pattern.check_raw_field(name, value).map_err(refused)?;
+        }
+        let had = write.before.map(|before| before.expires_at_ms);
+        let mut admitted = Admitted {
+            pattern: Some(PatternId(found.index)),
+            expiry: never_without_end(pattern, write.effect, admission.expiry, had),
+            trim_to: admission.trim_to,
+            index: Vec::new(),
+            unindex: Vec::new(),
+        };
+        self.index_key(&found, write, &mut admitted)?;
+        Ok(admitted)
+    }
+
+    /// Finds out whose data is written: adds the entries, and refuses what is of an erased person.
+    fn index_key(
+        &self,
+        found: &Match<'_, '_>,
+        write: &KeyWrite<'_>,
+        admitted: &mut Admitted,
+    ) -> Result<(), Refused> {
+        let pattern = found.pattern;
+        let is_new = write.before.is_none();
+        let plan = self.plans.get(found.index as usize);
+        if plan.is_some_and(|plan| plan.is_way)
+            && self.erased.any()
+            && self.erased.has_via(&pk_via_key(write.db, write.key))
+        {
+            return Err(erased_refusal(pattern));
+        }
+        match &pattern.subject {
+            SubjectSource::Nobody => Ok(()),
+            // The key says it all: what was indexed when it was made is still right.
+            SubjectSource::Placeholder(_) | SubjectSource::Through(_)
+                if !is_new && !self.erased.any() =>
+            {
+                Ok(())
+            }
+            SubjectSource::Placeholder(name) => {
+                let Some(id) = found.text(name) else { return Ok(()) };
+                let tenant = found.tenant();
+                let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
+                self.check_person(pattern, id, tenant)?;
+                if is_new {
+                    let pk = pk_of_subject(id);
+                    admitted.index.push(entry_for_key(pk, tenant, write.db, write.key));
+                }
+                Ok(())
+            }
+            SubjectSource::Through(_) => {
+                let Some(pk) = self.way(found, write.db) else { return Ok(()) };
+                if self.erased.has_via(&pk) {
+                    return Err(erased_refusal(pattern));
+                }
+                if is_new {
+                    let tenant = found.tenant();
+                    admitted.index.push(entry_for_key(pk, tenant.as_deref(), write.db, write.key));
+                }
+                Ok(())
+            }
+            SubjectSource::Field(field) => self.index_field(found, field, write, admitted),
+            SubjectSource::Members => self.index_members(found, write, admitted),
+        }
+    }
+
+    fn index_field(
+        &self,
+        found: &Match<'_, '_>,
+        field: &str,
+        write: &KeyWrite<'_>,
+        admitted: &mut Admitted,
+    ) -> Result<(), Refused> {
+        let named = write.fields.iter().filter(|(name, _)| *name == field.as_bytes());
+        for (_, id) in named {
+            self.index_person(found, id, write, admitted, entry_of_key)?;
+        }
+        let Some(value) = write.value else { return Ok(()) };
+        for id in ids_in_json(value, field) {
+            self.index_person(found, id.as_bytes(), write, admitted, entry_of_key)?;
+        }
+        Ok(())
+    }
+
+    fn index_members(
+        &self,
+        found: &Match<'_, '_>,
+        write: &KeyWrite<'_>,
+        admitted: &mut Admitted,
+    ) -> Result<(), Refused> {
+        for member in write.members {
+            self.index_person(found, member, write, admitted, entry_of_member)?;
+        }
+        if write.kind == KeyKind::Hash {
+            for (member, _) in write.fields {
+                self.index_person(found, member, write, admitted, entry_of_member)?;
+            }
+        }
+        // A list may hold the same member once more.
+        if write.kind == KeyKind::List {
+            return Ok(());
+        }
+        let tenant = found.tenant();
+        for member in write.removed {
+            if let Some(id) = id_of(member) {
+                let (id, tenant) = Subject::canonical_parts(id, tenant.as_deref());
+                let pk = pk_of_subject(id);
+                admitted.unindex.push(entry_for_member(pk, tenant, write.db, write.key, member));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the entry of a person who is named in the value.
+    fn index_person(
+        &self,
+        found: &Match<'_, '_>,
+        named: &[u8],
+        write: &KeyWrite<'_>,
+        admitted: &mut Admitted,
+        entry: impl Fn(String, Option<&str>, &KeyWrite<'_>, &[u8]) -> IndexEntry,
+    ) -> Result<(), Refused> {
+        let Some(id) = id_of(named) else { return Ok(()) };
+        let tenant = found.tenant();
+        let (id, tenant) = Subject::canonical_parts(id, tenant.as_deref());
+        self.check_person(found.pattern, id, tenant)?;
+        admitted.index.push(entry(pk_of_subject(id), tenant, write, named));
+        Ok(())
+    }
+
+    pub(super) fn key_goes(&self, removal: &KeyRemoval<'_>) -> Admitted {
+        let Some(found) = self.keyspace.find(Place::Redis, removal.key) else {
+            return Admitted::AS_IT_IS;
+        };
+        let mut admitted = Admitted { pattern: Some(PatternId(found.index)), ..Admitted::AS_IT_IS };
+        let tenant = found.tenant();
+        match &found.pattern.subject {
+            SubjectSource::Placeholder(name) => {
+                let Some(id) = found.text(name) else { return admitted };
+                let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
+                let pk = pk_of_subject(id);
+                admitted.unindex.push(entry_for_key(pk, tenant, removal.db, removal.key));
+            }
+            SubjectSource::Through(_) => {
+                let Some(pk) = self.way(&found, removal.db) else { return admitted };
+                let tenant = tenant.as_deref();
+                admitted.unindex.push(entry_for_key(pk, tenant, removal.db, removal.key));
+            }
+            // Nobody says who was named. The entries stay until somebody looks at them.
+            SubjectSource::Field(_) | SubjectSource::Members | SubjectSource::Nobody => {}
+        }
+        admitted
+    }
+
+    /// The `pk` of the entries about whoever this key belongs to by another key.
+    pub(super) fn way(&self, found: &Match<'_, '_>, db: u8) -> Option<String> {
+        let SubjectSource::Through(name) = &found.pattern.subject else { return None };
+        let key = found.key_as(name)?;
+        let application = &found.pattern.application;
+        let mut patterns = self.keyspace.patterns().iter();
+        let other = patterns.find(|it| it.application == *application && it.name == *name)?;
+        Some(match &other.store {
+            Store::Redis => pk_via_key(db, key.as_bytes()),
+            Store::Table(table) => {
+                let table = table.to_string();
+                let parts = self.keyspace.split(&table, key.as_bytes());
+                let (pk, sk) = (parts.pk.to_vec(), Some(parts.sk.to_vec()));
+                crate::index::pk_via(&crate::index::Location::Item { table, pk, sk })
+            }
+        })
+    }
+}
+
+fn entry_of_key(
+    pk: String,
+    tenant: Option<&str>,
+    write: &KeyWrite<'_>,
+    _named: &[u8],
+) -> IndexEntry {
+    entry_for_key(pk, tenant, write.db, write.key)
+}
+
+fn entry_of_member(
+    pk: String,
+    tenant: Option<&str>,
+    write: &KeyWrite<'_>,
+    member: &[u8],
+) -> IndexEntry {
+    entry_for_member(pk, tenant, write.db, write.key, member)
+}
+
+/// The id that bytes of a value are, if they are text.
+fn id_of(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|id| !id.is_empty())
+}
+
+/// The persons whom a field of a JSON object names.
+pub(super) fn ids_in_json(value: &[u8], field: &str) -> Vec<String> {
+    let Ok(Json::Object(fields)) = Json::parse(value) else { return Vec::new() };
+    let mut ids = Vec::new();
+    for (_, named) in fields.iter().filter(|(name, _)| name == field) {
+        let single = std::slice::from_ref(named);
+        let all = match named {
+            FieldValue::List(members) => members,
+            _ => single,
+        };
+        ids.extend(all.iter().filter_map(FieldValue::as_text).map(str::to_owned));
+    }
+    ids.retain(|id| !id.is_empty());
+    ids
+}
+
+/// A key that must end and was there without an end, from before the pattern was declared, gets one
+/// with the first write that changes it.
+pub(super) fn never_without_end(
+    pattern: &Pattern,
+    effect: Effect,
+    expiry: Expiry,
+    had: Option<Option<u64>>,
+) -> Expiry {
+    match (&pattern.ttl, expiry, effect, had) {
+        (Ttl::Fixed(span), Expiry::Keep, Effect::Changes, Some(None))
+            if span.seconds_max.is_some() =>
+        {
+            Expiry::InMs(span.seconds.saturating_mul(1000))
+        }
+        _ => expiry,
+    }
+}
+
+fn shape_of(kind: KeyKind) -> Shape {
+    match kind {
+        KeyKind::String => Shape::Bytes,
+        KeyKind::Hash => Shape::Hash,
+        KeyKind::List => Shape::List,
+        KeyKind::Set => Shape::Set,
+        KeyKind::Zset => Shape::Zset,
+        KeyKind::Stream => Shape::Stream,
+    }
+}
+
+impl<'k> Match<'_, 'k> {
+    /// The value of a placeholder; copied only where it is escaped in the key.
+    pub(super) fn text(&self, placeholder: &str) -> Option<Cow<'k, str>> {
+        let part = self.capture(placeholder)?;
+        match memchr::memchr(b'%', part) {
+            None => std::str::from_utf8(part).ok().map(Cow::Borrowed),
+            Some(_) => self.value(placeholder).map(Cow::Owned),
+        }
+    }
+}

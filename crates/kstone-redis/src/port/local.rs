@@ -1,0 +1,252 @@
+//! The port to the keys of this process.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kstone_core::sync::Mutex;
+
+use crate::Redis;
+use crate::fault::Fault;
+use crate::port::admission::{self, Asked};
+use crate::port::{
+    Answer, Error, Keys, KeysPage, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
+};
+use crate::reply::{Tree, Value};
+use crate::session::{Session, Step};
+use crate::store::spaces::DATABASES;
+
+/// So many sessions are kept for who comes next.
+const IDLE_MAX: usize = 16;
+
+/// One database of the keys of this process. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LocalKeys {
+    redis: Redis,
+    db: u8,
+    /// Sessions that nobody uses. One that was left in the middle of something is not among them.
+    idle: Arc<Mutex<Vec<Session>>>,
+}
+
+impl Redis {
+    /// The port to one of the 16 databases; `None` if there is no such one. It may do everything,
+    /// whatever the users of the door may.
+    pub fn keys(&self, db: u8) -> Option<LocalKeys> {
+        let idle = Arc::default();
+        (usize::from(db) < DATABASES).then(|| LocalKeys { redis: self.clone(), db, idle })
+    }
+}
+
+impl LocalKeys {
+    /// Whose keys they are.
+    pub(crate) fn redis(&self) -> &Redis {
+        &self.redis
+    }
+
+    fn session(&self) -> Session {
+        let idle = self.idle.lock().pop();
+        idle.unwrap_or_else(|| Session::inside(Arc::clone(&self.redis.server), self.db))
+    }
+
+    fn give_back(&self, session: Session) {
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE_MAX && !session.is_killed() {
+            idle.push(session);
+        }
+    }
+
+    async fn one(&self, session: &mut Session, given: &[Bytes]) -> Result<Value> {
+        let value = execute(session, given).await?;
+        self.durable(session).await?;
+        Ok(reply(value)?)
+    }
+
+    /// Waits for the disk, if replies promise that.
+    async fn durable(&self, session: &Session) -> Result<()> {
+        if self.redis.is_sync() {
+            let synced = self.redis.wait_durable(session.seq()).await;
+            synced.map_err(|error| Error::Unavailable(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// MULTI, the commands, EXEC. `None` if something that was watched has changed.
+    async fn exec(
+        &self,
+        session: &mut Session,
+        commands: &[Vec<Bytes>],
+    ) -> Result<Option<Vec<Reply>>> {
+        let plain = |name: &'static str| [Bytes::from_static(name.as_bytes())];
+        reply(execute(session, &plain("MULTI")).await?)?;
+        for given in commands {
+            reply(execute(session, given).await?)?;
+        }
+        let done = execute(session, &plain("EXEC")).await?;
+        self.durable(session).await?;
+        match reply(done)? {
+            Value::Array(replies) => Ok(Some(replies.into_iter().map(reply).collect())),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Carries out one command; answers its reply, which may be an error.
+pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Value> {
+    let args: Vec<&[u8]> = given.iter().map(AsRef::as_ref).collect();
+    let mut out = Tree::new();
+    match session.execute(&args, &mut out).await {
+        Step::Replied => Ok(out.into_value()),
+        Step::Paused(left) => Err(Error::Unavailable(format!(
+            "clients are paused (CLIENT PAUSE) for another {} ms",
+            left.as_millis()
+        ))),
+        Step::Waiting(_) | Step::Close => {
+            Err(Error::Refused("ERR the port to keys does not wait".to_owned()))
+        }
+    }
+}
+
+pub(crate) fn reply(value: Value) -> Reply {
+    match value {
+        Value::Error(message) => Err(Fault::new(String::from_utf8_lossy(&message))),
+        value => Ok(value),
+    }
+}
+
+impl Keys for LocalKeys {
+    fn database(&self, db: u8) -> Option<Arc<dyn Keys>> {
+        self.redis.keys(db).map(|keys| Arc::new(keys) as Arc<dyn Keys>)
+    }
+
+    fn db(&self) -> u8 {
+        self.db
+    }
+
+    fn command<'a>(&'a self, args: &'a [Bytes]) -> Answer<'a, Value> {
+        Box::pin(async move {
+            Asked::of(args)?;
+            let mut session = self.session();
+            let done = self.one(&mut session, args).await;
+            self.give_back(session);
+            done
+        })
+    }
+
+    fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> Answer<'a, Vec<Reply>> {
+        Box::pin(async move {
+            for given in commands {
+                Asked::of(given)?;
+            }
+            let mut session = self.session();
+            let mut replies = Vec::with_capacity(commands.len());
+            for given in commands {
+                replies.push(reply(execute(&mut session, given).await?));
+            }
+            self.durable(&session).await?;
+            self.give_back(session);
+            Ok(replies)
+        })
+    }
+
+    fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> Answer<'a, Vec<Reply>> {
+        Box::pin(async move {
+            admission::of_one_slot(commands, None)?;
+            let mut session = self.session();
+            let done = self.exec(&mut session, commands).await?;
+            self.give_back(session);
+            // Nothing was watched.
+            Ok(done.unwrap_or_default())
+        })
+    }
+
+    fn watch<'a>(&'a self, keys: &'a [Bytes]) -> Answer<'a, Box<dyn Watch>> {
+        Box::pin(async move {
+            let mut given = vec![Bytes::from_static(b"MGET")];
+            given.extend_from_slice(keys);
+            let slot = Asked::of(&given)?.slot;
+            if let Some(name) = given.first_mut() {
+                *name = Bytes::from_static(b"WATCH");
+            }
+            let mut session = self.session();
+            reply(execute(&mut session, &given).await?)?;
+            Ok(Box::new(LocalWatch { keys: self.clone(), slot, session }) as Box<dyn Watch>)
+        })
+    }
+
+    fn scan<'a>(&'a self, request: &'a ScanKeys) -> Answer<'a, KeysPage> {
+        Box::pin(async move {
+            let after = request.after.clone().unwrap_or_else(|| Bytes::from_static(b"0"));
+            let count = request.count.max(1).to_string().into_bytes();
+            let mut given = vec![Bytes::from_static(b"SCAN"), after];
+            given.extend([Bytes::from_static(b"COUNT"), Bytes::from(count)]);
+            if let Some(pattern) = &request.pattern {
+                given.extend([Bytes::from_static(b"MATCH"), pattern.clone()]);
+            }
+            if let Some(kind) = request.kind {
+                given.extend([b"TYPE", kind.as_bytes()].map(Bytes::from_static));
+            }
+            let mut session = self.session();
+            let done = self.one(&mut session, &given).await;
+            self.give_back(session);
+            Ok(page(done?))
+        })
+    }
+
+    fn settle(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            // Whoever writes shares the gate until its commit, so who has it alone comes behind.
+            drop(self.redis.server.locks.exclude().await);
+            Ok(())
+        })
+    }
+
+    fn purge<'a>(&'a self, request: &'a PurgeKeys) -> Answer<'a, PurgeReport> {
+        Box::pin(async move { crate::purge::purge(self, request).await })
+    }
+}
+
+/// What SCAN answers: where to go on, and the keys.
+fn page(value: Value) -> KeysPage {
+    let Value::Array(parts) = value else { return KeysPage::default() };
+    let mut parts = parts.into_iter();
+    let (Some(Value::Bulk(next)), Some(Value::Array(keys))) = (parts.next(), parts.next()) else {
+        return KeysPage::default();
+    };
+    let keys = keys.into_iter().filter_map(|key| match key {
+        Value::Bulk(key) => Some(Bytes::from(key)),
+        _ => None,
+    });
+    KeysPage { keys: keys.collect(), next: (next != b"0").then(|| next.into()) }
+}
+
+#[derive(Debug)]
+struct LocalWatch {
+    keys: LocalKeys,
+    slot: Option<u16>,
+    session: Session,
+}
+
+impl Watch for LocalWatch {
+    fn command<'a>(&'a mut self, args: &'a [Bytes]) -> Answer<'a, Value> {
+        Box::pin(async move {
+            let asked = Asked::of(args)?;
+            if asked.slot.is_some() && asked.slot != self.slot {
+                return Err(Error::Refused(
+                    "CROSSSLOT the command is on another slot than the watched keys".to_owned(),
+                ));
+            }
+            self.keys.one(&mut self.session, args).await
+        })
+    }
+
+    fn commit<'a>(
+        mut self: Box<Self>,
+        commands: &'a [Vec<Bytes>],
+    ) -> Answer<'a, Option<Vec<Reply>>> {
+        Box::pin(async move {
+            admission::of_one_slot(commands, self.slot)?;
+            let done = self.keys.exec(&mut self.session, commands).await?;
+            self.keys.give_back(self.session);
+            Ok(done)
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! Removes keys and members for good: from the keyspace, and then from every file.
+//!
+//! Where the bytes of a key can be:
+//! - Its head and its parts are records of one partition, and so in one stripe: in that stripe's
+//!   files, and in the log until all stripes are flushed. Overwritten and deleted ones stay there
+//!   until a compaction passes.
+//! - A key with an expiry, or a hash with a field that has one, is named in the stripe's expiry
+//!   index, also by entries that are out of date.
+//! - The parts of a key too large for one commit are in an annex, a partition of another stripe, and
+//!   nobody knows any more which annexes a key has had. So once there are any, all stripes count.
+//! - Element by element: a member of a set, a field of a hash and a member of a sorted set are in the
+//!   sort keys of their records, an element of a list and an entry of a stream in values. A list
+//!   that loses an element moves others to its place, so what held it may hold another by now.
+//! - The manifest has the first and last key of every file, and each checkpoint has all of this as
+//!   it was.
+//!
+//! So the deletes are done by commands, as if a client had sent them: locks, caches, watchers,
+//! events, indexes and the policy see them. The same is done in each checkpoint, which is opened as
+//! a database for that. Then the engine removes the remains, that is what nobody can read any more,
+//! of the stripes concerned, here and in the checkpoints. It does not matter what else was written
+//! meanwhile: what is there stays.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kstone_core::{Engine, PurgeSnapshots, PurgeTarget, Purged, stripe_of};
+
+use crate::Redis;
+use crate::port::local::{execute, reply};
+use crate::port::{Error, LocalKeys, PurgeKeys, PurgeReport, Result};
+use crate::reply::Value;
+use crate::session::Session;
+use crate::store::spaces::DATABASES;
+
+/// So many keys or members are deleted by one command.
+const TOGETHER: usize = 64;
+/// How long readers have that still see what was deleted. Then they are ended.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What [`Keys::purge`](crate::port::Keys::purge) does.
+pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<PurgeReport> {
+    let redis = keys.redis();
+    let named = request.keys.iter().map(|(db, _)| db);
+    if named
+        .chain(request.members.iter().map(|(db, ..)| db))
+        .any(|db| usize::from(*db) >= DATABASES)
+    {
+        return Err(Error::Refused("ERR DB index is out of range".to_owned()));
+    }
+    let server = &redis.server;
+    let first_seq = server.engine.applied_seq();
+    let mut has_annexes = server.spaces.have_annexes();
+    let records = delete(redis, request).await?;
+    let last_seq = server.engine.applied_seq();
+    forget(redis, request);
+    for path in server.engine.checkpoints() {
+        let Some(database) = server.database.open_checkpoint(&path).map_err(unavailable)? else {
+            continue;
+        };
+        if let Some(copy) = Redis::open_if_any(&database).map_err(unavailable)? {
+            has_annexes |= copy.server.spaces.have_annexes();
+            delete(&copy, request).await?;
+        }
+    }
+    // From here on this thread is busy for long.
+    server.way.make();
+    let purged = remove(&server.engine, &targets(request, has_annexes))?;
+    Ok(PurgeReport {
+        records,
+        stripes: purged.stripes,
+        checkpoints: purged.checkpoints.len() as u64,
+        missing_checkpoints: purged.missing,
+        first_seq,
+        last_seq: last_seq.max(purged.last_seq),
+    })
+}
+
+fn targets(request: &PurgeKeys, has_annexes: bool) -> Vec<PurgeTarget> {
+    if request.remains || has_annexes {
+        return vec![PurgeTarget::Remains];
+    }
+    let keys = request.keys.iter().map(|(_, key)| key);
+    let all = keys.chain(request.members.iter().map(|(_, key, _)| key));
+    let stripes: HashSet<u8> = all.map(|key| stripe_of(key)).collect();
+    stripes.into_iter().map(|stripe| PurgeTarget::RemainsIn { stripe }).collect()
+}
+
+fn remove(engine: &Engine, targets: &[PurgeTarget]) -> Result<Purged> {
+    let purged = match engine.purge(targets, PurgeSnapshots::Wait(PATIENCE)) {
+        Err(kstone_core::Error::SnapshotsInTheWay { .. }) => {
+            engine.purge(targets, PurgeSnapshots::End)
+        }
+        purged => purged,
+    };
+    purged.map_err(unavailable)
+}
+
+fn unavailable(error: impl std::fmt::Display) -> Error {
+    Error::Unavailable(error.to_string())
+}
+
+/// What is kept in memory of commands that named them, and shown.
+fn forget(redis: &Redis, request: &PurgeKeys) {
+    let keys = request.keys.iter().map(|(_, key)| key.as_ref());
+    let members = request.members.iter().map(|(_, _, member)| member.as_ref());
+    let gone: HashSet<&[u8]> = keys.chain(members).collect();
+    redis.server.slowlog.forget(|arg| gone.contains(arg));
+}
+
+/// Deletes by commands. Answers how many keys and members were there.
+async fn delete(redis: &Redis, request: &PurgeKeys) -> Result<u64> {
+    let mut keys: BTreeMap<u8, Vec<&Bytes>> = BTreeMap::new();
+    for (db, key) in &request.keys {
+        keys.entry(*db).or_default().push(key);
+    }
+    let mut members: BTreeMap<(u8, &Bytes), Vec<&Bytes>> = BTreeMap::new();
+    for (db, key, member) in &request.members {
+        members.entry((*db, key)).or_default().push(member);
+    }
+    let mut deleted = 0;
+    for (db, keys) in keys {
+        let mut session = Session::inside(Arc::clone(&redis.server), db);
+        for some in keys.chunks(TOGETHER) {
+            deleted += count(&mut session, "UNLINK", some.iter().copied()).await?;
+        }
+    }
+    for ((db, key), members) in members {
+        let mut session = Session::inside(Arc::clone(&redis.server), db);
+        deleted += delete_members(&mut session, key, &members).await?;
+    }
+    Ok(deleted)
+}
+
+async fn delete_members(session: &mut Session, key: &Bytes, members: &[&Bytes]) -> Result<u64> {
+    let kind = reply(execute(session, &[Bytes::from_static(b"TYPE"), key.clone()]).await?)?;
+    let Value::Simple(kind) = kind else { return Ok(0) };
+    let (name, together) = match kind.as_str() {
+        "hash" => ("HDEL", TOGETHER),
+        "set" => ("SREM", TOGETHER),
+        "zset" => ("ZREM", TOGETHER),
+        "stream" => ("XDEL", 1),
+        "list" => ("LREM", 1),
+        // There is none, or it has no members.
+        _ => return Ok(0),
+    };
+    let every = Bytes::from_static(b"0");
+    let mut deleted = 0;
+    for some in members.chunks(together) {
+        let count_of = (name == "LREM").then_some(&every);
+        let args = std::iter::once(key).chain(count_of).chain(some.iter().copied());
+        deleted += match count(session, name, args).await {
+            // What is no ID names no entry.
+            Err(Error::Reply(fault)) if name == "XDEL" && fault.message().contains("ID") => 0,
+            done => done?,
+        };
+    }
+    Ok(deleted)
+}
+
+/// Carries out a command that answers how many it deleted.
+async fn count<'b>(
+    session: &mut Session,
+    name: &'static str,
+    args: impl Iterator<Item = &'b Bytes>,
+) -> Result<u64> {
+    let name = Bytes::from_static(name.as_bytes());
+    let given: Vec<Bytes> = std::iter::once(name).chain(args.cloned()).collect();
+    match reply(execute(session, &given).await?)? {
+        Value::Integer(deleted) => Ok(u64::try_from(deleted).unwrap_or(0)),
+        _ => Ok(0),
+    }
+}

@@ -1,0 +1,330 @@
+//! Purging items: they are deleted, and their bytes removed from every file that can hold them.
+//!
+//! First everything goes in the ordinary way, under the locks: items with their index entries, told
+//! to the policy in force but to no stream; then the records that streams keep of them. The same in
+//! every checkpoint that was made from this database, because a checkpoint is a database of its
+//! own, in which the item may have been different. After that nobody can read any of it, and the
+//! engine removes the bytes that nobody can read ([`PurgeTarget::RemainsIn`]), here and in the
+//! checkpoints, from the stripes of the items. Local index entries and stream records are in the
+//! item's own stripe.
+//!
+//! An entry of a global index is elsewhere, and has been in other places before, each time when the
+//! attribute changed that it is found by. Nobody knows those places any more. So of a table that
+//! has global indexes, or that is gone, every stripe is rewritten.
+//!
+//! All of it can be interrupted anywhere. Asked for again, it finds nothing to delete any more where
+//! that was done, and the stripes follow from the keys alone.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kstone_core::env::Env;
+use kstone_core::{
+    Durability, Key, Options, PurgeSnapshots, PurgeTarget, StripeSet, TableId, WriteBatch,
+    stripe_of,
+};
+
+use crate::cost::Costs;
+use crate::database::locking::Stop;
+use crate::database::{Database, DatabaseOptions};
+use crate::error::{Error, Result};
+use crate::ports::{PurgeItems, PurgeReport};
+use crate::staging::{Cause, Staged};
+use crate::stream::{partition_of, record};
+use crate::table::live::Table;
+use crate::value::ItemBytes;
+
+/// Items or stream records of one commit. Why not more: other writers wait for the locks of all
+/// their stripes.
+const CHUNK: usize = 128;
+/// How long readers have who began before. After that their snapshots are ended.
+const READERS_WAIT: Duration = Duration::from_secs(5);
+
+/// What a request means to one database: the live one, or a checkpoint.
+#[derive(Default)]
+struct Plan {
+    /// By name; `None` for tables that are gone.
+    tables: BTreeMap<String, Option<Planned>>,
+    stripes: StripeSet,
+    /// Whether bytes may be in any stripe.
+    is_everywhere: bool,
+}
+
+/// What is to go from one table.
+struct Planned {
+    table: Arc<Table>,
+    items: Vec<Key>,
+    partitions: Vec<Bytes>,
+    kept: Vec<Key>,
+}
+
+impl Plan {
+    /// The keys of a request by table, and the stripes that hold or held anything of them.
+    fn new(db: &Database, request: &PurgeItems) -> Result<Plan> {
+        let mut plan = Plan::default();
+        for (name, item) in &request.items {
+            if let Some((planned, stripes)) = plan.of(db, name)? {
+                let key = planned.table.key_of_tree(item)?;
+                stripes.insert(key.stripe());
+                planned.items.push(key);
+            }
+        }
+        for (name, item) in &request.kept {
+            if let Some((planned, stripes)) = plan.of(db, name)? {
+                let key = planned.table.key_of_tree(item)?;
+                stripes.insert(key.stripe());
+                planned.kept.push(key);
+            }
+        }
+        for (name, value) in &request.partitions {
+            if let Some((planned, stripes)) = plan.of(db, name)? {
+                let pk = planned.table.partition_of_value(value)?;
+                stripes.insert(stripe_of(&pk));
+                planned.partitions.push(pk);
+            }
+        }
+        Ok(plan)
+    }
+
+    fn of(&mut self, db: &Database, name: &str) -> Result<Option<(&mut Planned, &mut StripeSet)>> {
+        if !self.tables.contains_key(name) {
+            let planned = match db.table_to_write(name) {
+                Ok(table) => {
+                    self.is_everywhere |= table.has_global || table.record.had_global;
+                    let (items, partitions, kept) = Default::default();
+                    Some(Planned { table, items, partitions, kept })
+                }
+                // Its bytes are there until compaction passes, index entries among them.
+                Err(Error::NotFound(_)) => {
+                    self.is_everywhere = true;
+                    None
+                }
+                Err(error) => return Err(error),
+            };
+            self.tables.insert(name.to_owned(), planned);
+        }
+        let planned = self.tables.get_mut(name).and_then(Option::as_mut);
+        Ok(planned.map(|planned| (planned, &mut self.stripes)))
+    }
+
+    fn planned(&self) -> impl Iterator<Item = &Planned> {
+        self.tables.values().flatten()
+    }
+
+    fn targets(&self) -> Vec<PurgeTarget> {
+        if self.is_everywhere {
+            return vec![PurgeTarget::Remains];
+        }
+        self.stripes.iter().map(|stripe| PurgeTarget::RemainsIn { stripe }).collect()
+    }
+}
+
+impl Database {
+    /// See [`Items::purge`](crate::ports::Items::purge).
+    pub(crate) fn purge_now(&self, request: &PurgeItems) -> Result<PurgeReport> {
+        let first_seq = self.engine().applied_seq() + 1;
+        let db = self.with_durability(Durability::Sync);
+        let mut plan = Plan::new(&db, request)?;
+        let mut records = db.delete_planned(&plan)?;
+        for path in db.engine().checkpoints() {
+            let Some(copy) = db.open_checkpoint(&path)? else { continue };
+            let planned = match Plan::new(&copy, request) {
+                // A table of this name with another key is another table.
+                Err(Error::Validation(_)) => continue,
+                planned => planned?,
+            };
+            plan.is_everywhere |= planned.is_everywhere;
+            records += copy.delete_planned(&planned)?;
+            copy.copy_kept(&planned, &db)?;
+        }
+        let targets = plan.targets();
+        let purged = match db.engine().purge(&targets, PurgeSnapshots::Wait(READERS_WAIT)) {
+            Err(kstone_core::Error::SnapshotsInTheWay { .. }) => {
+                db.engine().purge(&targets, PurgeSnapshots::End)?
+            }
+            purged => purged?,
+        };
+        Ok(PurgeReport {
+            records,
+            stripes: purged.stripes,
+            checkpoints: purged.checkpoints.len() as u64,
+            missing_checkpoints: purged.missing,
+            first_seq,
+            last_seq: purged.last_seq.max(first_seq),
+        })
+    }
+
+    /// Deletes what is planned; answers how many records that were.
+    fn delete_planned(&self, plan: &Plan) -> Result<u64> {
+        let mut deleted = 0;
+        for planned in plan.planned() {
+            let table = &planned.table;
+            deleted += self.delete_items(table, &planned.items)?;
+            for pk in &planned.partitions {
+                deleted += self.delete_items(table, &self.keys_of_partition(table, pk)?)?;
+            }
+            deleted += self.delete_told(planned)?;
+        }
+        Ok(deleted)
+    }
+
+    /// Makes the items that are kept in this checkpoint what they are in `live`.
+    fn copy_kept(&self, plan: &Plan, live: &Database) -> Result<()> {
+        for Planned { table, kept, .. } in plan.planned() {
+            let Ok(now) = live.table_for_items(table.name()) else {
+                self.delete_items(table, kept)?;
+                continue;
+            };
+            for key in kept {
+                let item = live.engine().get(now.id(), key)?;
+                match item.map(|record| ItemBytes::from_bytes(record.value)).transpose()? {
+                    Some(item) => self.replace_item(table, key, &item)?,
+                    None => drop(self.delete_items(table, std::slice::from_ref(key))?),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every key of a partition, also of items whose time is over.
+    fn keys_of_partition(&self, table: &Table, pk: &Bytes) -> Result<Vec<Key>> {
+        let snapshot = self.engine().snapshot_even_expired();
+        let mut found = snapshot.partition(table.id(), pk.clone()).iter()?;
+        let mut keys = Vec::new();
+        while let Some(record) = found.next_ref()? {
+            let sk = record.sk.map(Bytes::copy_from_slice);
+            keys.push(Key { pk: pk.clone(), sk });
+        }
+        Ok(keys)
+    }
+
+    /// Deletes items without telling the table's stream.
+    fn delete_items(&self, table: &Arc<Table>, keys: &[Key]) -> Result<u64> {
+        let mut keys: Vec<&Key> = keys.iter().collect();
+        keys.sort_unstable_by_key(|key| key.stripe());
+        let mut deleted = 0;
+        for chunk in keys.chunks(CHUNK) {
+            deleted += self.again_on(
+                table,
+                |staged, table| {
+                    let mut deleted = 0;
+                    for key in chunk {
+                        if let Some(stored) = staged.stored(table.id(), key)? {
+                            staged.delete(table, key, &stored, Cause::Purge)?;
+                            deleted += 1 + index_entries(table, key, &stored.item);
+                        }
+                    }
+                    Ok(deleted)
+                },
+                chunk.iter().map(|key| key.stripe()).collect(),
+            )?;
+        }
+        Ok(deleted)
+    }
+
+    /// Puts an item in place of what is stored, without telling the table's stream.
+    fn replace_item(&self, table: &Arc<Table>, key: &Key, item: &ItemBytes) -> Result<()> {
+        let stripes = [key.stripe()].into_iter().collect();
+        self.again_on(
+            table,
+            |staged, table| {
+                let old = staged.stored(table.id(), key)?;
+                if old.as_ref().is_some_and(|old| old.item == *item) {
+                    return Ok(());
+                }
+                staged.put_records(table, key, old.as_ref(), item)
+            },
+            stripes,
+        )
+    }
+
+    /// Deletes the records of a table's streams that tell of these items.
+    fn delete_told(&self, planned: &Planned) -> Result<u64> {
+        let Planned { table, items, partitions, kept } = planned;
+        let keys: HashSet<&Key> = items.iter().chain(kept).collect();
+        let partitions: HashSet<&Bytes> = partitions.iter().collect();
+        let stripes: StripeSet = keys
+            .iter()
+            .map(|key| key.stripe())
+            .chain(partitions.iter().map(|pk| stripe_of(pk)))
+            .collect();
+        let mut deleted = 0;
+        for stream in &table.record.streams {
+            let stream = TableId(stream.id);
+            for stripe in stripes.iter() {
+                let partition = Bytes::from_static(partition_of(stripe));
+                let snapshot = self.engine().snapshot_even_expired();
+                let mut told = Vec::new();
+                let mut records = snapshot.partition(stream, partition.clone()).iter()?;
+                while let Some(found) = records.next_ref()? {
+                    let change = record::decode(&Bytes::copy_from_slice(found.value))?;
+                    let key = table.key_of_request(change.keys.as_ref())?;
+                    if keys.contains(&key) || partitions.contains(&key.pk) {
+                        let sk = found.sk.map(Bytes::copy_from_slice);
+                        told.push(Key { pk: partition.clone(), sk });
+                    }
+                }
+                for chunk in told.chunks(CHUNK) {
+                    let mut batch = WriteBatch::new();
+                    for key in chunk {
+                        batch.delete(stream, key)?;
+                    }
+                    self.engine().write(&batch, Durability::Os)?.wait()?;
+                    deleted += chunk.len() as u64;
+                }
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// Runs `work` under locks on the table as it is, again when it was changed meanwhile. Of a
+    /// table that is gone by then, nothing is left to do.
+    fn again_on<T: Default>(
+        &self,
+        table: &Arc<Table>,
+        work: impl Fn(&mut Staged<'_>, &Table) -> Result<T>,
+        stripes: StripeSet,
+    ) -> Result<T> {
+        let mut table = Arc::clone(table);
+        loop {
+            let changed = self.change(stripes, Costs::default, |staged| {
+                if !table.is_current() {
+                    return Err(Stop::TableChanged);
+                }
+                Ok(work(staged, &table)?)
+            })?;
+            if let Some(changed) = changed {
+                return changed.result;
+            }
+            table = match self.table_for_items(table.name()) {
+                Ok(table) => table,
+                Err(Error::NotFound(_)) => return Ok(T::default()),
+                Err(error) => return Err(error),
+            };
+        }
+    }
+
+    /// Opens a checkpoint of this database as a database of its own; `None` if it is not where it was
+    /// made. Nothing is done in it that nobody asks for.
+    pub fn open_checkpoint(&self, path: impl AsRef<Path>) -> Result<Option<Database>> {
+        // Without threads there is no background work.
+        let env = Env { threads: None, ..self.inner().env.clone() };
+        let engine = Options { create_if_missing: false, ..self.inner().options.clone() };
+        let options = DatabaseOptions { engine, durability: Durability::Sync };
+        match Database::open_with(env, path, options) {
+            Ok(copy) if copy.engine().id() == self.engine().id() => Ok(Some(copy.internal())),
+            Ok(_another) => Ok(None),
+            Err(Error::Engine(kstone_core::Error::NotFound { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// How many entries of indexes an item has.
+fn index_entries(table: &Table, key: &Key, item: &ItemBytes) -> u64 {
+    let entries = table.indexes.iter().filter_map(|index| index.entry_key(key, item.as_ref()));
+    entries.count() as u64
+}
