@@ -10,7 +10,8 @@
 //!
 //! An entry of a global index is elsewhere, and has been in other places before, each time when the
 //! attribute changed that it is found by. Nobody knows those places any more. So of a table that
-//! has global indexes, or that is gone, every stripe is rewritten.
+//! has global indexes, or that is gone, every stripe is rewritten. (Of an index that was dropped, or
+//! of a table that was dropped and made again, nobody knows: who must be sure asks for the remains.)
 //!
 //! All of it can be interrupted anywhere. Asked for again, it finds nothing to delete any more where
 //! that was done, and the stripes follow from the keys alone.
@@ -113,9 +114,9 @@ impl Plan {
         self.tables.values().any(Option::is_none)
     }
 
-    /// Whether entries of indexes are in other stripes than their items, or were.
+    /// Whether entries of indexes are in other stripes than their items.
     fn has_global(&self) -> bool {
-        self.planned().any(|one| one.table.has_global || one.table.record.had_global)
+        self.planned().any(|one| one.table.has_global)
     }
 }
 
