@@ -17,7 +17,8 @@ use crate::store::{KeyPrefix, Store};
 /// The header, or gRPC metadata, that carries the token.
 pub(crate) const API_TOKEN: &str = "dapr-api-token";
 /// What the metadata calls say that the store can do.
-pub(crate) const CAPABILITIES: [&str; 4] = ["ETAG", "TRANSACTIONAL", "TTL", "QUERY_API"];
+pub(crate) const CAPABILITIES: [&str; 5] =
+    ["ETAG", "TRANSACTIONAL", "TTL", "QUERY_API", "PARTITION_KEY"];
 /// What the metadata calls say that the store is.
 pub(crate) const COMPONENT_TYPE: &str = "state.kstone";
 /// What the metadata calls say that this is.

@@ -1,54 +1,71 @@
 //! ETags: which state of a key somebody has read.
 //!
-//! What this door writes carries a version in its attribute `etag`: microseconds since 1970, or the
-//! one before plus one if that is more, so that each write has another and a key that was deleted
-//! and made again never has an old one. The ETag is that number.
+//! An ETag has two parts. The version is what this door wrote in the attribute `etag`: microseconds
+//! since 1970, or the one before plus one if that is more, so that each write has another and a key
+//! that was deleted and made again never has an old one. The checksum is of all else that the item
+//! holds: whoever changes it at another door and knows nothing of versions changes the ETag too. An
+//! item that another door put has a checksum alone.
 //!
-//! An item that another door put has no such attribute. Its ETag is an `x` and a checksum of all
-//! that it holds, so that a later change of it shows too.
+//! As text it is one number, as in most stores of Dapr: the version, and the checksum in 20 digits.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kstone::{Item, ItemBytes, Value};
+use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::entry::{ETAG, PK, SK};
 
+/// The digits of the greatest checksum.
+const SUM_DIGITS: usize = 20;
+
 /// Which state of a key is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Etag {
-    /// The version that this door wrote.
-    Version(u64),
-    /// The checksum of what another door wrote.
-    Content(u64),
+pub struct Etag {
+    version: Option<u64>,
+    sum: u64,
 }
 
 impl Etag {
     /// The ETag of an item.
     pub(crate) fn of(item: &Item) -> Etag {
         let version = match item.get(ETAG) {
-            Some(Value::N(version)) => version.to_u64(),
+            // Zero is not told from none in the text, and none of ours.
+            Some(Value::N(version)) => version.to_u64().filter(|version| *version > 0),
             _ => None,
         };
-        match version {
-            Some(version) => Etag::Version(version),
-            None => {
-                let mut content = item.clone();
-                content.remove(PK);
-                content.remove(SK);
-                let bytes = ItemBytes::encode(&content);
-                Etag::Content(xxhash_rust::xxh3::xxh3_64(bytes.as_slice()))
+        let mut sum = Xxh3Default::new();
+        for (name, value) in item.iter() {
+            let is_known = name == PK || name == SK || (name == ETAG && version.is_some());
+            if !is_known {
+                add(&mut sum, name, value);
             }
         }
+        Etag { version, sum: sum.digest() }
+    }
+}
+
+/// Adds an attribute to the checksum, in a form that says where it ends.
+fn add(sum: &mut Xxh3Default, name: &str, value: &Value) {
+    let mut add = |kind: u8, bytes: &[u8]| {
+        sum.update(&[kind]);
+        sum.update(&(bytes.len() as u64).to_le_bytes());
+        sum.update(bytes);
+    };
+    add(b'#', name.as_bytes());
+    match value {
+        Value::S(text) => add(b'S', text.as_bytes()),
+        Value::B(bytes) => add(b'B', bytes),
+        other => add(b'-', ItemBytes::encode(&Item::new().with("", other.clone())).as_slice()),
     }
 }
 
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Etag::Version(version) => write!(f, "{version}"),
-            Etag::Content(sum) => write!(f, "x{sum:016x}"),
+        match (self.version, self.sum) {
+            (Some(version), sum) => write!(f, "{version}{sum:0SUM_DIGITS$}"),
+            (None, sum) => write!(f, "{sum}"),
         }
     }
 }
@@ -63,14 +80,13 @@ impl FromStr for Etag {
     fn from_str(text: &str) -> Result<Self, NoEtag> {
         // Some clients quote it as HTTP does.
         let text = text.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(text);
-        let is_plain = |digits: &str| !digits.is_empty() && !digits.starts_with('+');
-        match text.strip_prefix('x') {
-            Some(sum) if sum.len() == 16 && is_plain(sum) => {
-                u64::from_str_radix(sum, 16).map(Etag::Content).map_err(|_| NoEtag)
-            }
-            None if is_plain(text) => text.parse().map(Etag::Version).map_err(|_| NoEtag),
-            _ => Err(NoEtag),
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(NoEtag);
         }
+        let (version, sum) = text.split_at(text.len().saturating_sub(SUM_DIGITS));
+        let number = |digits: &str| digits.parse::<u64>().map_err(|_| NoEtag);
+        let version = if version.is_empty() { None } else { Some(number(version)?) };
+        Ok(Etag { version, sum: number(sum)? })
     }
 }
 
@@ -97,11 +113,15 @@ mod tests {
 
     #[test]
     fn an_etag_is_read_as_it_was_written() {
-        for etag in [Etag::Version(0), Etag::Version(u64::MAX), Etag::Content(7)] {
-            assert_eq!(etag.to_string().parse(), Ok(etag));
-            assert_eq!(format!("\"{etag}\"").parse(), Ok(etag));
+        for version in [None, Some(1), Some(1_768_381_200_000_000), Some(u64::MAX)] {
+            for sum in [0, 7, u64::MAX] {
+                let etag = Etag { version, sum };
+                assert_eq!(etag.to_string().parse(), Ok(etag));
+                assert_eq!(format!("\"{etag}\"").parse(), Ok(etag));
+            }
         }
-        for wrong in ["", "bad-etag", "x", "x12", "+1", "x+00000000000007", "-1", "1.0", " 1"] {
+        let beyond = "9".repeat(20);
+        for wrong in ["", "bad-etag", "x12", "+1", "-1", "1.0", " 1", "\u{661}", &beyond] {
             assert_eq!(wrong.parse::<Etag>(), Err(NoEtag), "{wrong}");
         }
     }
@@ -114,11 +134,26 @@ mod tests {
     }
 
     #[test]
-    fn an_item_of_another_door_has_an_etag_that_changes_with_it() {
-        let item = Item::new().with("pk", "a").with("sk", "#").with("score", 1);
-        let changed = item.clone().with("score", 2);
-        assert_ne!(Etag::of(&item), Etag::of(&changed));
-        assert_eq!(Etag::of(&item), Etag::of(&item.clone()));
-        assert_eq!(Etag::of(&item.with(ETAG, 9)), Etag::Version(9));
+    fn whatever_changes_in_an_item_changes_its_etag() {
+        let item = Item::new().with("pk", "a").with("sk", "#").with("value", "1").with(ETAG, 9);
+        let etag = Etag::of(&item);
+        assert_eq!(etag, Etag::of(&item.clone()));
+        assert_eq!(etag.version, Some(9));
+        for (name, value) in [
+            ("value", Value::from("2")),
+            ("value", Value::from(1)),
+            ("value", Value::B(b"1"[..].into())),
+            ("ttl", Value::from(5)),
+            ("score", Value::from(1)),
+            (ETAG, Value::from(10)),
+            (ETAG, Value::from("9")),
+        ] {
+            assert_ne!(Etag::of(&item.clone().with(name, value.clone())), etag, "{name} {value:?}");
+        }
+        let mut without = item.clone();
+        without.remove(ETAG);
+        assert_ne!(Etag::of(&without), etag);
+        let (ab, b) = (Item::new().with("a", "b").with("c", ""), Item::new().with("a", "bc"));
+        assert_ne!(Etag::of(&ab), Etag::of(&b));
     }
 }

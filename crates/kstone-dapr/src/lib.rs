@@ -11,7 +11,7 @@
 //! | `grpc` | the same as messages of `dapr.proto.runtime.v1`; and the component that a sidecar plugs in |
 //! | `store` | a store's name, and what stands before its keys |
 //! | `write` | what is to be written, whichever protocol said so |
-//! | `state` | from keys to items and back; transactions |
+//! | `lookup`, `state` | from keys to items and back; reads, and writes |
 //! | `plan` | several operations on one key as one write |
 //! | `query` | filter, order and pages over all keys, or those with a prefix |
 //! | `key`, `entry`, `etag`, `time_to_live`, `condition` | the form of an item, below |
@@ -24,7 +24,7 @@
 //! | `pk` | S | the key up to where the catalogue says that its partition ends |
 //! | `sk` | S | the rest of the key; `#` when there is none, or no pattern declares the key |
 //! | `value` | S, or B if it is no UTF-8 | the value, byte for byte as the client sent it |
-//! | `etag` | N | the version: another, greater one with each write here |
+//! | `etag` | N | the version: another, greater one with each write here. It is part of the ETag |
 //! | `ttl` | N | the second since 1970 at which the item is gone, if it ends |
 //!
 //! So `student:s1:mastery:2026-01-14` is `{pk: "student:s1", sk: "mastery:2026-01-14", …}`, and all of
@@ -32,9 +32,9 @@
 //! `keyPrefix: none` says it.
 //!
 //! What other doors put there is read here as well: a `value` of another type as JSON, and an item
-//! without `value` as the JSON object of its attributes. Its ETag is a checksum of what it holds.
-//! Who changes an item at another door and leaves `etag` as it is, hides the change from those who
-//! compare ETags: put the whole item without it, or raise it (`SET etag = etag + :one`).
+//! without `value` as the JSON object of its attributes. An ETag is made of the version and of a
+//! checksum of what the item holds, so a change at another door changes it as well, whether or not
+//! that door knows of `etag`.
 //!
 //! What a catalogue declares is applied here: the time to live that a write does not name, and the
 //! type, fields and sizes that it may have.
@@ -63,6 +63,7 @@ mod etag;
 mod grpc;
 mod http;
 mod key;
+mod lookup;
 mod plan;
 mod query;
 mod server;

@@ -1,26 +1,31 @@
 //! Queries: which keys hold JSON like this, in which order, page by page.
 //!
-//! There is no index of values, so a query looks at every key of the store. With an order it has to
-//! know all that it finds before it can answer with the first.
+//! There is no index of values, so a query looks at every key of the store, or of one partition if
+//! it names that: of all that is kept about one learner, say. With an order it has to know all that
+//! it finds before it can answer with the first.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use kstone::Item;
-use kstone::ops::Scan;
+use kstone::ops::{self, KeyCondition, Placeholders, QueryOutput, Scan};
+use kstone::{Item, Value};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use crate::entry::{self, Entry};
+use crate::entry::{self, Entry, PK};
 use crate::error::{Error, Result};
-use crate::key::{Place, TABLE};
-use crate::state::{State, or_nothing};
+use crate::key::{Place, SEPARATOR, TABLE};
+use crate::lookup::or_nothing;
+use crate::state::State;
+use crate::write::Operation;
 
 /// What one answer holds at most, and what an ordered query may find at all.
 const FOUND_MAX: usize = 10_000;
 const FOUND_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The metadata that asks only for keys that begin so. An extension: Dapr cannot list keys.
 const KEY_PREFIX: &str = "keyPrefix";
+/// The metadata that asks only for one partition, by the name that Dapr's own stores use.
+const PARTITION: &str = "partitionKey";
 
 /// A query.
 #[derive(Debug)]
@@ -31,6 +36,7 @@ pub(crate) struct Query {
     limit: usize,
     token: Option<String>,
     key_prefix: String,
+    partition: Option<String>,
 }
 
 /// One page of an answer.
@@ -113,12 +119,16 @@ impl Query {
             limit: if limit == 0 { FOUND_MAX } else { limit.min(FOUND_MAX) },
             token: Some(token).filter(|token| !token.is_empty()),
             key_prefix: metadata.get(KEY_PREFIX).cloned().unwrap_or_default(),
+            partition: metadata.get(PARTITION).filter(|it| !it.is_empty()).cloned(),
         })
     }
 
     /// The same among the keys that begin so, whose names are told without it.
     pub(crate) fn of_store(mut self, prefix: &str) -> Query {
         self.key_prefix.insert_str(0, prefix);
+        if let Some(partition) = &mut self.partition {
+            partition.insert_str(0, prefix);
+        }
         self
     }
 
@@ -232,7 +242,8 @@ impl State {
         }
     }
 
-    /// In the order in which the items lie. The token is the place of the last one.
+    /// The pages follow each other as the items lie, and each is in the order of its keys. The token
+    /// is the place of the last one.
     async fn query_page(&self, query: &Query) -> Result<Found> {
         let start = match &query.token {
             Some(token) => Some(serde_json::from_str(token).map_err(|_| bad_token(token))?),
@@ -242,6 +253,7 @@ impl State {
         let start = start.map(|(pk, sk)| Place { pk, sk }.key_item());
         let mut found = Found::default();
         self.look_through(start, query, query.limit, &mut found).await?;
+        found.entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok(found)
     }
 
@@ -277,18 +289,73 @@ impl State {
         Ok(Found { entries, token })
     }
 
+    /// Some items among which the query looks.
+    async fn page(&self, query: &Query, start: Option<Item>) -> Result<QueryOutput> {
+        let (table, consistent_read) = (TABLE.to_owned(), true);
+        let page = match &query.partition {
+            None => {
+                let scan = Scan { table, start, consistent_read, ..Scan::default() };
+                self.items().scan(&scan).await
+            }
+            Some(pk) => {
+                let condition = KeyCondition::Text("#pk = :pk".to_owned());
+                let query = ops::Query {
+                    table,
+                    key_condition: Some(condition),
+                    placeholders: Placeholders {
+                        names: Some(vec![("#pk".to_owned(), PK.to_owned())]),
+                        values: Some(vec![(":pk".to_owned(), Value::from(pk.as_str()))]),
+                    },
+                    start,
+                    consistent_read,
+                    ..ops::Query::default()
+                };
+                self.items().query(&query).await
+            }
+        };
+        Ok(or_nothing(page)?)
+    }
+
+    /// Deletes all keys of one owner, as Dapr names it: those that begin with the prefix and `||`,
+    /// and have no further `||` behind it. Says how many there were.
+    ///
+    /// # Errors
+    /// If the prefix is empty, or the database refuses something or fails. Some keys may be deleted
+    /// then.
+    pub async fn delete_with_prefix(&self, prefix: &str) -> Result<u64> {
+        let owner = prefix.strip_suffix(SEPARATOR).unwrap_or(prefix);
+        if owner.is_empty() {
+            return Err(Error::malformed("a prefix is required"));
+        }
+        let mut query = Query::new(Map::new(), Vec::new(), 0, String::new(), &HashMap::new())?;
+        query.key_prefix = format!("{owner}{SEPARATOR}");
+        let mut deleted: u64 = 0;
+        loop {
+            let found = self.query(&query).await?;
+            let rest =
+                |key: &str| key.get(query.key_prefix.len()..).map(|it| it.contains(SEPARATOR));
+            let own = found.entries.into_iter().filter(|(key, _)| rest(key) == Some(false));
+            let operations: Vec<Operation> = own.map(|(key, _)| Operation::delete(key)).collect();
+            deleted += operations.len() as u64;
+            self.write(operations).await?;
+            match found.token {
+                Some(token) => query.token = Some(token),
+                None => return Ok(deleted),
+            }
+        }
+    }
+
     /// Adds what the query accepts, until that is enough.
     async fn look_through(
         &self,
-        start: Option<Item>,
+        mut start: Option<Item>,
         query: &Query,
         enough: usize,
         found: &mut Found,
     ) -> Result<()> {
-        let mut scan = Scan { table: TABLE.to_owned(), start, ..Scan::default() };
         let mut bytes = 0;
         loop {
-            let page = or_nothing(self.items().scan(&scan).await)?;
+            let page = self.page(query, start).await?;
             let (items, next) = (page.items.unwrap_or_default(), page.next);
             let mut items = items.into_iter().peekable();
             while let Some(item) = items.next() {
@@ -308,7 +375,7 @@ impl State {
                 }
             }
             match next {
-                Some(next) => scan.start = Some(next),
+                Some(next) => start = Some(next),
                 None => return Ok(()),
             }
             // A long look through the table lets others have their turn.

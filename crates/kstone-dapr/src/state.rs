@@ -5,10 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kstone::ops::{
-    BatchGet, BatchGetTable, Condition, DeleteItem, GetItem, PutItem, TransactAction, TransactKind,
-    TransactWrite,
-};
+use kstone::ops::{Condition, DeleteItem, PutItem, TransactAction, TransactKind, TransactWrite};
 use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{CancellationCode, Item};
@@ -16,7 +13,7 @@ use kstone_core::env::Clock;
 use kstone_keyspace::{Expiry, Keyspace, Shape, Write};
 
 use crate::condition;
-use crate::entry::{self, Entry, PK, SK, TTL};
+use crate::entry::{self, PK, SK, TTL};
 use crate::error::{Error, Result};
 use crate::etag::{Etag, Versions};
 use crate::key::{Place, TABLE};
@@ -24,7 +21,7 @@ use crate::plan::{self, Planned};
 use crate::time_to_live;
 use crate::write::{Expected, Operation};
 
-/// The keys of one batch of reads, and the writes of one transaction.
+/// The keys of one batch of reads, and the writes of one transaction, as in DynamoDB.
 pub(crate) const BATCH_MAX: usize = 100;
 /// The bytes of items in one transaction; DynamoDB allows 4 MiB.
 const TRANSACTION_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -64,70 +61,6 @@ impl State {
 
     pub(crate) fn now_ms(&self) -> u64 {
         self.inner.clock.now_ms()
-    }
-
-    /// What a key holds.
-    pub async fn get(&self, key: &str) -> Result<Option<Entry>> {
-        let place = Place::to_read(self.keyspace(), key)?;
-        let item = self.item_at(&place).await?;
-        Ok(item.and_then(|item| entry::read(item, self.now_ms())))
-    }
-
-    async fn item_at(&self, place: &Place) -> Result<Option<Item>> {
-        let request = GetItem {
-            table: TABLE.to_owned(),
-            key: place.key_item(),
-            consistent_read: true,
-            ..GetItem::default()
-        };
-        let found = or_nothing(self.items().get(&request).await)?.item;
-        Ok(found.map(|item| item.decode()).transpose().map_err(kstone::Error::from)?)
-    }
-
-    /// What keys hold, each for itself, in the order of the keys.
-    pub async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Entry>>> {
-        let places: Vec<Place> =
-            keys.iter().map(|key| Place::to_read(self.keyspace(), key)).collect::<Result<_>>()?;
-        // A batch may not name a key twice; a client may.
-        let mut wanted: Vec<&Place> = places.iter().collect();
-        wanted.sort_by(|a, b| (&a.pk, &a.sk).cmp(&(&b.pk, &b.sk)));
-        wanted.dedup();
-        let mut found: HashMap<Place, Entry> = HashMap::new();
-        for batch in wanted.chunks(BATCH_MAX) {
-            let mut keys: Vec<Item> = batch.iter().map(|place| place.key_item()).collect();
-            while !keys.is_empty() {
-                keys = self.get_batch(keys, &mut found).await?;
-            }
-        }
-        Ok(places.iter().map(|place| found.get(place).cloned()).collect())
-    }
-
-    /// Reads some of the keys, at least one, and gives back the others.
-    async fn get_batch(
-        &self,
-        keys: Vec<Item>,
-        found: &mut HashMap<Place, Entry>,
-    ) -> Result<Vec<Item>> {
-        let table = BatchGetTable {
-            table: TABLE.to_owned(),
-            keys,
-            consistent_read: true,
-            ..BatchGetTable::default()
-        };
-        let mut request = BatchGet { tables: vec![table], ..BatchGet::default() };
-        let output = or_nothing(self.items().batch_get(&request).await)?;
-        for item in output.found.into_iter().flat_map(|(_, items)| items) {
-            let item = item.decode().map_err(kstone::Error::from)?;
-            if let Some(place) = Place::of_item(&item)
-                && let Some(entry) = entry::read(item, self.now_ms())
-            {
-                found.insert(place, entry);
-            }
-        }
-        let left: Vec<usize> = output.unprocessed.into_iter().flat_map(|(_, at)| at).collect();
-        let keys = request.tables.pop().map(|table| table.keys).unwrap_or_default();
-        let left = (0..).zip(keys).filter(|(at, _)| left.contains(at));
-        Ok(left.map(|(_, key)| key).collect())
     }
 
     /// Writes keys, each for itself: one whose ETag does not match keeps no other from being
@@ -240,9 +173,18 @@ impl State {
     }
 
     async fn commit(&self, planned: Vec<Planned>) -> Result<()> {
+        let mut known = self.items_expected(&planned).await?;
         let (mut actions, mut keys) = (Vec::new(), Vec::new());
         for Planned { key, place, expected, item } in planned {
-            let (condition, placeholders) = match self.condition(&key, &place, expected).await? {
+            let condition = match expected {
+                Expected::Anything => None,
+                Expected::Absent => Some(condition::absent(self.now_ms())),
+                Expected::Unchanged(etag) => match known.remove(&place) {
+                    Some(item) if self.is(&item, etag) => Some(condition::content_is(item)),
+                    _ => return Err(Error::EtagMismatch { key }),
+                },
+            };
+            let (condition, placeholders) = match condition {
                 Some((text, placeholders)) => (Some(Condition::Text(text)), placeholders),
                 None => Default::default(),
             };
@@ -297,37 +239,15 @@ impl State {
         }
     }
 
-    async fn condition(
-        &self,
-        key: &str,
-        place: &Place,
-        expected: Expected,
-    ) -> Result<Option<condition::Text>> {
-        match expected {
-            Expected::Anything => Ok(None),
-            Expected::Absent => Ok(Some(condition::absent(self.now_ms()))),
-            Expected::Unchanged(Etag::Version(version)) => {
-                Ok(Some(condition::version_is(version, self.now_ms())))
-            }
-            // DynamoDB knows no checksums: what was read is compared, and then compared again by
-            // the write itself.
-            Expected::Unchanged(etag @ Etag::Content(_)) => {
-                let item = self.item_at(place).await?;
-                let same = item.filter(|item| Etag::of(item) == etag);
-                match same.map(|item| condition::content_is(&item)) {
-                    Some(condition) => Ok(Some(condition)),
-                    None => Err(Error::EtagMismatch { key: key.to_owned() }),
-                }
-            }
-        }
+    /// The items that are to be as somebody read them. DynamoDB knows no checksums: they are read
+    /// and compared here, and the write itself compares once more what was read.
+    async fn items_expected(&self, planned: &[Planned]) -> Result<HashMap<Place, Item>> {
+        let is_read = |write: &&Planned| matches!(write.expected, Expected::Unchanged(_));
+        self.items_at(planned.iter().filter(is_read).map(|write| &write.place).collect()).await
     }
-}
 
-/// Before the first write there is no table, and nothing in it.
-pub(crate) fn or_nothing<T: Default>(answer: kstone::Result<T>) -> kstone::Result<T> {
-    match answer {
-        Err(kstone::Error::NotFound(_)) => Ok(T::default()),
-        answer => answer,
+    fn is(&self, item: &Item, etag: Etag) -> bool {
+        entry::is_live(item, self.now_ms()) && Etag::of(item) == etag
     }
 }
 

@@ -20,6 +20,14 @@ pub struct Operation {
     pub metadata: HashMap<String, String>,
 }
 
+impl Operation {
+    /// The key goes, whatever it holds.
+    pub fn delete(key: impl Into<String>) -> Operation {
+        let (key, metadata) = (key.into(), HashMap::new());
+        Operation { key, value: None, expected: Expected::Anything, metadata }
+    }
+}
+
 /// What a key must be like for a write to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {

@@ -324,3 +324,17 @@ async fn a_token_is_asked_for_when_there_is_one() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_message_that_never_ends_is_given_up() {
+    let read_timeout = std::time::Duration::from_millis(50);
+    let options = DoorOptions { read_timeout, ..DoorOptions::default() };
+    let server = Server::start_with(options).await;
+    let mut client = Client::of(&server).await.0;
+    client.ready().await.unwrap();
+    let path = "/dapr.proto.runtime.v1.Dapr/GetState".parse().unwrap();
+    let codec = ProstCodec::<Get, Got>::default();
+    let never = tonic::codegen::tokio_stream::pending::<Get>();
+    let refused = client.client_streaming(Request::new(never), path, codec).await.unwrap_err();
+    assert_eq!(refused.code(), Code::DeadlineExceeded, "{refused:?}");
+}

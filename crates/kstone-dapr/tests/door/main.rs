@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod acceptance_000;
+mod component;
 mod concurrency;
+mod conformance;
 mod expiry;
 mod grpc;
 mod http;
+mod key_prefix;
 mod other_doors;
 mod query;
 mod server;

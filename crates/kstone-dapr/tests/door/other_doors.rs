@@ -32,27 +32,35 @@ async fn items_that_dynamodb_put_are_read_as_json_with_an_etag_that_guards_them(
 }
 
 #[tokio::test]
-async fn an_item_that_dynamodb_replaced_or_whose_version_it_raised_no_longer_has_the_old_etag() {
+async fn a_change_at_another_door_changes_the_etag_whether_or_not_that_door_knows_of_it() {
     let server = Server::start().await;
     let table = server.db.table("state");
     let key = Item::new().with("pk", "k").with("sk", "#");
     let save = |etag: &str| json!([{"key": "k", "value": 2, "etag": etag}]).to_string();
     server.save(r#"[{"key":"k","value":1}]"#).await.done();
     let etag = server.etag("k").await;
-    let raise = "SET #value = :v, etag = etag + :one";
-    let request = kstone::ops::UpdateItem {
+    let update = |update: &str, value: Value| kstone::ops::UpdateItem {
         table: "state".to_owned(),
         key: key.clone(),
-        update: Some(kstone::ops::Update::Text(raise.to_owned())),
-        placeholders: kstone::placeholders([
-            ("#value", Value::from("value")),
-            (":v", Value::from("7")),
-            (":one", Value::from(1)),
-        ]),
+        update: Some(kstone::ops::Update::Text(update.to_owned())),
+        placeholders: kstone::placeholders([("#a", Value::from("value")), (":v", value)]),
         ..kstone::ops::UpdateItem::default()
     };
-    server.db.update_item(&request).wait().unwrap();
-    server.save(&save(&etag)).await.refused(409, "ERR_STATE_SAVE");
+    let mut seen = vec![etag];
+    for request in [
+        update("SET #a = :v", Value::from("7")),
+        update("SET etag = etag + :v, #a = #a", Value::from(1)),
+        update("SET extra = :v, #a = #a", Value::from(1)),
+    ] {
+        server.db.update_item(&request).wait().unwrap();
+        let etag = server.etag("k").await;
+        for old in &seen {
+            assert_ne!(&etag, old);
+            server.save(&save(old)).await.refused(409, "ERR_STATE_SAVE");
+        }
+        seen.push(etag);
+    }
+    server.save(&save(&seen[3])).await.done();
     let etag = server.etag("k").await;
     table.put(key.with("value", "8")).unwrap();
     server.save(&save(&etag)).await.refused(409, "ERR_STATE_SAVE");

@@ -3,14 +3,16 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kstone::{Database, DatabaseOptions};
 use kstone_core::env::{Env, ManualClock};
 use kstone_dapr::{Door, DoorOptions, State};
 use serde_json::Value as Json;
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::watch;
 
 /// A whole second, and what it is called.
@@ -23,6 +25,9 @@ pub struct Server {
     pub db: Database,
     pub clock: Arc<ManualClock>,
     pub state: State,
+    /// Where a sidecar would find the store.
+    pub socket: PathBuf,
+    _folder: TempDir,
     /// The doors close when it is dropped.
     _open: watch::Sender<()>,
 }
@@ -56,8 +61,12 @@ impl Server {
         tokio::spawn(door.clone().serve_http(listener, is_closed()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let grpc = listener.local_addr().unwrap();
-        tokio::spawn(door.serve_grpc(listener, is_closed()));
-        Server { http, grpc, db, clock, state, _open: open }
+        tokio::spawn(door.clone().serve_grpc(listener, is_closed()));
+        let folder = TempDir::new().unwrap();
+        let socket = folder.path().join("kstone.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        tokio::spawn(door.serve_component(listener, is_closed()));
+        Server { http, grpc, db, clock, state, socket, _folder: folder, _open: open }
     }
 
     pub async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
