@@ -206,6 +206,12 @@ mod tests {
             body,
             r#"{"__type":"com.amazon.coral.validate#ValidationException","message":"no \"good\""}"#
         );
+        let (status, body) = shown(Error::Refused("pattern profile: too long".to_owned()));
+        assert_eq!(status, Status::BadRequest);
+        assert_eq!(
+            body,
+            r#"{"__type":"com.amazon.coral.validate#ValidationException","message":"pattern profile: too long"}"#
+        );
         let (status, body) = shown(Error::NotFound("Requested resource not found".to_owned()));
         assert_eq!(status, Status::BadRequest);
         assert!(body.contains("com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"));

@@ -295,14 +295,28 @@ impl Keyspace {
 
     /// Whether a key belongs to a tenant.
     pub fn tenancy(&self, place: Place<'_>, key: &[u8], tenant: &str) -> Tenancy {
-        match self.find(place, key) {
-            None => Tenancy::Undeclared,
-            Some(found) => match found.tenant_part() {
-                None => Tenancy::Shared,
-                Some(part) if found.tenant_is(part, tenant) => Tenancy::Own,
-                Some(_) => Tenancy::Other,
-            },
-        }
+        self.find(place, key).map_or(Tenancy::Undeclared, |found| found.tenancy(tenant))
+    }
+
+    /// Whether every item that is declared to be in a partition belongs to the tenant, whatever its
+    /// sort key: the partition key itself says whose it is.
+    pub fn is_tenants_partition(&self, table: &str, pk: &[u8], tenant: &str) -> bool {
+        let Some(segments) = Segments::of(pk) else { return false };
+        let here = |it: &&Pattern| matches!(&it.store, Store::Table(name) if name.accepts(table.as_bytes()));
+        let holds = |it: &&Pattern| {
+            let mut first = it.segments.iter().take(it.partition_segments).enumerate();
+            it.partition_segments == segments.count()
+                && first.all(|(at, segment)| segments.get(at).is_some_and(|it| segment.accepts(it)))
+        };
+        let is_own = |it: &Pattern| {
+            let at = it.tenant.filter(|at| *at < it.partition_segments);
+            let slot = at.and_then(|at| it.segments.get(at)?.slot());
+            let part = slot.zip(at).and_then(|(slot, at)| slot.capture(segments.get(at)?));
+            let read = slot.zip(part).and_then(|(slot, part)| slot.placeholder.kind.read(part));
+            read.as_deref() == Some(tenant)
+        };
+        let mut declared = self.patterns.iter().filter(here).filter(holds).peekable();
+        declared.peek().is_some() && declared.all(is_own)
     }
 
     /// What all keys of a tenant begin with, in one place: `school:university_abc:`.
@@ -371,6 +385,15 @@ impl<'s, 'k> Match<'s, 'k> {
         match split {
             Some((pk, [b':', sk @ ..])) => Parts { pk, sk },
             _ => Parts { pk: key, sk: WHOLE_KEY },
+        }
+    }
+
+    /// Whether the key belongs to a tenant.
+    pub fn tenancy(&self, tenant: &str) -> Tenancy {
+        match self.tenant_part() {
+            None => Tenancy::Shared,
+            Some(part) if self.tenant_is(part, tenant) => Tenancy::Own,
+            Some(_) => Tenancy::Other,
         }
     }
 

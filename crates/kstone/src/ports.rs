@@ -102,7 +102,8 @@ pub struct PurgeItems {
     /// nothing may be left.
     pub kept: Vec<(String, Item)>,
     /// Whether the bytes of everything that nobody can read any more go too: of items and of keys of
-    /// Redis that were deleted, changed or expired at any time before. Rewrites all files.
+    /// Redis that were deleted, changed or expired at any time before, and of indexes and tables
+    /// that were dropped. Rewrites all files.
     pub remains: bool,
 }
 

@@ -10,7 +10,8 @@
 //!
 //! An entry of a global index is elsewhere, and has been in other places before, each time when the
 //! attribute changed that it is found by. Nobody knows those places any more. So of a table that
-//! has global indexes, or that is gone, every stripe is rewritten.
+//! has global indexes, or that is gone, every stripe is rewritten. (Of an index that was dropped, or
+//! of a table that was dropped and made again, nobody knows: who must be sure asks for the remains.)
 //!
 //! All of it can be interrupted anywhere. Asked for again, it finds nothing to delete any more where
 //! that was done, and the stripes follow from the keys alone.
@@ -49,8 +50,6 @@ struct Plan {
     /// By name; `None` for tables that are gone.
     tables: BTreeMap<String, Option<Planned>>,
     stripes: StripeSet,
-    /// Whether bytes may be in any stripe.
-    is_everywhere: bool,
 }
 
 /// What is to go from one table.
@@ -93,15 +92,10 @@ impl Plan {
         if !self.tables.contains_key(name) {
             let planned = match db.table_to_write(name) {
                 Ok(table) => {
-                    self.is_everywhere |= table.has_global || table.record.had_global;
                     let (items, partitions, kept) = Default::default();
                     Some(Planned { table, items, partitions, kept })
                 }
-                // Its bytes are there until compaction passes, index entries among them.
-                Err(Error::NotFound(_)) => {
-                    self.is_everywhere = true;
-                    None
-                }
+                Err(Error::NotFound(_)) => None,
                 Err(error) => return Err(error),
             };
             self.tables.insert(name.to_owned(), planned);
@@ -114,11 +108,15 @@ impl Plan {
         self.tables.values().flatten()
     }
 
-    fn targets(&self) -> Vec<PurgeTarget> {
-        if self.is_everywhere {
-            return vec![PurgeTarget::Remains];
-        }
-        self.stripes.iter().map(|stripe| PurgeTarget::RemainsIn { stripe }).collect()
+    /// Whether a table is gone. Its bytes are there until compaction passes, those of its indexes
+    /// among them.
+    fn has_gone(&self) -> bool {
+        self.tables.values().any(Option::is_none)
+    }
+
+    /// Whether entries of indexes are in other stripes than their items.
+    fn has_global(&self) -> bool {
+        self.planned().any(|one| one.table.has_global)
     }
 }
 
@@ -127,7 +125,8 @@ impl Database {
     pub(crate) fn purge_now(&self, request: &PurgeItems) -> Result<PurgeReport> {
         let first_seq = self.engine().applied_seq() + 1;
         let db = self.with_durability(Durability::Sync);
-        let mut plan = Plan::new(&db, request)?;
+        let plan = Plan::new(&db, request)?;
+        let mut is_everywhere = request.remains || plan.has_gone() || plan.has_global();
         let mut records = db.delete_planned(&plan)?;
         for path in db.engine().checkpoints() {
             let Some(copy) = db.open_checkpoint(&path)? else { continue };
@@ -136,11 +135,14 @@ impl Database {
                 Err(Error::Validation(_)) => continue,
                 planned => planned?,
             };
-            plan.is_everywhere |= planned.is_everywhere;
+            is_everywhere |= planned.has_global();
             records += copy.delete_planned(&planned)?;
             copy.copy_kept(&planned, &db)?;
         }
-        let targets = plan.targets();
+        let targets: Vec<PurgeTarget> = match is_everywhere {
+            true => vec![PurgeTarget::Remains],
+            false => plan.stripes.iter().map(|stripe| PurgeTarget::RemainsIn { stripe }).collect(),
+        };
         let purged = match db.engine().purge(&targets, PurgeSnapshots::Wait(READERS_WAIT)) {
             Err(kstone_core::Error::SnapshotsInTheWay { .. }) => {
                 db.engine().purge(&targets, PurgeSnapshots::End)?

@@ -135,6 +135,7 @@ fn request() -> PurgeItems {
         items: vec![(TABLE.to_owned(), key("shared-pk", "SECRET-sk"))],
         partitions: vec![(TABLE.to_owned(), Value::from("SECRET-pk"))],
         kept: vec![(TABLE.to_owned(), key("class", "list"))],
+        remains: false,
     }
 }
 
@@ -231,7 +232,7 @@ fn what_an_index_held_is_gone_also_when_the_index_was_dropped_before() {
     let drop_index =
         TableChange { delete_index: Some("by-email".to_owned()), ..TableChange::default() };
     db.update_table(TABLE, &drop_index).unwrap();
-    purge(&db, &request()).unwrap();
+    purge(&db, &PurgeItems { remains: true, ..request() }).unwrap();
     check_gone(&machine, &db);
 }
 
@@ -244,6 +245,25 @@ fn what_a_table_held_is_gone_also_when_the_table_was_dropped_before() {
     db.delete_table(TABLE).unwrap();
     purge(&db, &request()).unwrap();
     assert_eq!(machine.holders(SECRET), Vec::<String>::new());
+}
+
+#[test]
+fn what_was_deleted_before_anybody_asked_can_be_purged_without_naming_it() {
+    let machine = Machine::new();
+    let db = machine.open().unwrap();
+    create(&db, false);
+    fill(&db);
+    purge(&db, &request()).unwrap();
+    put(&db, person("SECRET-unnamed", "a", "SECRET-more"));
+    db.table(TABLE).delete(key("SECRET-unnamed", "a")).unwrap();
+    // A stream tells of it for a day.
+    machine.clock.advance(25 * 3600 * 1000);
+    db.run_background().unwrap();
+    assert!(!machine.holders(SECRET).is_empty());
+    let all = PurgeItems { remains: true, ..PurgeItems::default() };
+    assert_eq!(purge(&db, &all).unwrap().stripes, 256);
+    assert_eq!(machine.holders(SECRET), Vec::<String>::new());
+    assert_eq!(db.table(TABLE).scan().unwrap().len(), 61);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! When keys go: EXPIRE, TTL and their kind.
 
+use kstone::policy::AskedTtl;
+
 use crate::args;
 use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
 use crate::fault::{Fault, Result};
@@ -144,6 +146,7 @@ fn expire(context: &mut Context<'_, '_>, args: &[&[u8]], unit: Unit, from: From)
     match u64::try_from(at_ms) {
         Ok(at_ms) if at_ms > context.txn.now_ms() => {
             context.txn.put_head(key, entry.kind, &entry.body, Some(at_ms))?;
+            context.txn.note_end(at_ms);
             context.txn.touch(key);
             context.txn.notify('g', "expire", key);
         }
@@ -165,6 +168,7 @@ fn persist(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         return Ok(Flow::Done);
     };
     context.txn.put_head(key, entry.kind, &entry.body, None)?;
+    context.txn.note_life(AskedTtl::Never);
     context.txn.touch(key);
     context.txn.notify('g', "persist", key);
     context.txn.count_changes(1);

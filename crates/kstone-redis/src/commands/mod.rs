@@ -16,6 +16,7 @@ mod scan;
 pub(crate) mod scripting;
 mod server;
 mod sets;
+pub(crate) mod shown;
 mod sort;
 mod sorted_sets;
 mod streams;

@@ -6,6 +6,7 @@ pub(crate) mod clients;
 pub(crate) mod config;
 pub(crate) mod cursors;
 pub(crate) mod errands;
+mod governed;
 pub(crate) mod hot;
 pub(crate) mod latency;
 pub(crate) mod locks;
@@ -253,18 +254,28 @@ impl Server {
                 && !self.pubsub.is_idle(),
             waits: self.blocked.count() > 0,
         });
+        if let Some(policy) = self.database.policy() {
+            txn.govern_by(policy);
+        }
         txn
     }
 
     /// Commits, and tells who is to be told. Answers what has to be durable before a reply that
     /// rests on it may leave, and which of the keys that it made ready somebody waits for.
-    pub(crate) fn commit(&self, txn: Txn<'_>) -> Result<(u64, Ready)> {
+    pub(crate) fn commit(&self, mut txn: Txn<'_>) -> Result<(u64, Ready)> {
         let changes_libraries = txn.changes_libraries();
-        let committed = txn.commit(self.durability).inspect_err(|_| {
+        let committed = match self.govern(&mut txn) {
+            Ok(to_tell) => txn.commit(self.durability).map(|committed| (committed, to_tell)),
+            Err(fault) => Err(fault),
+        };
+        let (committed, to_tell) = committed.inspect_err(|_| {
             if changes_libraries {
                 self.scripts.forget_libraries();
             }
         })?;
+        if let Some(to_tell) = to_tell {
+            to_tell.tell();
+        }
         self.dirty.fetch_add(committed.dirty, Ordering::Relaxed);
         if committed.expired > 0 {
             self.stats.expired_keys.fetch_add(committed.expired, Ordering::Relaxed);

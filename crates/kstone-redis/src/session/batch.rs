@@ -161,18 +161,25 @@ impl Session {
         // What each came to, which counts only if all of it is committed.
         let mut ran: Vec<(Duration, Option<Fault>)> = Vec::with_capacity(pipeline.len());
         let mut is_refused = false;
+        // Then what a rule is against is taken back, and the rest is not done again for it.
+        let is_governed = txn.policy().is_some();
         for (command, args) in commands() {
             let Run::Keys(run) = command.run else { break };
             self.client.peer.command.store(commands::place(command) + 1, Ordering::Relaxed);
             let begun = out.position();
+            if is_governed {
+                txn.mark();
+            }
             let flow = {
                 let (caller, ready, client) = (Caller::Client, None, &mut self.client);
                 let (server, txn, out) = (&*server, &mut txn, &mut *out);
                 run(&mut Context { server, txn, client, out, caller, ready }, args)
             };
-            let fault = txn.checked(flow).err();
+            let fault = server.ended(&mut txn, flow).err();
             if let Some(fault) = &fault {
-                if command.has(flag::WRITE) {
+                if is_governed {
+                    txn.take_back();
+                } else if command.has(flag::WRITE) {
                     is_refused = true;
                     break;
                 }

@@ -253,7 +253,7 @@ impl Session {
                         let (server, txn, ready) = (&*server, &mut txn, None);
                         run(&mut Context { server, txn, client, out, caller, ready }, &args)
                     };
-                    let ran = txn.checked(ran);
+                    let ran = server.ended(&mut txn, ran);
                     if ran.is_err() {
                         txn.take_back();
                     }

@@ -57,6 +57,10 @@ pub(super) struct KeyChanges {
     pub(super) has_members: bool,
     /// Parts were written by who does not know what they are.
     pub(super) is_copied: bool,
+    /// The last thing that happened to the key is that its time, or that of fields of it, was over.
+    pub(super) is_timed: bool,
+    /// How often everything that the key held was removed for good.
+    pub(super) removals: u32,
 }
 
 /// The changes of a transaction, by slot and key. A command changes one key or two; a script or a
@@ -68,6 +72,8 @@ pub(super) struct Changes {
     places: HashTable<usize>,
     hasher: DefaultHashBuilder,
     mark: Mark,
+    /// Counts the changes.
+    touches: u64,
 }
 
 /// Where to go back to.
@@ -124,6 +130,8 @@ impl Changes {
         });
         #[expect(clippy::indexing_slicing, reason = "it was found there, or just put there")]
         let (_, key, changes) = &mut self.keys[at];
+        self.touches += 1;
+        changes.is_timed = false;
         if changes.marked != self.mark.number && at < self.mark.len {
             changes.marked = self.mark.number;
             self.mark.before.push((at, changes.without_parts(), changes.commit_len_max(key)));
@@ -159,6 +167,35 @@ impl Changes {
         let new = self.keys.iter().skip(self.mark.len);
         let since = changed.chain(new).map(|(_, key, changes)| changes.commit_len_max(key));
         (self.mark.bytes + since.sum::<usize>()).saturating_sub(before)
+    }
+
+    /// A number that grows with every change.
+    pub(super) fn touches(&self) -> u64 {
+        self.touches
+    }
+
+    /// Where the keys are that were changed since the last mark, or at all without one: the first,
+    /// the second and so on, each with what its changes were then, if it had any.
+    pub(super) fn touched(&self, nth: usize) -> Option<(usize, Option<&KeyChanges>)> {
+        if let Some((at, before, _)) = self.mark.before.get(nth) {
+            return Some((*at, Some(before)));
+        }
+        let at = self.mark.len + nth.checked_sub(self.mark.before.len())?;
+        (at < self.keys.len()).then_some((at, None))
+    }
+
+    /// The changes at a place.
+    pub(super) fn nth(&self, at: usize) -> Option<(u8, &[u8], &KeyChanges)> {
+        self.keys.get(at).map(|(slot, key, changes)| (*slot, key.as_slice(), changes))
+    }
+
+    /// Lets a head that was written, at a place, end at another time; false if there is none. The
+    /// key has been changed since the last mark.
+    pub(super) fn set_end(&mut self, at: usize, at_ms: Option<u64>) -> bool {
+        let head = self.keys.get_mut(at).and_then(|(_, _, changes)| changes.head.as_mut());
+        let Some(Some(head)) = head else { return false };
+        head.expires_at_ms = at_ms;
+        true
     }
 
     /// What is done now cannot be taken back.

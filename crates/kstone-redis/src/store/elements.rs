@@ -65,6 +65,11 @@ pub(crate) fn split<'a>(sk: &'a [u8], value: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     split.unwrap_or_default()
 }
 
+/// The element that has this sort key, if that says it all.
+pub(crate) fn short_name(sk: &[u8]) -> Option<&[u8]> {
+    sk.get(5..).filter(|_| digest(sk) & 1 == 0)
+}
+
 /// An error unless an element with a payload of this length can be stored.
 pub(crate) fn check_len(element: &[u8], payload_len: usize) -> Result<()> {
     const TOO_LONG: Fault = Fault::fixed("ERR element too long: the limit is 16 MiB");

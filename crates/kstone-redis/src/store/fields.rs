@@ -376,6 +376,7 @@ pub(crate) fn purge(txn: &mut Txn<'_>, key: &[u8], entry: Entry) -> Result<Optio
             txn.notify('g', "del", key);
         }
         head.put(txn, key, was, entry.expires_at_ms)?;
+        txn.note_timed(key);
         return if head.count == 0 { Ok(None) } else { txn.lookup_quietly(key) };
     }
 }

@@ -23,9 +23,12 @@ pub(crate) mod fields;
 mod parts;
 pub(crate) mod recent;
 pub(crate) mod spaces;
+mod state;
 pub(crate) mod strings;
 mod txn;
 
+pub(crate) use state::State;
+pub(crate) use txn::governed::{Move, Pending, Touched};
 pub(crate) use txn::{Committed, Entry, Event, Listeners, Txn};
 
 /// What a key holds.

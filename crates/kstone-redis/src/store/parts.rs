@@ -77,6 +77,28 @@ impl Parts {
         self.undo = Some(Vec::new());
     }
 
+    /// Shows the parts that were changed since changes began to be noted, all of them if they are
+    /// not noted. One that was changed twice may be shown twice.
+    pub(super) fn each_changed<'p>(&'p self, mut see: impl FnMut(&'p [u8], Option<&'p Bytes>)) {
+        let undo = self.undo.as_deref();
+        let is_all = undo.is_none_or(|undo| undo.iter().any(|undo| matches!(undo, Undo::All(..))));
+        if is_all {
+            return self.iter().for_each(|(sk, part)| see(sk, part.as_ref()));
+        }
+        for undo in undo.unwrap_or_default() {
+            if let Undo::One(sk, _) = undo
+                && let Some(part) = self.get(sk)
+            {
+                see(sk, part.as_ref());
+            }
+        }
+    }
+
+    /// Whether anything was changed since changes began to be noted, or at all if they are not.
+    pub(super) fn has_changed(&self) -> bool {
+        self.undo.as_ref().map_or(!self.is_empty(), |undo| !undo.is_empty())
+    }
+
     /// What was noted is not needed any more.
     pub(super) fn keep_changes(&mut self) {
         self.undo = None;

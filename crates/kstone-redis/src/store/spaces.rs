@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use kstone::Database;
+use kstone::policy::IndexEntry;
 use kstone_core::sync::{Mutex, RwLock};
 use kstone_core::{Durability, Engine, Key, KeyRef, TableId, WriteBatch};
 
@@ -55,6 +56,11 @@ impl Layout {
 
     pub(crate) fn slot(&self, db: u8) -> u8 {
         self.slots.get(usize::from(db)).copied().unwrap_or_default()
+    }
+
+    /// The logical database that a slot serves as.
+    pub(crate) fn db_of(&self, slot: u8) -> u8 {
+        self.slots.iter().position(|have| *have == slot).unwrap_or_default() as u8
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -183,8 +189,7 @@ impl Spaces {
 
     /// The logical database that a slot serves as.
     pub(crate) fn db_of(&self, slot: u8) -> u8 {
-        let layout = self.layout.read();
-        layout.slots.iter().position(|have| *have == slot).unwrap_or_default() as u8
+        self.layout.read().db_of(slot)
     }
 
     /// The table of the Redis layer's own catalogue.
@@ -298,6 +303,20 @@ impl Spaces {
         match text {
             Some(text) => Ok(batch.put(self.catalog, at, text)?),
             None => Ok(batch.delete(self.catalog, at)?),
+        }
+    }
+
+    /// Adds to a batch that an entry of the index of persons is written, or deleted.
+    pub(super) fn note_subject(
+        &self,
+        entry: &IndexEntry,
+        is_written: bool,
+        batch: &mut WriteBatch,
+    ) -> Result<()> {
+        let (table, key, item) = self.database.subject_record(entry)?;
+        match is_written {
+            true => Ok(batch.put(table, &key, &item)?),
+            false => Ok(batch.delete(table, &key)?),
         }
     }
 

@@ -7,6 +7,7 @@
 mod alarm;
 mod commit;
 mod databases;
+pub(crate) mod governed;
 mod members;
 mod savepoint;
 mod scan;
@@ -26,6 +27,8 @@ use crate::store::changes::{Changes, Head, KeyChanges};
 use crate::store::parts::Parts;
 use crate::store::recent::Known;
 use crate::store::spaces::{Layout, Spaces};
+use crate::store::state::State;
+use crate::store::txn::governed::Governed;
 use crate::store::{Kind, fields};
 
 /// The sort key of the record by whose expiry the engine's list of what has expired wakes a key
@@ -152,6 +155,8 @@ pub(crate) struct Txn<'s> {
     may_be_later: bool,
     /// The engine was asked for something: the next command of this kind will ask it, too.
     has_read: Cell<bool>,
+    /// What the policy in force wants to know, if there is one.
+    governed: Option<Governed>,
 }
 
 impl<'s> Txn<'s> {
@@ -181,6 +186,7 @@ impl<'s> Txn<'s> {
             manners: Manners::default(),
             may_be_later: false,
             has_read: Cell::new(false),
+            governed: None,
         }
     }
 
@@ -290,6 +296,9 @@ impl<'s> Txn<'s> {
         seen.clear();
         seen.extend_from_slice(key);
         (*slot, *last) = (self.slot, Some(stored));
+        if let Some(governed) = &mut self.governed {
+            governed.seen = found.as_ref().and_then(|head| State::of(key, head));
+        }
         Ok(found)
     }
 
@@ -349,6 +358,7 @@ impl<'s> Txn<'s> {
             };
         }
         self.remove(key, &entry);
+        self.note_timed(key);
         self.told.expired += 1;
         self.notify('x', "expired", key);
         Ok(None)
@@ -420,6 +430,7 @@ impl<'s> Txn<'s> {
         }
         changes.head = Some(None);
         changes.is_replaced = false;
+        changes.removals += 1;
         if entry.kind.has_parts() {
             changes.parts.clear();
             changes.held_back_len = 0;
@@ -441,6 +452,13 @@ impl<'s> Txn<'s> {
     pub(crate) fn remove_to_replace(&mut self, key: &[u8], entry: &Entry) {
         self.remove(key, entry);
         self.changes.at(self.slot, key).is_replaced = true;
+    }
+
+    /// Removes what a key holds because what stays of it is about to be written anew: to whoever
+    /// asks, the key was only changed.
+    pub(crate) fn remove_to_rewrite(&mut self, key: &[u8], entry: &Entry) {
+        self.remove(key, entry);
+        self.changes.at(self.slot, key).removals -= 1;
     }
 
     /// Removes a key whose parts have all been removed one by one: cheaper than

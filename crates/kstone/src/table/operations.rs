@@ -68,7 +68,6 @@ impl Database {
             uuid: self.random_uuid(),
             local: spec.local.iter().map(|_| index(&mut changing)).collect::<Result<_>>()?,
             global: spec.global.iter().map(|_| index(&mut changing)).collect::<Result<_>>()?,
-            had_global: false,
             streams: Vec::new(),
             status: Status::Active,
             created_ms: now_ms,
@@ -185,7 +184,6 @@ impl Database {
             && let Some(at) = record.spec.global.iter().position(|index| index.name == *name)
         {
             record.spec.global.remove(at);
-            record.had_global = true;
             dropped = Some(TableId(record.global.remove(at).id));
         }
         if let Some(spec) = &change.create_index {

@@ -20,10 +20,6 @@ pub(crate) struct TableRecord {
     pub local: Vec<IndexRecord>,
     /// In the order of `spec.global`.
     pub global: Vec<IndexRecord>,
-    /// Whether a global index was dropped once. Its entries may be in any stripe, and their bytes
-    /// there until compaction passes.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub had_global: bool,
     /// The stream that is written, then those that were closed, newest first.
     pub streams: Vec<StreamRecord>,
     pub ttl: TtlState,

@@ -12,6 +12,7 @@ use kstone::policy::{
 };
 use kstone::ports::Items;
 use kstone::{Database, Item};
+use kstone_core::sync::Mutex;
 use proptest::prelude::*;
 
 use crate::support::{
@@ -151,13 +152,13 @@ fn a_dropped_table_is_told_of() {
 #[derive(Debug)]
 struct Gate {
     entered: mpsc::SyncSender<()>,
-    go_on: std::sync::Mutex<mpsc::Receiver<()>>,
+    go_on: Mutex<mpsc::Receiver<()>>,
 }
 
 impl WritePolicy for Gate {
     fn admit_item(&self, _: &ItemWrite<'_>) -> Result<Admitted, Refused> {
         self.entered.send(()).unwrap();
-        self.go_on.lock().unwrap().recv().unwrap();
+        self.go_on.lock().recv().unwrap();
         Ok(Admitted::AS_IT_IS)
     }
 
@@ -185,7 +186,7 @@ fn who_settles_waits_for_the_writes_that_were_under_way() {
     create(&db);
     let (entered, has_entered) = mpsc::sync_channel(1);
     let (go, go_on) = mpsc::channel();
-    db.govern(Arc::new(Gate { entered, go_on: std::sync::Mutex::new(go_on) })).unwrap();
+    db.govern(Arc::new(Gate { entered, go_on: Mutex::new(go_on) })).unwrap();
     std::thread::scope(|scope| {
         let db = &db;
         scope.spawn(move || put(db, key("x", "a")).unwrap());

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use kstone::ops::{BatchWrite, PutItem, TransactKind, TransactWrite, WriteRequest};
-use kstone::policy::SUBJECTS_TABLE;
+use kstone::ops::{BatchWrite, PutItem, TransactAction, TransactKind, TransactWrite, WriteRequest};
+use kstone::policy::{
+    Admitted, Counted, ItemRemoval, ItemWrite, KeyRemoval, KeyWrite, Refused, SUBJECTS_TABLE,
+    WritePolicy,
+};
 use kstone::table::{KeyAttribute, KeySchema, TableChange, TableSpec};
 use kstone::{Database, Error, Item, Result};
 
@@ -26,7 +29,7 @@ fn nobody_outside_writes_the_databases_own_tables() {
     };
     let own = || SUBJECTS_TABLE.to_owned();
     let into = TransactWrite {
-        actions: vec![kstone::ops::TransactAction {
+        actions: vec![TransactAction {
             table: own(),
             ..action(TransactKind::Delete(key("a", "b")))
         }],
@@ -61,7 +64,6 @@ fn nobody_outside_writes_the_databases_own_tables() {
     assert_eq!(indexed(&db).len(), before.len() + 1);
 }
 
-/// A policy that holds the database, as one that keeps its counts there does.
 #[test]
 fn a_policy_that_holds_an_internal_handle_does_not_keep_the_database_open() {
     let machine = Machine::new();
@@ -80,36 +82,31 @@ fn a_policy_that_holds_an_internal_handle_does_not_keep_the_database_open() {
     assert_eq!(indexed(&again).len(), 0);
 }
 
+/// A policy that holds the database, as one that keeps its counts there does.
 #[derive(Debug)]
 struct Holder {
     _policy: Arc<Students>,
     _db: Database,
 }
 
-impl kstone::policy::WritePolicy for Holder {
-    fn admit_item(
-        &self,
-        _: &kstone::policy::ItemWrite<'_>,
-    ) -> Result<kstone::policy::Admitted, kstone::policy::Refused> {
-        Ok(kstone::policy::Admitted::AS_IT_IS)
+impl WritePolicy for Holder {
+    fn admit_item(&self, _: &ItemWrite<'_>) -> Result<Admitted, Refused> {
+        Ok(Admitted::AS_IT_IS)
     }
 
-    fn release_item(&self, _: &kstone::policy::ItemRemoval<'_>) -> kstone::policy::Admitted {
-        kstone::policy::Admitted::AS_IT_IS
+    fn release_item(&self, _: &ItemRemoval<'_>) -> Admitted {
+        Admitted::AS_IT_IS
     }
 
-    fn admit_key(
-        &self,
-        _: &kstone::policy::KeyWrite<'_>,
-    ) -> Result<kstone::policy::Admitted, kstone::policy::Refused> {
-        Ok(kstone::policy::Admitted::AS_IT_IS)
+    fn admit_key(&self, _: &KeyWrite<'_>) -> Result<Admitted, Refused> {
+        Ok(Admitted::AS_IT_IS)
     }
 
-    fn release_key(&self, _: &kstone::policy::KeyRemoval<'_>) -> kstone::policy::Admitted {
-        kstone::policy::Admitted::AS_IT_IS
+    fn release_key(&self, _: &KeyRemoval<'_>) -> Admitted {
+        Admitted::AS_IT_IS
     }
 
-    fn committed(&self, _: &[kstone::policy::Counted]) {}
+    fn committed(&self, _: &[Counted]) {}
     fn emptied(&self, _: u8) {}
     fn swapped(&self, _: u8, _: u8) {}
     fn dropped(&self, _: &str) {}

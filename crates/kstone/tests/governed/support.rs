@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::Mutex;
 
 use kstone::ops::{
     BatchWrite, DeleteItem, Placeholders, PutItem, ReturnValues, TransactAction, TransactKind,
@@ -16,6 +15,7 @@ use kstone::policy::{
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, DatabaseOptions, Durability, Item, ItemBytes, ItemRef, Result, ValueRef};
 use kstone_core::env::{Env, ManualClock, SeededRandom};
+use kstone_core::sync::Mutex;
 use kstone_sim::SimDisk;
 
 pub const START_MS: u64 = 1_700_000_000_400;
@@ -44,7 +44,7 @@ pub struct Heard {
 
 impl Students {
     pub fn heard(&self) -> Heard {
-        self.heard.lock().unwrap().clone()
+        self.heard.lock().clone()
     }
 }
 
@@ -87,7 +87,7 @@ impl WritePolicy for Students {
         if write.item.contains("bad") {
             return Err(Refused("pattern student: attribute bad is not declared".to_owned()));
         }
-        self.heard.lock().unwrap().asked.push((write.effect, write.asked));
+        self.heard.lock().asked.push((write.effect, write.asked));
         let expiry = match (write.asked, write.effect) {
             (AskedTtl::Unsaid, Effect::Makes) => Expiry::InMs(LIFE_MS),
             (AskedTtl::Ms(ms), _) => Expiry::InMs(ms.min(10 * LIFE_MS)),
@@ -120,7 +120,7 @@ impl WritePolicy for Students {
     }
 
     fn committed(&self, changes: &[Counted]) {
-        let heard = &mut *self.heard.lock().unwrap();
+        let heard = &mut *self.heard.lock();
         for change in changes {
             assert_eq!(change.pattern, DECLARED);
             let mut add = |footprint: Option<Footprint>, sign: i64| {
@@ -144,7 +144,7 @@ impl WritePolicy for Students {
     fn swapped(&self, _: u8, _: u8) {}
 
     fn dropped(&self, table: &str) {
-        self.heard.lock().unwrap().dropped.push(table.to_owned());
+        self.heard.lock().dropped.push(table.to_owned());
     }
 }
 

@@ -44,6 +44,7 @@ pub(super) fn bitop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     let old = context.txn.lookup(target)?;
     if len > 0 {
         context.txn.set_string(target, old.as_ref(), &result, None)?;
+        context.txn.note_whole();
         context.txn.touch(target);
         context.txn.notify('$', "set", target);
         context.txn.count_changes(1);

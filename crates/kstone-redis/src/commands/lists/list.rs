@@ -94,6 +94,12 @@ impl List {
         self.len
     }
 
+    /// The end that it has grown at since it began at this place, or since it was made.
+    pub(crate) fn grown_end(&self, was_first: Option<u64>) -> End {
+        let grown_by = was_first.unwrap_or(MIDDLE).wrapping_sub(self.first);
+        if (1..MIDDLE).contains(&grown_by) { End::Front } else { End::Back }
+    }
+
     fn place(&self, index: u64) -> u64 {
         self.first.wrapping_add(index)
     }
@@ -328,7 +334,7 @@ impl List {
     /// Removes all records at once, and writes these instead.
     fn replace(&mut self, txn: &mut Txn<'_>, key: &[u8], elements: Vec<Bytes>) -> Result<()> {
         if let Some(entry) = txn.lookup(key)? {
-            txn.remove(key, &entry);
+            txn.remove_to_rewrite(key, &entry);
         }
         (self.first, self.len) = (MIDDLE, 0);
         for element in elements {

@@ -236,7 +236,7 @@ impl Script<'_, '_> {
             let (caller, ready, out) = (Caller::Script, None, &mut out);
             run(&mut Context { server: self.server, txn, client, out, caller, ready }, args)
         };
-        let flow = self.txn.checked(flow);
+        let flow = self.server.ended(self.txn, flow);
         if flow.is_err() {
             self.txn.take_back();
         }

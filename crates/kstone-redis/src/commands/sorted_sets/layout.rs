@@ -22,6 +22,11 @@ pub(crate) fn member_key(member: &[u8]) -> Vec<u8> {
     sk
 }
 
+/// The member whose score is under this sort key.
+pub(crate) fn member_of(sk: &[u8]) -> Option<&[u8]> {
+    sk.split_first().filter(|(first, _)| **first == MEMBER).map(|(_, member)| member)
+}
+
 /// The first sort key of the index, and the first after it.
 pub(super) const INDEX_START: &[u8] = &[INDEX];
 pub(super) const INDEX_END: &[u8] = &[INDEX + 1];

@@ -24,7 +24,7 @@ use crate::store::Txn;
 
 pub(crate) use add::{Options, add};
 pub(crate) use bounds::ScoreRange;
-pub(crate) use layout::member_key;
+pub(crate) use layout::{member_key, member_of};
 pub(crate) use set::SortedSet;
 pub(crate) use walk::{Walk, Window};
 

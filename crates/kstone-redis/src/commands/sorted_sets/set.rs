@@ -130,6 +130,21 @@ impl SortedSet {
         Ok(())
     }
 
+    /// Takes out these members, which are the lowest and have these scores.
+    /// [`save`](SortedSet::save) has to follow.
+    pub(crate) fn remove_lowest(
+        &mut self,
+        txn: &mut Txn<'_>,
+        key: &[u8],
+        members: &[(Vec<u8>, f64)],
+    ) -> Result<()> {
+        self.remove_members(txn, key, members)?;
+        if let Some((member, score)) = members.last() {
+            self.begins_after(member, *score);
+        }
+        Ok(())
+    }
+
     /// The members up to this one were all taken out.
     pub(super) fn begins_after(&mut self, member: &[u8], score: f64) {
         self.extent.set_floor(&layout::index_key(score, member));

@@ -17,6 +17,8 @@ mod stream;
 mod write;
 mod xgroup;
 
+pub(crate) use stream::{Fields, fields_of, keep_newest};
+
 use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
 use crate::fault::Result;
 

@@ -414,6 +414,22 @@ impl Stream {
     }
 }
 
+/// The names and values of the entry that is under this sort key.
+pub(crate) fn fields_of<'e>(sk: &[u8], value: &'e [u8]) -> Option<Fields<'e>> {
+    if sk.first() == Some(&ENTRY) { Fields::read(value).ok() } else { None }
+}
+
+/// Removes the oldest entries of the stream at a key, so that so many are left.
+pub(crate) fn keep_newest(txn: &mut Txn<'_>, key: &[u8], most: u64) -> Result<()> {
+    let Some(mut stream) = Stream::find(txn, key)? else { return Ok(()) };
+    let trim = Trim { keep: Keep::Len(most), is_approximate: false, limit: 0 };
+    if stream.trim(txn, key, &trim)? > 0 {
+        stream.save(txn, key)?;
+        txn.notify('t', "xtrim", key);
+    }
+    Ok(())
+}
+
 /// Removes the stream at a key by one mark, and writes anew what stays of its parts.
 pub(super) fn rewrite(
     txn: &mut Txn<'_>,
@@ -429,7 +445,7 @@ pub(super) fn rewrite(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    txn.remove(key, &entry);
+    txn.remove_to_rewrite(key, &entry);
     stream.save(txn, key)?;
     for (sk, value) in parts {
         txn.put_part(key, &sk, value);
@@ -498,7 +514,7 @@ fn encode(fields: &[&[u8]]) -> Vec<u8> {
 
 /// The names and values of an entry.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields<'e> {
+pub(crate) struct Fields<'e> {
     len: usize,
     rest: &'e [u8],
 }

@@ -1,5 +1,7 @@
 //! Writing whole strings, and their expiry with them.
 
+use kstone::policy::AskedTtl;
+
 use crate::args;
 use crate::command::{Context, Flow};
 use crate::commands::strings::read::say;
@@ -25,6 +27,9 @@ pub(super) fn set(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
         let kept = old.as_ref().and_then(|old| old.expires_at_ms);
         let expires_at_ms = if options.keeps_expiry { kept } else { expires_at_ms };
         store(context, key, old.as_ref(), value, expires_at_ms)?;
+        if options.keeps_expiry {
+            context.txn.note_life(AskedTtl::Keep);
+        }
         if options.expiry != Expiry::None {
             context.txn.notify('g', "expire", key);
         }
@@ -108,12 +113,14 @@ pub(super) fn getex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
             txn.remove(key, entry);
             txn.notify('g', "del", key);
         }
-        Some(_) => {
+        Some(at_ms) => {
             txn.put_head(key, entry.kind, &entry.body, expires_at_ms)?;
+            txn.note_end(at_ms);
             txn.notify('g', "expire", key);
         }
         None if options.persists && entry.expires_at_ms.is_some() => {
             txn.put_head(key, entry.kind, &entry.body, None)?;
+            txn.note_life(AskedTtl::Never);
             txn.notify('g', "persist", key);
         }
         None => return Ok(Flow::Done),
@@ -166,6 +173,7 @@ fn store(
     expires_at_ms: Option<u64>,
 ) -> Result<()> {
     context.txn.set_string(key, old, value, expires_at_ms)?;
+    context.txn.note_whole();
     context.txn.touch(key);
     context.txn.notify('$', "set", key);
     context.txn.count_changes(1);

@@ -106,6 +106,9 @@ impl Txn<'_> {
                 self.held.forget_unless_held(slot, key);
             }
         }
+        for (entry, is_written) in self.index_entries() {
+            self.spaces.note_subject(entry, is_written, &mut batch)?;
+        }
         for (slot, annex) in &self.orphans {
             if let Some(table) = self.spaces.annex_table(*slot)
                 && !self.emptied.contains(slot)

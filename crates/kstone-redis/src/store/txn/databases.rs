@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use crate::fault::Result;
 use crate::store::Kind;
 use crate::store::txn::commit::difference;
+use crate::store::txn::governed::Move;
 use crate::store::txn::{PARTS_WALKED_MAX, Txn, kind_of};
 
 impl Txn<'_> {
@@ -23,6 +24,7 @@ impl Txn<'_> {
             self.emptied.push(slot);
         }
         self.told.flushed.push(db);
+        self.note_move(Move::Emptied(db));
     }
 
     /// Swaps two logical databases. The caller has the keyspace for itself.
@@ -30,6 +32,7 @@ impl Txn<'_> {
         let layout = self.layout.get_or_insert_with(|| self.spaces.layout());
         layout.slots.swap(usize::from(one), usize::from(other));
         self.told.flushed.extend([one, other]);
+        self.note_move(Move::Swapped(one, other));
         self.select(self.db);
     }
 

@@ -10,6 +10,7 @@ use kstone_core::BATCH_LEN_MAX;
 use crate::fault::{Fault, Result};
 use crate::store::annex::AnnexId;
 use crate::store::spaces::Layout;
+use crate::store::txn::governed::PendingMark;
 use crate::store::txn::{KEY_TOO_LONG, Txn};
 
 /// Room in a commit for what is written beside the keys: the table of databases, the names of
@@ -32,6 +33,7 @@ pub(super) struct Mark {
     orphans: Vec<(u8, AnnexId)>,
     /// The annexes that had been begun.
     pub(super) filling: Vec<AnnexId>,
+    pending: PendingMark,
 }
 
 impl Txn<'_> {
@@ -51,6 +53,7 @@ impl Txn<'_> {
             annexed: self.annexed.clone(),
             orphans: self.orphans.clone(),
             filling: self.filling.ids().collect(),
+            pending: self.pending_mark(),
         };
         match &mut self.mark {
             Some(have) => **have = mark,
@@ -78,6 +81,7 @@ impl Txn<'_> {
         self.told.ready.truncate(mark.ready);
         (self.told.dirty, self.told.expired) = (mark.dirty, mark.expired);
         (self.annexed, self.orphans) = (mark.annexed, mark.orphans);
+        self.take_back_pending(mark.pending);
         self.seen.2 = None;
         // A quick form that has seen more than there was must not be taken for one in step.
         let changes = &self.changes;
@@ -104,7 +108,8 @@ impl Txn<'_> {
         }
         let libraries = self.libraries.iter().filter_map(|(_, text)| text.as_ref());
         let libraries_len = libraries.map(Bytes::len).sum::<usize>();
-        self.changes.commit_len_max() + libraries_len + REST_LEN_MAX > BATCH_LEN_MAX
+        let rest_len = libraries_len + self.index_len_max() + REST_LEN_MAX;
+        self.changes.commit_len_max() + rest_len > BATCH_LEN_MAX
     }
 
     /// A part was written whose key leaves no room for it; in an annex there is room.

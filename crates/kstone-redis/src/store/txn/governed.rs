@@ -1,0 +1,426 @@
+//! What a policy is shown of a transaction: which keys a command has changed, what they were before
+//! it and are after it, and what it said about their lives. Who asks the policy is
+//! `server::governed`.
+//!
+//! What a command changed is what was changed since the last [mark](Txn::mark), or everything if
+//! there is none: several commands in one transaction are marked, one need not be.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kstone::policy::{AskedTtl, Counted, Effect, IndexEntry, WritePolicy};
+
+use crate::fault::Result;
+use crate::store::changes::Head;
+use crate::store::state::State;
+use crate::store::strings::StringValue;
+use crate::store::txn::Txn;
+use crate::store::{Entry, Kind};
+
+/// What a transaction under a policy remembers.
+#[derive(Debug)]
+pub(super) struct Governed {
+    policy: Arc<dyn WritePolicy>,
+    /// What the engine has under the key that was looked for last.
+    pub(super) seen: Option<State>,
+    said: Said,
+    /// How far the policy has been asked.
+    asked_up_to: u64,
+    pending: Option<Box<Pending>>,
+}
+
+/// What a command says that cannot be seen in what it leaves.
+#[derive(Debug, Clone, Copy, Default)]
+struct Said {
+    /// It writes whole values, whatever was there.
+    is_whole: bool,
+    /// It is about the lives of keys.
+    life: Option<AskedTtl>,
+}
+
+/// What the policy asked for and is told of by the commit.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    /// What the commands so far changed.
+    pub(crate) counted: Vec<Counted>,
+    /// What happened to whole databases, each after so many of those.
+    pub(crate) moves: Vec<(usize, Move)>,
+    /// Entries of the index of persons that are written, or deleted, the last word last.
+    index: Vec<(IndexEntry, bool)>,
+    /// What they take in a commit, at most.
+    index_len: usize,
+}
+
+/// Something that happens to all keys of a logical database at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Move {
+    Emptied(u8),
+    Swapped(u8, u8),
+}
+
+/// How much of [`Pending`] there was.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PendingMark {
+    counted: usize,
+    moves: usize,
+    index: usize,
+    index_len: usize,
+}
+
+/// A key that a command has changed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Touched {
+    /// Where its changes are.
+    at: usize,
+    slot: u8,
+    pub(crate) db: u8,
+    /// What it was, even if its time was over; `None` if it was not there.
+    pub(crate) before: Option<State>,
+    /// What it is; `None` if it is gone.
+    pub(crate) after: Option<State>,
+    pub(crate) effect: Effect,
+    pub(crate) asked: AskedTtl,
+    /// Nobody did it: its time was over, or that of fields of it.
+    pub(crate) is_timed: bool,
+    /// The command wrote a string's head, and not only to say when it ends.
+    is_value_written: bool,
+}
+
+impl<'s> Txn<'s> {
+    /// A policy is asked about everything that this transaction changes.
+    pub(crate) fn govern_by(&mut self, policy: Arc<dyn WritePolicy>) {
+        let (seen, said) = (None, Said::default());
+        self.governed = Some(Governed { policy, seen, said, asked_up_to: 0, pending: None });
+    }
+
+    /// The policy in force, if there is one.
+    pub(crate) fn policy(&self) -> Option<&Arc<dyn WritePolicy>> {
+        self.governed.as_ref().map(|governed| &governed.policy)
+    }
+
+    /// Whether the policy has yet to be asked about changes.
+    pub(crate) fn is_to_be_asked(&self) -> bool {
+        let touches = self.changes.touches();
+        self.governed.as_ref().is_some_and(|governed| governed.asked_up_to != touches)
+    }
+
+    /// The policy has been asked about all changes so far.
+    pub(crate) fn note_asked(&mut self) {
+        let touches = self.changes.touches();
+        if let Some(governed) = &mut self.governed {
+            (governed.asked_up_to, governed.said) = (touches, Said::default());
+        }
+    }
+
+    /// The command that runs writes whole values: what the keys held before is gone, and with it
+    /// when they would have ended.
+    pub(crate) fn note_whole(&mut self) {
+        if let Some(governed) = &mut self.governed {
+            governed.said.is_whole = true;
+        }
+    }
+
+    /// The command that runs says so about the lives of its keys.
+    pub(crate) fn note_life(&mut self, life: AskedTtl) {
+        if let Some(governed) = &mut self.governed {
+            governed.said.life = Some(life);
+        }
+    }
+
+    /// The same, for keys that are to end at this time.
+    pub(crate) fn note_end(&mut self, at_ms: u64) {
+        self.note_life(AskedTtl::Ms(at_ms.saturating_sub(self.now_ms)));
+    }
+
+    /// What was just done to the key, if anything, was done because its time was over.
+    pub(crate) fn note_timed(&mut self, key: &[u8]) {
+        if self.has_changed(key) {
+            self.changes.at(self.slot, key).is_timed = true;
+        }
+    }
+
+    /// All keys of a logical database are moved at once.
+    pub(super) fn note_move(&mut self, moved: Move) {
+        if let Some(governed) = &mut self.governed {
+            let pending = governed.pending.get_or_insert_default();
+            pending.moves.push((pending.counted.len(), moved));
+        }
+    }
+
+    /// What the last command changed is told to the policy after the commit.
+    pub(crate) fn note_counted(&mut self, counted: &[Counted]) {
+        if let Some(governed) = &mut self.governed
+            && !counted.is_empty()
+        {
+            governed.pending.get_or_insert_default().counted.extend_from_slice(counted);
+        }
+    }
+
+    /// These entries of the index of persons belong to the commit: written, or deleted.
+    pub(crate) fn note_index(&mut self, entries: Vec<IndexEntry>, is_written: bool) {
+        /// Key, item and what a record takes beside them.
+        const ENTRY_LEN: usize = 64;
+        if let Some(governed) = &mut self.governed
+            && !entries.is_empty()
+        {
+            let pending = governed.pending.get_or_insert_default();
+            let lens = entries.iter().map(|entry| 2 * (entry.pk.len() + entry.sk.len()));
+            pending.index_len += lens.map(|len| len + ENTRY_LEN).sum::<usize>();
+            pending.index.extend(entries.into_iter().map(|entry| (entry, is_written)));
+        }
+    }
+
+    fn pending(&self) -> Option<&Pending> {
+        self.governed.as_ref().and_then(|governed| governed.pending.as_deref())
+    }
+
+    /// What the index of persons takes in the commit, at most.
+    pub(super) fn index_len_max(&self) -> usize {
+        self.pending().map_or(0, |pending| pending.index_len)
+    }
+
+    /// The entries of the index of persons that the commit writes or deletes, each once.
+    pub(super) fn index_entries(&self) -> Vec<(&IndexEntry, bool)> {
+        let entries = self.pending().map_or(&[][..], |pending| &pending.index);
+        let mut entries: Vec<_> =
+            entries.iter().map(|(entry, is_written)| (entry, *is_written)).collect();
+        // The last word about an entry is the first here.
+        entries.reverse();
+        entries.sort_by_key(|(entry, _)| *entry);
+        entries.dedup_by_key(|(entry, _)| *entry);
+        entries
+    }
+
+    /// Policy and what it is told after the commit.
+    pub(crate) fn take_pending(&mut self) -> Option<(Arc<dyn WritePolicy>, Option<Pending>)> {
+        let governed = self.governed.as_mut()?;
+        let told = governed.pending.as_deref_mut().map(|pending| Pending {
+            counted: std::mem::take(&mut pending.counted),
+            moves: std::mem::take(&mut pending.moves),
+            ..Pending::default()
+        });
+        Some((Arc::clone(&governed.policy), told))
+    }
+
+    /// Where to go back to if the command that begins fails.
+    pub(super) fn pending_mark(&mut self) -> PendingMark {
+        if let Some(governed) = &mut self.governed {
+            governed.said = Said::default();
+        }
+        self.pending().map_or(PendingMark::default(), |pending| PendingMark {
+            counted: pending.counted.len(),
+            moves: pending.moves.len(),
+            index: pending.index.len(),
+            index_len: pending.index_len,
+        })
+    }
+
+    /// A command has failed: the policy has never heard of it.
+    pub(super) fn take_back_pending(&mut self, mark: PendingMark) {
+        self.note_asked();
+        let Some(governed) = &mut self.governed else { return };
+        governed.seen = None;
+        let Some(pending) = &mut governed.pending else { return };
+        pending.counted.truncate(mark.counted);
+        pending.moves.truncate(mark.moves);
+        pending.index.truncate(mark.index);
+        pending.index_len = mark.index_len;
+    }
+
+    /// Shows the next key that the last command changed; `nth` says which that is.
+    pub(crate) fn next_touched(&mut self, nth: &mut usize) -> Result<Option<Touched>> {
+        while let Some((at, was)) = self.changes.touched(*nth) {
+            *nth += 1;
+            let Some((slot, key, changes)) = self.changes.nth(at) else { continue };
+            let is_head_written = match was {
+                None => changes.head.is_some(),
+                Some(was) => !is_same(&was.head, &changes.head),
+            };
+            let has_parts =
+                changes.parts.has_changed() || (was.is_none() && changes.annex.is_some());
+            if !is_head_written && !has_parts {
+                continue;
+            }
+            let of = |head: &Option<Head>| head.as_ref().and_then(|head| State::of(key, head));
+            let removals = changes.removals - was.map_or(0, |was| was.removals);
+            let (now, is_timed) = (changes.head.as_ref().map(of), changes.is_timed);
+            let before = match was.and_then(|was| was.head.as_ref()) {
+                Some(head) => of(head),
+                None => self.stored_state(at)?,
+            };
+            let after = now.unwrap_or(before);
+            if before.is_none() && after.is_none() {
+                continue;
+            }
+            return Ok(Some(self.judge(Touched {
+                at,
+                slot,
+                db: self.db_of(slot),
+                before,
+                after,
+                effect: if removals > 0 { Effect::Makes } else { Effect::Changes },
+                asked: AskedTtl::Unsaid,
+                is_timed,
+                is_value_written: is_head_written,
+            })));
+        }
+        Ok(None)
+    }
+
+    /// Adds what the command does to the key, and what it says about its life.
+    fn judge(&self, mut touched: Touched) -> Touched {
+        let said = self.governed.as_ref().map(|governed| governed.said).unwrap_or_default();
+        let ends = |state: State| state.footprint.expires_at_ms;
+        let live = touched.before.filter(|was| ends(*was).is_none_or(|at_ms| at_ms > self.now_ms));
+        if live.is_none() || said.is_whole {
+            touched.effect = Effect::Makes;
+        }
+        let (had, has) = (live.and_then(ends), touched.after.and_then(ends));
+        let is_kept = touched.effect == Effect::Changes && had == has;
+        touched.asked = match (said.life, has) {
+            (Some(life), _) => life,
+            _ if is_kept => AskedTtl::Unsaid,
+            (None, Some(at_ms)) => AskedTtl::Ms(at_ms.saturating_sub(self.now_ms)),
+            (None, None) if touched.effect == Effect::Makes => AskedTtl::Unsaid,
+            (None, None) => AskedTtl::Never,
+        };
+        let is_only_life = said.life.is_some() && touched.effect == Effect::Changes;
+        touched.is_value_written &= !is_only_life;
+        touched
+    }
+
+    /// What the engine has under the key at a place.
+    fn stored_state(&mut self, at: usize) -> Result<Option<State>> {
+        let Some((slot, key, _)) = self.changes.nth(at) else { return Ok(None) };
+        let (seen_slot, seen_key, stored) = &self.seen;
+        if *seen_slot != slot || seen_key != key || stored.is_none() {
+            let key = key.to_vec();
+            let here = std::mem::replace(&mut self.slot, slot);
+            let found = self.stored_head(&key);
+            self.slot = here;
+            found?;
+        }
+        Ok(self.governed.as_ref().and_then(|governed| governed.seen))
+    }
+
+    /// The logical database that a slot serves as.
+    fn db_of(&self, slot: u8) -> u8 {
+        match &self.layout {
+            _ if slot == self.slot => self.db,
+            None => self.spaces.db_of(slot),
+            Some(layout) => layout.db_of(slot),
+        }
+    }
+
+    /// The key that was changed.
+    pub(crate) fn touched_key(&self, touched: &Touched) -> &[u8] {
+        self.changes.nth(touched.at).map_or(&[], |(_, key, _)| key)
+    }
+
+    /// What the key is now.
+    pub(crate) fn touched_state(&self, touched: &Touched) -> Option<State> {
+        let (_, key, changes) = self.changes.nth(touched.at)?;
+        match &changes.head {
+            None => touched.before,
+            Some(head) => head.as_ref().and_then(|head| State::of(key, head)),
+        }
+    }
+
+    /// The string that the command has written, if it is short enough to be in the head.
+    pub(crate) fn touched_value(&self, touched: &Touched) -> Option<&[u8]> {
+        let (_, _, changes) = self.changes.nth(touched.at)?;
+        let head = changes.head.as_ref()?.as_ref()?;
+        let is_whole = touched.is_value_written && touched.after?.kind == Kind::String;
+        is_whole.then(|| head.value.get(1..).unwrap_or_default())
+    }
+
+    /// The long string that the command has made.
+    pub(crate) fn touched_long_value(&mut self, touched: &Touched) -> Result<Option<Bytes>> {
+        let is_long = touched.after.is_some_and(|state| state.kind == Kind::LongString);
+        if !is_long || !touched.is_value_written || touched.effect != Effect::Makes {
+            return Ok(None);
+        }
+        self.in_its_database(touched, |txn, key, entry| {
+            let value = StringValue::from_entry(entry)?;
+            value.map(|value| txn.string_bytes(key, &value)).transpose()
+        })
+    }
+
+    /// Shows the parts of the key that the command wrote or removed, as far as they are held back for
+    /// the commit: what went to an annex is not.
+    pub(crate) fn each_touched_part<'t>(
+        &'t self,
+        touched: &Touched,
+        mut see: impl FnMut(&'t [u8], Option<&'t [u8]>),
+    ) {
+        if let Some((_, _, changes)) = self.changes.nth(touched.at) {
+            changes.parts.each_changed(|sk, part| see(sk, part.map(|part| part.as_ref())));
+        }
+    }
+
+    /// Whether parts that the command wrote are not held back any more.
+    pub(crate) fn has_annex(&self, touched: &Touched) -> bool {
+        touched.effect == Effect::Makes
+            && self.changes.nth(touched.at).is_some_and(|(_, _, changes)| changes.annex.is_some())
+    }
+
+    /// Shows all parts of the key.
+    pub(crate) fn each_part_of(
+        &mut self,
+        touched: &Touched,
+        mut see: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let all = Bound::Unbounded;
+        self.in_its_database(touched, |txn, key, _| {
+            txn.each_part(key, all, all, false, |sk, value| {
+                see(sk, value).map(ControlFlow::Continue)
+            })
+            .map(Some)
+        })
+        .map(drop)
+    }
+
+    /// Does something with the key where it is.
+    pub(crate) fn in_its_database<T>(
+        &mut self,
+        touched: &Touched,
+        work: impl FnOnce(&mut Txn<'s>, &[u8], Entry) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let key = self.touched_key(touched).to_vec();
+        let (db, slot) = (self.db, self.slot);
+        (self.db, self.slot) = (touched.db, touched.slot);
+        let done = match self.lookup_quietly(&key) {
+            Ok(Some(entry)) => work(self, &key, entry),
+            Ok(None) => Ok(None),
+            Err(fault) => Err(fault),
+        };
+        (self.db, self.slot) = (db, slot);
+        done
+    }
+
+    /// The key is to end at this time, or never.
+    pub(crate) fn set_end(&mut self, touched: &Touched, at_ms: Option<u64>) -> Result<()> {
+        if self.touched_state(touched).is_none_or(|now| now.footprint.expires_at_ms == at_ms) {
+            return Ok(());
+        }
+        if self.changes.set_end(touched.at, at_ms) {
+            return Ok(());
+        }
+        self.in_its_database(touched, |txn, key, entry| {
+            txn.put_head(key, entry.kind, &entry.body, at_ms).map(Some)
+        })
+        .map(drop)
+    }
+}
+
+/// Whether a head was not written in between.
+fn is_same(was: &Option<Option<Head>>, is: &Option<Option<Head>>) -> bool {
+    match (was, is) {
+        (None, None) | (Some(None), Some(None)) => true,
+        (Some(Some(was)), Some(Some(is))) => {
+            was.value.as_ptr() == is.value.as_ptr() && was.expires_at_ms == is.expires_at_ms
+        }
+        _ => false,
+    }
+}
