@@ -43,19 +43,6 @@ impl Ttl {
         }
     }
 
-    /// What an item asks for. It says the second in which it ends, and who wrote it may have rounded
-    /// up: the most that is allowed is not exceeded by that.
-    pub(crate) fn of_whole_seconds(&self, asked: AskedTtl) -> AskedTtl {
-        let (Ttl::Fixed(Span { seconds_max, .. }) | Ttl::Sliding(Span { seconds_max, .. })) = self
-        else {
-            return asked;
-        };
-        match (asked, seconds_max.map(|most| most.saturating_mul(1000))) {
-            (AskedTtl::Ms(ms), Some(most)) if ms > most && ms - most < 1000 => AskedTtl::Ms(most),
-            _ => asked,
-        }
-    }
-
     /// What becomes of the key's expiry, or what a write may ask for when it asks for something
     /// else.
     pub(crate) fn answer(&self, asked: AskedTtl, effect: Effect) -> Result<Expiry, String> {
@@ -196,17 +183,6 @@ mod tests {
         assert_eq!(ask(AskedTtl::Ms(HOUR_MS + 1)), Err("at most 3600 s".to_owned()));
         assert_eq!(ask(AskedTtl::Never), Err("at most 3600 s".to_owned()));
         assert_eq!(ask(AskedTtl::Keep), Ok(Expiry::InMs(HOUR_MS)));
-    }
-
-    #[test]
-    fn a_second_that_was_rounded_up_is_not_too_long() {
-        let ttl = Ttl::Fixed(Span::seconds(3600));
-        let most = AskedTtl::Ms(HOUR_MS);
-        assert_eq!(ttl.of_whole_seconds(AskedTtl::Ms(HOUR_MS + 999)), most);
-        let (longer, less) = (AskedTtl::Ms(HOUR_MS + 1000), AskedTtl::Ms(5));
-        assert_eq!(ttl.of_whole_seconds(longer), longer);
-        assert_eq!(ttl.of_whole_seconds(less), less);
-        assert_eq!(Ttl::None.of_whole_seconds(longer), longer);
     }
 
     #[test]
