@@ -116,7 +116,10 @@ impl Server {
         if ran.is_err() || !txn.is_to_be_asked() {
             return ran;
         }
-        let tally = ask(txn)?;
+        let Some(policy) = txn.take_policy() else { return ran };
+        let asked = ask(&*policy, txn);
+        txn.put_policy(policy);
+        let tally = asked?;
         txn.note_counted(tally.as_slice());
         txn.checked(ran)
     }
@@ -124,22 +127,22 @@ impl Server {
     /// Asks the policy, if there is one, about what it has not been asked about yet. The transaction
     /// is about to be committed.
     pub(super) fn govern(&self, txn: &mut Txn<'_>) -> Result<Option<ToTell>> {
-        if txn.policy().is_none() {
-            return Ok(None);
-        }
-        let last = if txn.is_to_be_asked() { ask(txn)? } else { Tally::new(NOTHING) };
-        Ok(txn.take_pending().map(|(policy, pending)| ToTell { policy, pending, last }))
+        let Some(policy) = txn.take_policy() else { return Ok(None) };
+        let last = match txn.is_to_be_asked() {
+            true => ask(&*policy, txn)?,
+            false => Tally::new(NOTHING),
+        };
+        Ok(Some(ToTell { policy, pending: txn.take_pending(), last }))
     }
 }
 
 /// Asks the policy about every key that the last command has changed.
-fn ask(txn: &mut Txn<'_>) -> Result<Tally> {
+fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>) -> Result<Tally> {
     let (mut tally, mut nth) = (Tally::new(NOTHING), 0);
-    let Some(policy) = txn.policy().cloned() else { return Ok(tally) };
     while let Some(touched) = txn.next_touched(&mut nth)? {
         let counted = match touched.after {
-            Some(after) => admit(&*policy, txn, &touched, after)?,
-            None => release(&*policy, txn, &touched),
+            Some(after) => admit(policy, txn, &touched, after)?,
+            None => release(policy, txn, &touched),
         };
         if let Some(counted) = counted {
             tally.push(counted);
@@ -165,33 +168,21 @@ fn admit(
     touched: &Touched,
     after: State,
 ) -> Result<Option<Counted>> {
-    let long_value = match after.kind {
-        Kind::LongString => txn.touched_long_value(touched)?,
-        _ => None,
+    let (mut counted, mut admitted) = match after.kind {
+        Kind::String => {
+            let value = txn.touched_value(touched);
+            let write =
+                KeyWrite { value, ..bare(txn.touched_key(touched), txn.now_ms(), touched, after) };
+            (NOTHING, asked(policy, &write, touched)?)
+        }
+        Kind::LongString => {
+            let value = txn.touched_long_value(touched)?;
+            let write = bare(txn.touched_key(touched), txn.now_ms(), touched, after);
+            (NOTHING, asked(policy, &KeyWrite { value: value.as_deref(), ..write }, touched)?)
+        }
+        _ => admit_members(policy, txn, touched, after)?,
     };
-    let mut parts = Parts::new();
-    if after.kind.has_parts() && after.kind != Kind::LongString {
-        txn.each_touched_part(touched, |sk, value| parts.note(after.kind, sk, value));
-    }
-    let write = KeyWrite {
-        value: long_value.as_deref().or_else(|| txn.touched_value(touched)),
-        fields: parts.fields.as_slice(),
-        members: parts.members.as_slice(),
-        removed: parts.removed.as_slice(),
-        ..bare(txn.touched_key(touched), txn.now_ms(), touched, after)
-    };
-    let mut admitted = match policy.admit_key(&write) {
-        Ok(admitted) => admitted,
-        Err(_) if touched.is_timed => Admitted::AS_IT_IS,
-        Err(refused) => return Err(Fault::new(format!("ERR {refused}"))),
-    };
-    let mut counted = Counted {
-        before: touched.before.map(|before| before.footprint),
-        members_written: parts.written,
-        member_bytes_written: parts.written_bytes,
-        ..NOTHING
-    };
-    drop(parts);
+    counted.before = touched.before.map(|before| before.footprint);
     if txn.has_annex(touched) {
         show_annex(policy, txn, touched, after, &mut counted)?;
     }
@@ -208,6 +199,46 @@ fn admit(
     }
     counted.after = txn.touched_state(touched).map(|state| state.footprint);
     Ok(finish(txn, touched, admitted, counted))
+}
+
+/// A collection was made or changed.
+fn admit_members(
+    policy: &dyn WritePolicy,
+    txn: &Txn<'_>,
+    touched: &Touched,
+    after: State,
+) -> Result<(Counted, Admitted)> {
+    let mut parts = Parts::new();
+    match txn.named() {
+        Some(named) if matches!(after.kind, Kind::List | Kind::Stream) => {
+            named.added.iter().for_each(|element| parts.note_member(element));
+            named.removed.iter().for_each(|element| parts.removed.push(element));
+        }
+        _ => txn.each_touched_part(touched, |sk, value| parts.note(after.kind, sk, value)),
+    }
+    let write = KeyWrite {
+        fields: parts.fields.as_slice(),
+        members: parts.members.as_slice(),
+        removed: parts.removed.as_slice(),
+        ..bare(txn.touched_key(touched), txn.now_ms(), touched, after)
+    };
+    let admitted = asked(policy, &write, touched)?;
+    let (members_written, member_bytes_written) = (parts.written, parts.written_bytes);
+    Ok((Counted { members_written, member_bytes_written, ..NOTHING }, admitted))
+}
+
+/// What the policy says to a write.
+fn asked(policy: &dyn WritePolicy, write: &KeyWrite<'_>, touched: &Touched) -> Result<Admitted> {
+    match (policy.admit_key(write), write.before) {
+        (Ok(admitted), _) => Ok(admitted),
+        // Nobody did it, so it is only counted.
+        (Err(_), Some(before)) if touched.is_timed => {
+            let removal = KeyRemoval { db: write.db, key: write.key, before };
+            let pattern = policy.release_key(&removal).pattern;
+            Ok(Admitted { pattern, ..Admitted::AS_IT_IS })
+        }
+        (Err(refused), _) => Err(Fault::new(format!("ERR {refused}"))),
+    }
 }
 
 /// Notes what belongs to the commit and what is counted.
@@ -279,26 +310,31 @@ impl<'p> Parts<'p> {
 
     /// A part of a key was written or removed.
     fn note(&mut self, kind: Kind, sk: &'p [u8], value: Option<&'p [u8]>) {
-        let bytes = match shown::part(kind, sk, value) {
+        match shown::part(kind, sk, value) {
             Shown::Field(name, value) => {
                 self.fields.push((name, value));
-                name.len() + value.len()
+                self.count(name.len() + value.len());
             }
-            Shown::Member(member) => {
-                self.members.push(member);
-                member.len()
-            }
+            Shown::Member(member) => self.note_member(member),
             Shown::Entry(mut entry) => {
                 let mut bytes = 0;
                 while let (Some(name), Some(value)) = (entry.next(), entry.next()) {
                     self.fields.push((name, value));
                     bytes += name.len() + value.len();
                 }
-                bytes
+                self.count(bytes);
             }
-            Shown::Gone(name) => return self.removed.push(name),
-            Shown::Nothing => return,
-        };
+            Shown::Gone(name) => self.removed.push(name),
+            Shown::Nothing => {}
+        }
+    }
+
+    fn note_member(&mut self, member: &'p [u8]) {
+        self.members.push(member);
+        self.count(member.len());
+    }
+
+    fn count(&mut self, bytes: usize) {
         self.written = self.written.saturating_add(1);
         self.written_bytes += bytes as u64;
     }
