@@ -11,8 +11,8 @@
 use std::sync::Arc;
 
 use kstone::policy::{
-    Admitted, AskedTtl, Counted, Effect, Expiry, Footprint, KeyKind, KeyRemoval, KeyWrite,
-    PatternId, WritePolicy,
+    Admitted, AskedTtl, Counted, Effect, Expiry, KeyKind, KeyRemoval, KeyWrite, PatternId,
+    WritePolicy,
 };
 
 use crate::commands::shown::{self, Shown};
@@ -62,7 +62,7 @@ impl<T: Copy, const N: usize> Few<T, N> {
         self.len += 1;
     }
 
-    fn as_slice(&self) -> &[T] {
+    pub(super) fn as_slice(&self) -> &[T] {
         match self.many.is_empty() {
             true => self.few.get(..self.len).unwrap_or_default(),
             false => &self.many,
@@ -256,7 +256,17 @@ fn finish(
 
 /// A change without what was written.
 fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: State) -> KeyWrite<'k> {
-    let Footprint { members, .. } = after.footprint;
+    KeyWrite {
+        effect: touched.effect,
+        asked: touched.asked,
+        before: touched.before.map(|before| before.footprint),
+        ..made(touched.db, key, now_ms, after)
+    }
+}
+
+/// That a key was made, without what was written.
+pub(super) fn made(db: u8, key: &[u8], now_ms: u64, after: State) -> KeyWrite<'_> {
+    let members = after.footprint.members;
     let (kind, members_after) = match after.kind {
         Kind::String | Kind::LongString => (KeyKind::String, None),
         Kind::Hash => (KeyKind::Hash, Some(members)),
@@ -266,34 +276,34 @@ fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: State) -> KeyW
         Kind::Stream => (KeyKind::Stream, Some(members)),
     };
     KeyWrite {
-        db: touched.db,
+        db,
         key,
         kind,
-        effect: touched.effect,
-        asked: touched.asked,
+        effect: Effect::Makes,
+        asked: AskedTtl::Unsaid,
         value: None,
         fields: &[],
         members: &[],
         removed: &[],
         members_after,
-        before: touched.before.map(|before| before.footprint),
+        before: None,
         now_ms,
     }
 }
 
-/// The same when the policy knows of the change already, and only hears more about it.
+/// A change when the policy knows of it already, and only hears more about it.
 fn later(write: KeyWrite<'_>) -> KeyWrite<'_> {
     KeyWrite { effect: Effect::Changes, asked: AskedTtl::Unsaid, ..write }
 }
 
 /// The fields and members that a command wrote and removed.
 #[derive(Debug)]
-struct Parts<'p> {
-    fields: Few<(&'p [u8], &'p [u8]), FEW>,
-    members: Few<&'p [u8], FEW>,
+pub(super) struct Parts<'p> {
+    pub(super) fields: Few<(&'p [u8], &'p [u8]), FEW>,
+    pub(super) members: Few<&'p [u8], FEW>,
     removed: Few<&'p [u8], FEW>,
-    written: u32,
-    written_bytes: u64,
+    pub(super) written: u32,
+    pub(super) written_bytes: u64,
 }
 
 impl<'p> Parts<'p> {
@@ -340,8 +350,29 @@ impl<'p> Parts<'p> {
     }
 }
 
-/// Shows the policy all of a new key that is so large that its parts have been written already,
-/// some at a time.
+/// Shows the fields and members of a key that may have very many, some at a time. `each` shows all
+/// parts of the key.
+pub(super) fn some_at_a_time(
+    kind: Kind,
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()>,
+    mut see: impl FnMut(&Parts<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut held: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    let mut show = |held: &mut Vec<(Vec<u8>, Vec<u8>)>| {
+        let mut parts = Parts::new();
+        held.iter().for_each(|(sk, value)| parts.note(kind, sk, Some(value)));
+        see(&parts)?;
+        held.clear();
+        Ok(())
+    };
+    each(&mut |sk, value| {
+        held.push((sk.to_vec(), value.to_vec()));
+        if held.len() < SOME { Ok(()) } else { show(&mut held) }
+    })?;
+    show(&mut held)
+}
+
+/// Shows the policy all of a new key that is so large that its parts have been written already.
 fn show_annex(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,
@@ -349,27 +380,22 @@ fn show_annex(
     after: State,
     counted: &mut Counted,
 ) -> Result<()> {
-    let (mut index, mut held) = (Vec::new(), Vec::new());
-    (counted.members_written, counted.member_bytes_written) = (0, 0);
-    let mut show = |held: &mut Vec<(Vec<u8>, Vec<u8>)>, write: KeyWrite<'_>| {
-        let mut parts = Parts::new();
-        held.iter().for_each(|(sk, value)| parts.note(after.kind, sk, Some(value)));
-        let (fields, members) = (parts.fields.as_slice(), parts.members.as_slice());
-        let admitted = policy.admit_key(&KeyWrite { fields, members, ..write });
-        let admitted = admitted.map_err(|refused| Fault::new(format!("ERR {refused}")))?;
-        index.extend(admitted.index);
-        counted.members_written = counted.members_written.saturating_add(parts.written);
-        counted.member_bytes_written += parts.written_bytes;
-        held.clear();
-        Ok(())
-    };
     let key = txn.touched_key(touched).to_vec();
     let write = later(bare(&key, txn.now_ms(), touched, after));
-    txn.each_part_of(touched, |sk, value| {
-        held.push((sk.to_vec(), value.to_vec()));
-        if held.len() < SOME { Ok(()) } else { show(&mut held, write) }
-    })?;
-    show(&mut held, write)?;
+    let mut index = Vec::new();
+    (counted.members_written, counted.member_bytes_written) = (0, 0);
+    some_at_a_time(
+        after.kind,
+        |see| txn.each_part_of(touched, see),
+        |parts| {
+            let (fields, members) = (parts.fields.as_slice(), parts.members.as_slice());
+            let admitted = asked(policy, &KeyWrite { fields, members, ..write }, touched)?;
+            index.extend(admitted.index);
+            counted.members_written = counted.members_written.saturating_add(parts.written);
+            counted.member_bytes_written += parts.written_bytes;
+            Ok(())
+        },
+    )?;
     txn.note_index(index, true);
     Ok(())
 }

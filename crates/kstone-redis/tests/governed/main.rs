@@ -15,6 +15,7 @@ mod persons;
 mod policy;
 #[path = "../support/mod.rs"]
 mod support;
+mod survey;
 mod together;
 
 use std::sync::Arc;
