@@ -28,6 +28,7 @@ mod catalogue;
 mod check;
 mod date;
 mod docs;
+pub mod erasure;
 mod explain;
 mod field;
 pub mod index;

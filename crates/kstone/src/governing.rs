@@ -262,7 +262,7 @@ fn footprint(key: &Key, item: &ItemBytes, expires_at_ms: Option<u64>) -> Footpri
 }
 
 /// The key as a policy reads it.
-fn key_text<'k>(table: &Table, key: &'k Key) -> (Cow<'k, [u8]>, Option<Cow<'k, [u8]>>) {
+pub(crate) fn key_text<'k>(table: &Table, key: &'k Key) -> (Cow<'k, [u8]>, Option<Cow<'k, [u8]>>) {
     let text = |attribute: Option<&KeyAttribute>, bytes: &'k [u8]| {
         if attribute.is_some_and(|attribute| attribute.kind == KeyType::N)
             && let Some(number) = NumberRef::read(bytes)
