@@ -23,16 +23,28 @@ pub struct Entry {
     pub expires_at_s: Option<u64>,
 }
 
+/// What an item says about its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// Nothing: whatever rule is in force counts.
+    Unsaid,
+    /// It is gone in this second since 1970.
+    UntilSecond(u64),
+    /// It shall not end, whatever the rule.
+    WithoutEnd,
+}
+
 /// The item that holds a value. Text is held as text, so that it can be read at any door.
-pub(crate) fn item(place: &Place, value: Bytes, etag: u64, expires_at_s: Option<u64>) -> Item {
+pub(crate) fn item(place: &Place, value: Bytes, etag: u64, life: Life) -> Item {
     let value = match String::from_utf8(value.into()) {
         Ok(text) => Value::S(text),
         Err(not_text) => Value::B(not_text.into_bytes().into()),
     };
     let item = place.key_item().with(VALUE, value).with(ETAG, etag);
-    match expires_at_s {
-        Some(second) => item.with(TTL, second),
-        None => item,
+    match life {
+        Life::UntilSecond(second) => item.with(TTL, second),
+        Life::WithoutEnd => item.with(TTL, Value::Null),
+        Life::Unsaid => item,
     }
 }
 
@@ -84,7 +96,7 @@ mod tests {
     #[test]
     fn a_value_comes_back_byte_for_byte() {
         for value in [&b"{\"a\": 1.0}"[..], b"", b"\"x\"", b"\xff\x00", "\u{e9}".as_bytes()] {
-            let item = item(&place(), Bytes::copy_from_slice(value), 7, Some(9));
+            let item = item(&place(), Bytes::copy_from_slice(value), 7, Life::UntilSecond(9));
             let entry = read(item, 8_999).unwrap();
             assert_eq!(&entry.value[..], value);
             assert_eq!(entry.expires_at_s, Some(9));
@@ -93,7 +105,7 @@ mod tests {
 
     #[test]
     fn an_item_whose_second_has_come_is_absent() {
-        let item = item(&place(), Bytes::from_static(b"1"), 7, Some(9));
+        let item = item(&place(), Bytes::from_static(b"1"), 7, Life::UntilSecond(9));
         assert!(read(item.clone(), 8_999).is_some());
         assert_eq!(read(item, 9_000), None);
     }

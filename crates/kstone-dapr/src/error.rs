@@ -1,7 +1,6 @@
 //! What can be wrong with a request, or go wrong with it, and how Dapr says so.
 
 use http::StatusCode;
-use kstone_keyspace::Refusal;
 
 /// The result of an operation on state.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -44,13 +43,13 @@ pub enum Error {
         key: String,
     },
 
-    /// The catalogue says that such a key cannot hold this.
+    /// A rule that is in force says that such a key cannot hold this.
     #[error("key {key}: {refusal}")]
     Refused {
         /// The key.
         key: String,
         /// Which rule of which pattern.
-        refusal: Refusal,
+        refusal: String,
     },
 
     /// The database refused the request or failed.

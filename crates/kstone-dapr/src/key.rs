@@ -45,14 +45,12 @@ impl Place {
         Ok(place)
     }
 
-    /// The place where a key is read: that of the long form, if the catalogue says that the key is
-    /// short for another.
-    pub(crate) fn to_read(keyspace: &Keyspace, key: &str) -> Result<Place> {
+    /// The place of the key that this one is short for, as the catalogue says: there it is read
+    /// when it is not there itself.
+    pub(crate) fn of_long_form(keyspace: &Keyspace, key: &str) -> Result<Option<Place>> {
         let found = keyspace.find(kstone_keyspace::Place::Table(TABLE), key.as_bytes());
-        match found.and_then(|found| found.long_form()) {
-            Some(long) => Place::of(keyspace, &long),
-            None => Place::of(keyspace, key),
-        }
+        let long = found.and_then(|found| found.long_form());
+        long.map(|long| Place::of(keyspace, &long)).transpose()
     }
 
     /// The place that an item says it has.
@@ -90,6 +88,8 @@ mod tests {
             ("processed:e1", "processed:e1", "#"),
             ("anything at all", "anything at all", "#"),
             ("order:7:line:1", "order:7:line:1", "#"),
+            ("shop||student:s1:mastery:2026-01-14", "shop||student:s1", "mastery:2026-01-14"),
+            ("shop||actor||7||processed:e1", "shop||actor||7||processed:e1", "#"),
         ];
         for (key, pk, sk) in cases {
             let place = Place::of(&keyspace, key).unwrap();
@@ -102,9 +102,14 @@ mod tests {
     #[test]
     fn a_short_form_is_read_where_its_long_form_is() {
         let keyspace = kstone_keyspace::shipped().unwrap();
-        let place = Place::to_read(&keyspace, "st:12345:m:2026-01-14").unwrap();
-        let long = Place::of(&keyspace, "student:12345:mastery:2026-01-14").unwrap();
-        assert_eq!(place, long);
+        let long_form = |key: &str| Place::of_long_form(&keyspace, key).unwrap();
+        for owner in ["", "shop||"] {
+            let long = format!("{owner}student:12345:mastery:2026-01-14");
+            let place = Place::of(&keyspace, &long).unwrap();
+            assert_eq!(place.pk, format!("{owner}student:12345"));
+            assert_eq!(long_form(&format!("{owner}st:12345:m:2026-01-14")), Some(place));
+            assert_eq!(long_form(&long), None);
+        }
     }
 
     #[test]

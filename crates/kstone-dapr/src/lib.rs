@@ -28,16 +28,17 @@
 //! | `ttl` | N | the second since 1970 at which the item is gone, if it ends |
 //!
 //! So `student:s1:mastery:2026-01-14` is `{pk: "student:s1", sk: "mastery:2026-01-14", …}`, and all of
-//! a learner's state is one partition. An application's name is not put before its keys, as Dapr's
-//! `keyPrefix: none` says it.
+//! a learner's state is one partition. Before a key stands an application's name, with `||`
+//! between, if a sidecar puts it there or the door is told to ([`KeyPrefix`]); it is before `pk` then.
 //!
 //! What other doors put there is read here as well: a `value` of another type as JSON, and an item
 //! without `value` as the JSON object of its attributes. An ETag is made of the version and of a
 //! checksum of what the item holds, so a change at another door changes it as well, whether or not
 //! that door knows of `etag`.
 //!
-//! What a catalogue declares is applied here: the time to live that a write does not name, and the
-//! type, fields and sizes that it may have.
+//! What a catalogue declares is the database's to apply, at every door: the time to live that a
+//! write does not name, and the type, fields and sizes that it may have. Here it only says where a
+//! key's item is.
 //!
 //! ```no_run
 //! # async fn f() -> Result<(), Box<dyn std::error::Error>> {

@@ -13,19 +13,32 @@ use crate::state::{BATCH_MAX, State};
 impl State {
     /// What a key holds.
     pub async fn get(&self, key: &str) -> Result<Option<Entry>> {
-        let place = Place::to_read(self.keyspace(), key)?;
-        let item = self.item_at(&place).await?;
-        Ok(item.and_then(|item| entry::read(item, self.now_ms())))
+        let read = |item: Option<Item>| item.and_then(|item| entry::read(item, self.now_ms()));
+        let place = Place::of(self.keyspace(), key)?;
+        match read(self.item_at(&place).await?) {
+            Some(entry) => Ok(Some(entry)),
+            None => match Place::of_long_form(self.keyspace(), key)? {
+                Some(long) => Ok(read(self.item_at(&long).await?)),
+                None => Ok(None),
+            },
+        }
     }
 
     /// What keys hold, each for itself, in the order of the keys.
     pub async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Entry>>> {
-        let places: Vec<Place> =
-            keys.iter().map(|key| Place::to_read(self.keyspace(), key)).collect::<Result<_>>()?;
-        let items = self.items_at(places.iter().collect()).await?;
+        let places = |key: &String| {
+            let long = Place::of_long_form(self.keyspace(), key)?;
+            Ok((Place::of(self.keyspace(), key)?, long))
+        };
+        let places: Vec<(Place, Option<Place>)> = keys.iter().map(places).collect::<Result<_>>()?;
+        let all = places.iter().flat_map(|(place, long)| [Some(place), long.as_ref()]);
+        let items = self.items_at(all.flatten().collect()).await?;
         let read = |(place, item)| Some((place, entry::read(item, self.now_ms())?));
         let entries: HashMap<Place, Entry> = items.into_iter().filter_map(read).collect();
-        Ok(places.iter().map(|place| entries.get(place).cloned()).collect())
+        let found = |(place, long): &(Place, Option<Place>)| {
+            entries.get(place).or_else(|| entries.get(long.as_ref()?)).cloned()
+        };
+        Ok(places.iter().map(found).collect())
     }
 
     /// The items at these places, those whose time is over included.

@@ -10,10 +10,10 @@ use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{CancellationCode, Item};
 use kstone_core::env::Clock;
-use kstone_keyspace::{Expiry, Keyspace, Shape, Write};
+use kstone_keyspace::{AskedTtl, Keyspace, Ttl};
 
 use crate::condition;
-use crate::entry::{self, PK, SK, TTL};
+use crate::entry::{self, Life, PK, SK, TTL};
 use crate::error::{Error, Result};
 use crate::etag::{Etag, Versions};
 use crate::key::{Place, TABLE};
@@ -140,29 +140,15 @@ impl State {
     fn item_of(&self, place: &Place, operation: &Operation) -> Result<Option<Item>> {
         let Some(value) = &operation.value else { return Ok(None) };
         let (key, now_ms) = (operation.key.as_str(), self.now_ms());
-        let asked = time_to_live::asked(&operation.metadata)?;
-        let in_table = kstone_keyspace::Place::Table(TABLE);
-        let life_ms = match self.keyspace().find(in_table, key.as_bytes()) {
-            Some(found) => {
-                let bytes = Shape::Bytes;
-                let write =
-                    Write { ttl: asked, value: Some(value), ..Write::makes(key.as_bytes(), bytes) };
-                let admitted = found.pattern.admit(&write);
-                let refused = |refusal| Error::Refused { key: key.to_owned(), refusal };
-                match admitted.map_err(refused)?.expiry {
-                    Expiry::InMs(ms) => Some(ms),
-                    // The whole item is replaced: there is nothing to keep.
-                    Expiry::Keep | Expiry::Never => None,
-                }
-            }
-            None => match asked {
-                kstone_keyspace::AskedTtl::Ms(ms) => Some(ms),
-                _ => None,
-            },
+        let life = match time_to_live::asked(&operation.metadata)? {
+            AskedTtl::Ms(ms) => Life::UntilSecond(time_to_live::second_of_expiry(now_ms, ms)),
+            // Without a word the catalogue's rule counts, if one is in force. So a key that has
+            // one is told that its item shall not end.
+            AskedTtl::Never if self.has_life(key) => Life::WithoutEnd,
+            _ => Life::Unsaid,
         };
-        let expires_at_s = life_ms.map(|ms| time_to_live::second_of_expiry(now_ms, ms));
         let version = self.inner.versions.next(now_ms);
-        let item = entry::item(place, value.clone(), version, expires_at_s);
+        let item = entry::item(place, value.clone(), version, life);
         let bytes = item.size();
         if bytes > ITEM_BYTES_MAX {
             return Err(Error::TooLarge(format!(
@@ -170,6 +156,13 @@ impl State {
             )));
         }
         Ok(Some(item))
+    }
+
+    /// Whether a catalogue says how long such a key lives.
+    fn has_life(&self, key: &str) -> bool {
+        let place = kstone_keyspace::Place::Table(TABLE);
+        let found = self.keyspace().find(place, key.as_bytes());
+        found.is_some_and(|found| found.pattern.ttl != Ttl::None)
     }
 
     async fn commit(&self, planned: Vec<Planned>) -> Result<()> {
@@ -276,16 +269,26 @@ impl Request {
     }
 }
 
+/// Which key an error is about, if it is about one.
 fn failed(error: kstone::Error, keys: Vec<String>) -> Error {
-    let at = match &error {
-        kstone::Error::ConditionFailed { .. } => Some(0),
-        kstone::Error::TransactionCanceled { reasons } => reasons
-            .iter()
-            .position(|reason| reason.code == CancellationCode::ConditionalCheckFailed),
-        _ => None,
+    let (at, refusal) = match &error {
+        kstone::Error::ConditionFailed { .. } => (Some(0), None),
+        kstone::Error::Refused(message) if keys.len() == 1 => (Some(0), Some(message.clone())),
+        kstone::Error::TransactionCanceled { reasons } => {
+            let with = |code| reasons.iter().position(|reason| reason.code == code);
+            match with(CancellationCode::ValidationError) {
+                Some(at) => {
+                    let reason = reasons.get(at).and_then(|reason| reason.message.clone());
+                    (Some(at), Some(reason.unwrap_or_default()))
+                }
+                None => (with(CancellationCode::ConditionalCheckFailed), None),
+            }
+        }
+        _ => (None, None),
     };
-    match at.and_then(|at| keys.into_iter().nth(at)) {
-        Some(key) => Error::EtagMismatch { key },
-        None => Error::Items(error),
+    match (at.and_then(|at| keys.into_iter().nth(at)), refusal) {
+        (Some(key), Some(refusal)) => Error::Refused { key, refusal },
+        (Some(key), None) => Error::EtagMismatch { key },
+        (None, _) => Error::Items(error),
     }
 }

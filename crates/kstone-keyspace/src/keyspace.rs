@@ -27,6 +27,21 @@ pub enum Place<'p> {
     Table(&'p str),
 }
 
+impl Place<'_> {
+    /// What stands before a declared key, and the key. In a table that is the name of an
+    /// application, as Dapr writes it (`shop||student:s1:profile`): the same keys are declared,
+    /// whoever keeps them. Keys of Redis are what they are.
+    pub(crate) fn owner_and_key<'k>(&self, key: &'k [u8]) -> (&'k [u8], &'k [u8]) {
+        let end = match self {
+            Place::Table(_) if memchr::memchr(b'|', key).is_some() => {
+                memchr::memmem::rfind(key, b"||").map(|at| at + 2)
+            }
+            _ => None,
+        };
+        key.split_at(end.unwrap_or(0))
+    }
+}
+
 /// The sort key of an item whose whole key is its partition. No declared key has it in a segment.
 pub const WHOLE_KEY: &[u8] = b"#";
 
@@ -47,6 +62,8 @@ pub struct Match<'s, 'k> {
     /// Which of the keyspace's patterns it is.
     pub(crate) index: u32,
     keyspace: &'s Keyspace,
+    /// What stands before the declared key: an application's name, with `||` at its end.
+    owner: &'k [u8],
     segments: Segments<'k>,
 }
 
@@ -223,9 +240,10 @@ impl Keyspace {
 
     /// The pattern that a key belongs to. Does not allocate.
     pub fn find<'k>(&self, place: Place<'_>, key: &'k [u8]) -> Option<Match<'_, 'k>> {
+        let (owner, key) = place.owner_and_key(key);
         let segments = Segments::of(key)?;
         let index = self.matcher(place)?.find(&segments)?;
-        Some(Match { pattern: self.at(index)?, index, keyspace: self, segments })
+        Some(Match { pattern: self.at(index)?, index, keyspace: self, owner, segments })
     }
 
     /// The pattern that an item belongs to, by its two key attributes. An item whose partition ends
@@ -241,9 +259,11 @@ impl Keyspace {
         parts: Parts<'k>,
     ) -> Option<Result<Match<'_, 'k>, Misplaced<'_>>> {
         let sk = (parts.sk != WHOLE_KEY).then_some(parts.sk);
-        let segments = Segments::of_parts(parts.pk, sk)?;
-        let index = self.matcher(Place::Table(table))?.find(&segments)?;
-        let found = Match { pattern: self.at(index)?, index, keyspace: self, segments };
+        let place = Place::Table(table);
+        let (owner, pk) = place.owner_and_key(parts.pk);
+        let segments = Segments::of_parts(pk, sk)?;
+        let index = self.matcher(place)?.find(&segments)?;
+        let found = Match { pattern: self.at(index)?, index, keyspace: self, owner, segments };
         Some(match found.partition_bytes() == Some(parts.pk.len()) {
             true => Ok(found),
             false => Err(Misplaced { pattern: found.pattern }),
@@ -275,14 +295,28 @@ impl Keyspace {
 
     /// Whether a key belongs to a tenant.
     pub fn tenancy(&self, place: Place<'_>, key: &[u8], tenant: &str) -> Tenancy {
-        match self.find(place, key) {
-            None => Tenancy::Undeclared,
-            Some(found) => match found.tenant_part() {
-                None => Tenancy::Shared,
-                Some(part) if found.tenant_is(part, tenant) => Tenancy::Own,
-                Some(_) => Tenancy::Other,
-            },
-        }
+        self.find(place, key).map_or(Tenancy::Undeclared, |found| found.tenancy(tenant))
+    }
+
+    /// Whether every item that is declared to be in a partition belongs to the tenant, whatever its
+    /// sort key: the partition key itself says whose it is.
+    pub fn is_tenants_partition(&self, table: &str, pk: &[u8], tenant: &str) -> bool {
+        let Some(segments) = Segments::of(pk) else { return false };
+        let here = |it: &&Pattern| matches!(&it.store, Store::Table(name) if name.accepts(table.as_bytes()));
+        let holds = |it: &&Pattern| {
+            let mut first = it.segments.iter().take(it.partition_segments).enumerate();
+            it.partition_segments == segments.count()
+                && first.all(|(at, segment)| segments.get(at).is_some_and(|it| segment.accepts(it)))
+        };
+        let is_own = |it: &Pattern| {
+            let at = it.tenant.filter(|at| *at < it.partition_segments);
+            let slot = at.and_then(|at| it.segments.get(at)?.slot());
+            let part = slot.zip(at).and_then(|(slot, at)| slot.capture(segments.get(at)?));
+            let read = slot.zip(part).and_then(|(slot, part)| slot.placeholder.kind.read(part));
+            read.as_deref() == Some(tenant)
+        };
+        let mut declared = self.patterns.iter().filter(here).filter(holds).peekable();
+        declared.peek().is_some() && declared.all(is_own)
     }
 
     /// What all keys of a tenant begin with, in one place: `school:university_abc:`.
@@ -342,7 +376,7 @@ impl<'s, 'k> Match<'s, 'k> {
 
     /// How long the partition key is; `None` when it ends elsewhere than the pattern says.
     fn partition_bytes(&self) -> Option<usize> {
-        self.segments.bytes_of_first(self.pattern.partition_segments)
+        Some(self.owner.len() + self.segments.bytes_of_first(self.pattern.partition_segments)?)
     }
 
     /// The key, which is the one that was found, as the two key attributes of its item.
@@ -351,6 +385,15 @@ impl<'s, 'k> Match<'s, 'k> {
         match split {
             Some((pk, [b':', sk @ ..])) => Parts { pk, sk },
             _ => Parts { pk: key, sk: WHOLE_KEY },
+        }
+    }
+
+    /// Whether the key belongs to a tenant.
+    pub fn tenancy(&self, tenant: &str) -> Tenancy {
+        match self.tenant_part() {
+            None => Tenancy::Shared,
+            Some(part) if self.tenant_is(part, tenant) => Tenancy::Own,
+            Some(_) => Tenancy::Other,
         }
     }
 
@@ -381,7 +424,11 @@ impl<'s, 'k> Match<'s, 'k> {
             .collect::<Option<_>>()?;
         let values: Vec<(&str, &str)> =
             values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        other.build(&values).ok()
+        let key = other.build(&values).ok()?;
+        match &other.store {
+            Store::Redis => Some(key),
+            Store::Table(_) => Some(String::from_utf8_lossy(self.owner).into_owned() + &key),
+        }
     }
 
     /// The key that this one is short for.

@@ -16,9 +16,10 @@
 //! | `check`, `explain`, `docs` | for people |
 //! | [`index`] | the form of the index of persons |
 //! | `policy` | a keyspace in force on a database: [`Governor`] |
+//! | `tenant` | the two ports, confined to the keys of one tenant |
 //! | [`typed`], [`keys`] | keys as types, so that a wrong key does not compile |
 //!
-//! Nothing but `policy` knows a store, a clock or a file: the database asks, and acts on the answers.
+//! Nothing but `policy` and `tenant` knows a store, a clock or a file: the database asks, and acts on the answers.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 extern crate self as kstone_keyspace;
@@ -27,6 +28,7 @@ mod catalogue;
 mod check;
 mod date;
 mod docs;
+pub mod erasure;
 mod explain;
 mod field;
 pub mod index;
@@ -42,6 +44,7 @@ mod rules;
 mod segment;
 mod shipped;
 mod subject;
+mod tenant;
 mod text;
 mod ttl;
 pub mod typed;
@@ -65,5 +68,6 @@ pub use rules::{Admission, Refusal, Rule, Shape, Write};
 pub use segment::{SEGMENTS_MAX, Segment};
 pub use shipped::{SHIPPED, shipped};
 pub use subject::{Subject, Subjects};
+pub use tenant::{Tenant, TenantItems, TenantKeys};
 pub use ttl::{AskedTtl, Effect, Expiry, Span, Ttl};
 pub use value::FieldValue;

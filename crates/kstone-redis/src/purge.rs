@@ -74,6 +74,8 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
         missing_checkpoints: purged.missing,
         first_seq,
         last_seq: last_seq.max(purged.last_seq),
+        read_bytes: purged.read_bytes,
+        took: purged.took,
     })
 }
 

@@ -292,7 +292,7 @@ fn footprint(key: &Key, item: &ItemBytes, expires_at_ms: Option<u64>) -> Footpri
 }
 
 /// The key as a policy reads it.
-fn key_text<'k>(table: &Table, key: &'k Key) -> (Cow<'k, [u8]>, Option<Cow<'k, [u8]>>) {
+pub(crate) fn key_text<'k>(table: &Table, key: &'k Key) -> (Cow<'k, [u8]>, Option<Cow<'k, [u8]>>) {
     let text = |attribute: Option<&KeyAttribute>, bytes: &'k [u8]| {
         if attribute.is_some_and(|attribute| attribute.kind == KeyType::N)
             && let Some(number) = NumberRef::read(bytes)
@@ -321,12 +321,19 @@ fn asked(
     match (had, has) {
         (Some(_), None) => AskedTtl::Never,
         (Some(had), Some(has)) if had.eq_value(has) => AskedTtl::Unsaid,
+        (_, Some(ValueRef::Null)) => AskedTtl::Never,
         // A value that the table does not expire by says nothing.
         _ => match table.expiry_ms(new.as_ref(), now_ms) {
             Some(at_ms) => AskedTtl::Ms(at_ms.saturating_sub(now_ms)),
             None => AskedTtl::Unsaid,
         },
     }
+}
+
+/// Whether a write says that the item shall not end. A put has no other way to say so: without the
+/// attribute it leaves it to the policy.
+fn is_null(item: &ItemBytes, attribute: &str) -> bool {
+    matches!(item.as_ref().get(attribute), Some(ValueRef::Null))
 }
 
 /// The item with the expiry that the policy says; `None` if it has that already.
@@ -339,7 +346,9 @@ fn with_expiry(
     let at_ms = table.expiry_ms(item.as_ref(), now_ms);
     let ruled = match (expiry, table.ttl_attribute()) {
         (Expiry::Keep, _) | (Expiry::Never, None) => return Ok(None),
-        (Expiry::Never, Some(_)) if at_ms.is_none() => return Ok(None),
+        (Expiry::Never, Some(attribute)) if at_ms.is_none() && !is_null(item, attribute) => {
+            return Ok(None);
+        }
         (Expiry::Never, Some(attribute)) => item.as_ref().filter(|name| name != attribute),
         (Expiry::InMs(_), None) => {
             return Err(Error::Refused(format!(

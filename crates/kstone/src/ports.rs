@@ -22,6 +22,8 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -31,7 +33,7 @@ use crate::ops::{
     TransactWriteOutput, UpdateItem, WriteOutput,
 };
 use crate::table::{TableDescription, TableSpec, TtlState};
-use crate::value::{Item, Value};
+use crate::value::{Item, ItemRef, Value};
 
 /// What a port answers with.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -105,6 +107,37 @@ pub struct PurgeItems {
     /// Redis that were deleted, changed or expired at any time before, and of indexes and tables
     /// that were dropped. Rewrites all files.
     pub remains: bool,
+    /// Which records of change streams go too, of whatever items.
+    pub told: Option<Told>,
+}
+
+/// Tells of each image that change streams keep whether its record goes.
+#[derive(Clone)]
+pub struct Told(pub Arc<dyn Fn(&ToldImage<'_>) -> bool + Send + Sync>);
+
+/// What a change stream tells of an item.
+#[derive(Debug, Clone, Copy)]
+pub struct ToldImage<'t> {
+    /// The table's name.
+    pub table: &'t str,
+    /// The partition key's bytes: of a string its text, of a number its decimal digits.
+    pub pk: &'t [u8],
+    /// The sort key's bytes, if the table has one.
+    pub sk: Option<&'t [u8]>,
+    /// The item as it was or as it became, or only its key.
+    pub image: ItemRef<'t>,
+}
+
+impl Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Told")
+    }
+}
+
+impl PartialEq for Told {
+    fn eq(&self, other: &Told) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// What a purge did.
@@ -123,6 +156,10 @@ pub struct PurgeReport {
     pub first_seq: u64,
     /// The database's sequence number of the last one.
     pub last_seq: u64,
+    /// Bytes of files that were read to rewrite them, without the checkpoints'.
+    pub read_bytes: u64,
+    /// How long the files took.
+    pub took: Duration,
 }
 
 impl Items for Database {
@@ -209,7 +246,6 @@ impl Database {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
 
     use crate::table::{KeyAttribute, KeySchema};

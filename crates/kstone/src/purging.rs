@@ -32,9 +32,11 @@ use crate::cost::Costs;
 use crate::database::locking::Stop;
 use crate::database::{Database, DatabaseOptions};
 use crate::error::{Error, Result};
-use crate::ports::{PurgeItems, PurgeReport};
+use crate::governing::key_text;
+use crate::ports::{PurgeItems, PurgeReport, Told, ToldImage};
 use crate::staging::{Cause, Staged};
-use crate::stream::{partition_of, record};
+use crate::stream::partition_of;
+use crate::stream::record::{self, StoredChange};
 use crate::table::live::Table;
 use crate::value::ItemBytes;
 
@@ -124,10 +126,19 @@ impl Database {
     /// See [`Items::purge`](crate::ports::Items::purge).
     pub(crate) fn purge_now(&self, request: &PurgeItems) -> Result<PurgeReport> {
         let first_seq = self.engine().applied_seq() + 1;
+        if *request == PurgeItems::default() {
+            // Who asks for nothing wants to know the number.
+            return Ok(PurgeReport { first_seq, last_seq: first_seq, ..PurgeReport::default() });
+        }
         let db = self.with_durability(Durability::Sync);
         let plan = Plan::new(&db, request)?;
-        let mut is_everywhere = request.remains || plan.has_gone() || plan.has_global();
-        let mut records = db.delete_planned(&plan)?;
+        let mut is_everywhere =
+            request.remains || request.told.is_some() || plan.has_gone() || plan.has_global();
+        let all_told = |db: &Database| match &request.told {
+            Some(told) => db.delete_all_told(told),
+            None => Ok(0),
+        };
+        let mut records = db.delete_planned(&plan)? + all_told(&db)?;
         for path in db.engine().checkpoints() {
             let Some(copy) = db.open_checkpoint(&path)? else { continue };
             let planned = match Plan::new(&copy, request) {
@@ -136,7 +147,7 @@ impl Database {
                 planned => planned?,
             };
             is_everywhere |= planned.has_global();
-            records += copy.delete_planned(&planned)?;
+            records += copy.delete_planned(&planned)? + all_told(&copy)?;
             copy.copy_kept(&planned, &db)?;
         }
         let targets: Vec<PurgeTarget> = match is_everywhere {
@@ -156,6 +167,8 @@ impl Database {
             missing_checkpoints: purged.missing,
             first_seq,
             last_seq: purged.last_seq.max(first_seq),
+            read_bytes: purged.read_bytes,
+            took: purged.took,
         })
     }
 
@@ -253,6 +266,38 @@ impl Database {
             .map(|key| key.stripe())
             .chain(partitions.iter().map(|pk| stripe_of(pk)))
             .collect();
+        let is_theirs = |change: &StoredChange| {
+            let key = table.key_of_request(change.keys.as_ref())?;
+            Ok(keys.contains(&key) || partitions.contains(&key.pk))
+        };
+        self.delete_records(table, stripes, &is_theirs)
+    }
+
+    /// Deletes the records of all streams that tell of what is named so.
+    fn delete_all_told(&self, told: &Told) -> Result<u64> {
+        let mut deleted = 0;
+        for table in self.inner().catalog.all() {
+            let is_told = |change: &StoredChange| {
+                let key = table.key_of_request(change.keys.as_ref())?;
+                let (pk, sk) = key_text(&table, &key);
+                let images = [Some(&change.keys), change.old.as_ref(), change.new.as_ref()];
+                Ok(images.into_iter().flatten().any(|image| {
+                    let (table, sk) = (table.name(), sk.as_deref());
+                    (told.0)(&ToldImage { table, pk: &pk, sk, image: image.as_ref() })
+                }))
+            };
+            deleted += self.delete_records(&table, StripeSet::ALL, &is_told)?;
+        }
+        Ok(deleted)
+    }
+
+    /// Deletes records of a table's streams.
+    fn delete_records(
+        &self,
+        table: &Table,
+        stripes: StripeSet,
+        goes: &dyn Fn(&StoredChange) -> Result<bool>,
+    ) -> Result<u64> {
         let mut deleted = 0;
         for stream in &table.record.streams {
             let stream = TableId(stream.id);
@@ -262,9 +307,7 @@ impl Database {
                 let mut told = Vec::new();
                 let mut records = snapshot.partition(stream, partition.clone()).iter()?;
                 while let Some(found) = records.next_ref()? {
-                    let change = record::decode(&Bytes::copy_from_slice(found.value))?;
-                    let key = table.key_of_request(change.keys.as_ref())?;
-                    if keys.contains(&key) || partitions.contains(&key.pk) {
+                    if goes(&record::decode(&Bytes::copy_from_slice(found.value))?)? {
                         let sk = found.sk.map(Bytes::copy_from_slice);
                         told.push(Key { pk: partition.clone(), sk });
                     }

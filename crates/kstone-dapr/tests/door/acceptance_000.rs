@@ -72,7 +72,7 @@ fn rows() -> Vec<(&'static str, Json, &'static str, &'static str, Option<u64>)> 
 
 #[tokio::test]
 async fn every_key_of_the_table_gets_its_exact_life_and_is_the_same_item_at_the_dynamodb_door() {
-    let server = Server::start().await;
+    let server = Server::governed().await;
     let table = server.db.table("state");
     for (key, value, pk, sk, ttl) in rows() {
         server.save(&json!([{"key": key, "value": value}]).to_string()).await.done();
@@ -86,7 +86,7 @@ async fn every_key_of_the_table_gets_its_exact_life_and_is_the_same_item_at_the_
 
 #[tokio::test]
 async fn all_of_a_learners_days_are_one_query_in_order() {
-    let server = Server::start().await;
+    let server = Server::governed().await;
     for day in ["2026-01-15", "2026-01-13", "2026-01-14"] {
         let key = format!("student:s1:mastery:{day}");
         server.save(&json!([{"key": key, "value": mastery()}]).to_string()).await.done();
@@ -107,7 +107,7 @@ async fn all_of_a_learners_days_are_one_query_in_order() {
 
 #[tokio::test]
 async fn save_mastery_update_is_six_operations_all_or_nothing() {
-    let server = Server::start().await;
+    let server = Server::governed().await;
     let day = "student:s1:mastery:2026-01-14";
     let mut operations = vec![
         json!({"operation": "upsert",
@@ -132,7 +132,7 @@ async fn save_mastery_update_is_six_operations_all_or_nothing() {
 
 #[tokio::test]
 async fn a_declared_life_may_be_shortened_but_not_lengthened_or_taken_away() {
-    let server = Server::start().await;
+    let server = Server::governed().await;
     let save = |ttl: i64| {
         let metadata = json!({"ttlInSeconds": ttl.to_string()});
         let key = "student:s1:mastery:2026-01-14";
@@ -147,7 +147,7 @@ async fn a_declared_life_may_be_shortened_but_not_lengthened_or_taken_away() {
 
 #[tokio::test]
 async fn a_short_form_reads_its_long_form_and_is_not_written() {
-    let server = Server::start().await;
+    let server = Server::governed().await;
     let long = json!([{"key": "student:s1:mastery:2026-01-14", "value": mastery()}]);
     server.save(&long.to_string()).await.done();
     assert_eq!(server.get("st:s1:m:2026-01-14").await.json(), mastery());

@@ -7,6 +7,7 @@ mod component;
 mod concurrency;
 mod conformance;
 mod expiry;
+mod governed;
 mod grpc;
 mod http;
 mod key_prefix;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use kstone::{Database, DatabaseOptions};
 use kstone_core::env::{Env, ManualClock};
 use kstone_dapr::{Door, DoorOptions, State};
+use kstone_keyspace::{Governor, GovernorOptions};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -42,6 +43,14 @@ pub struct Answer {
 impl Server {
     pub async fn start() -> Server {
         Self::start_with(DoorOptions::default()).await
+    }
+
+    /// With the shipped catalogues in force.
+    pub async fn governed() -> Server {
+        let server = Self::start().await;
+        let keyspace = Arc::new(kstone_keyspace::shipped().unwrap());
+        Governor::govern(&server.db, keyspace, GovernorOptions::default()).unwrap();
+        server
     }
 
     pub async fn start_with(options: DoorOptions) -> Server {

@@ -5,7 +5,9 @@
 //! attributes, `etag` and the attribute that the table expires by are no fields, unless the pattern
 //! declares them.
 
-use kstone::policy::{Admitted, IndexEntry, ItemRemoval, ItemWrite, PatternId, Refused};
+use kstone::policy::{
+    Admitted, AskedTtl, Expiry, IndexEntry, ItemRemoval, ItemWrite, PatternId, Refused,
+};
 use kstone::{ItemRef, ListRef, ValueRef};
 
 use super::keys::{ids_in_json, never_without_end};
@@ -43,9 +45,14 @@ impl Governor {
         let pattern = found.pattern;
         let admission = pattern.admit_item(write).map_err(refused)?;
         let had = write.before.map(|before| before.expires_at_ms);
+        let expiry = match write.asked {
+            // The attribute says it already.
+            AskedTtl::Ms(_) => Expiry::Keep,
+            _ => never_without_end(pattern, write.effect, admission.expiry, had),
+        };
         let mut admitted = Admitted {
             pattern: Some(self.counts.id_of_item(found.index, write.table)),
-            expiry: never_without_end(pattern, write.effect, admission.expiry, had),
+            expiry,
             trim_to: None,
             index: Vec::new(),
             unindex: Vec::new(),
@@ -248,7 +255,7 @@ impl Pattern {
             shape: Shape::Item,
             // What is missing is looked for below: the fields are not copied for it.
             effect: write.effect,
-            ttl: write.asked,
+            ttl: self.life_of_item(write),
             value: None,
             fields: &[],
             members: &[],
@@ -266,6 +273,16 @@ impl Pattern {
                 Ok(admission)
             }
         }
+    }
+
+    /// The life that an item asks for. It says the second in which it ends, so the life that was
+    /// meant may be up to a second shorter or longer: what the rule allows is taken for it.
+    fn life_of_item(&self, write: &ItemWrite<'_>) -> AskedTtl {
+        let AskedTtl::Ms(ms) = write.asked else { return write.asked };
+        let whole_seconds = ms / 1000 * 1000;
+        let meant = [ms, whole_seconds, whole_seconds.saturating_add(1000)].map(AskedTtl::Ms);
+        let is_allowed = |asked: &AskedTtl| self.ttl.answer(*asked, write.effect).is_ok();
+        meant.into_iter().find(is_allowed).unwrap_or(write.asked)
     }
 
     /// The attribute that holds the whole value, if this item is of that form.

@@ -29,7 +29,7 @@ use kstone::{Database, Durability, Result};
 use kstone_core::env::{Random, SystemRandom};
 use kstone_core::sync::Mutex;
 
-use crate::index::pk_via_key;
+use crate::index::{Location, pk_via, pk_via_key};
 use crate::keyspace::Keyspace;
 use crate::pattern::{Pattern, Store, SubjectSource};
 use crate::rules::Refusal;
@@ -130,6 +130,11 @@ impl Governor {
     /// whose subject is found through another key.
     pub async fn mark_key_erased(&self, db: u8, key: &[u8]) -> Result<()> {
         self.mark(self.erased.token_via(&pk_via_key(db, key))).await
+    }
+
+    /// The same for a place of any kind.
+    pub(crate) async fn mark_place_erased(&self, place: &Location) -> Result<()> {
+        self.mark(self.erased.token_via(&pk_via(place))).await
     }
 
     async fn mark(&self, token: erased::Token) -> Result<()> {

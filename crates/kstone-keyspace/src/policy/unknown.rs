@@ -53,10 +53,11 @@ impl Unknown {
         place: Place<'_>,
         key: &[u8],
     ) -> Result<Admitted, Refused> {
-        if let Some(catalogue) = keyspace.reserved_by(key)
+        let (_, declared) = place.owner_and_key(key);
+        if let Some(catalogue) = keyspace.reserved_by(declared)
             && keyspace.has_patterns_in(place)
         {
-            let word = key.split(|byte| *byte == b':').next().unwrap_or_default();
+            let word = declared.split(|byte| *byte == b':').next().unwrap_or_default();
             return Err(Refused(format!(
                 "keys that begin with `{}:` are kept for `{}`, and no pattern of it declares this \
                  one",

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::args;
-use crate::command::{Command, access, flag};
+use crate::command::{Command, Keys, access, flag};
 use crate::commands;
 use crate::port::{Error, Result, slot_of};
 
@@ -124,10 +124,24 @@ fn refused(command: &Command, reason: &str) -> Error {
     Error::Refused(format!("ERR {name} is no command for the port to keys: {reason}"))
 }
 
-/// The names of all commands and subcommands there are, whether or not the port lets them through,
-/// each with the least number of arguments that it takes, its name included.
-pub fn command_names() -> impl Iterator<Item = (&'static str, usize)> {
-    commands::each().map(|command| (command.name, command.arity.unsigned_abs() as usize))
+/// A command or subcommand that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownCommand {
+    /// Its name, in lower case; of a subcommand `object|encoding`.
+    pub name: &'static str,
+    /// The least number of arguments that it takes, its name included.
+    pub args_min: usize,
+    /// Whether arguments of it are keys.
+    pub names_keys: bool,
+}
+
+/// All commands and subcommands there are, whether or not the port lets them through.
+pub fn known_commands() -> impl Iterator<Item = KnownCommand> {
+    commands::each().map(|command| KnownCommand {
+        name: command.name,
+        args_min: command.arity.unsigned_abs() as usize,
+        names_keys: !matches!(command.keys, Keys::None),
+    })
 }
 
 #[cfg(test)]

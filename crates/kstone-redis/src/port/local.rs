@@ -12,7 +12,7 @@ use crate::port::{
     Answer, Error, Keys, KeysPage, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
 };
 use crate::reply::{Tree, Value};
-use crate::session::{Session, Step};
+use crate::session::{Pipeline, Session, Step};
 use crate::store::spaces::DATABASES;
 
 /// So many sessions are kept for who comes next.
@@ -93,6 +93,8 @@ impl LocalKeys {
 pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Value> {
     let args: Vec<&[u8]> = given.iter().map(AsRef::as_ref).collect();
     let mut out = Tree::new();
+    // It may have been idle for long, which is not the command's fault.
+    session.begin();
     match session.execute(&args, &mut out).await {
         Step::Replied => Ok(out.into_value()),
         Step::Paused(left) => Err(Error::Unavailable(format!(
@@ -103,6 +105,23 @@ pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Va
             Err(Error::Refused("ERR the port to keys does not wait".to_owned()))
         }
     }
+}
+
+/// Carries out the first few of some commands: as many as can be done together, at least one.
+async fn execute_some(session: &mut Session, commands: &[Vec<Bytes>]) -> Result<Vec<Reply>> {
+    let mut pipeline = Pipeline::new();
+    for given in commands {
+        if !pipeline.push(given.iter().map(AsRef::as_ref)) {
+            break;
+        }
+    }
+    let mut out = Tree::new();
+    session.begin();
+    if session.execute_together(&pipeline, &mut out).await > 0 {
+        return Ok(out.into_values().into_iter().map(reply).collect());
+    }
+    let one = commands.first().map(Vec::as_slice).unwrap_or_default();
+    Ok(vec![reply(execute(session, one).await?)])
 }
 
 pub(crate) fn reply(value: Value) -> Reply {
@@ -138,8 +157,8 @@ impl Keys for LocalKeys {
             }
             let mut session = self.session();
             let mut replies = Vec::with_capacity(commands.len());
-            for given in commands {
-                replies.push(reply(execute(&mut session, given).await?));
+            while let Some(rest) = commands.get(replies.len()..).filter(|rest| !rest.is_empty()) {
+                replies.extend(execute_some(&mut session, rest).await?);
             }
             self.durable(&session).await?;
             self.give_back(session);
@@ -248,5 +267,26 @@ impl Watch for LocalWatch {
             self.keys.give_back(self.session);
             Ok(done)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use kstone::Database;
+
+    use super::*;
+
+    #[test]
+    fn settling_waits_for_who_is_about_to_commit() {
+        let redis = Redis::open(&Database::memory().unwrap()).unwrap();
+        let keys = redis.keys(0).unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        let writer = redis.server.locks.try_share().unwrap();
+        let mut settled = keys.settle();
+        assert!(settled.as_mut().poll(&mut context).is_pending());
+        drop(writer);
+        assert_eq!(settled.as_mut().poll(&mut context), Poll::Ready(Ok(())));
     }
 }

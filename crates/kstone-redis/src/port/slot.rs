@@ -18,13 +18,27 @@ fn tag(key: &[u8]) -> &[u8] {
     tagged().filter(|tag| !tag.is_empty()).unwrap_or(key)
 }
 
-fn crc16(bytes: &[u8]) -> u16 {
+/// The checksum of each byte alone.
+const CRC16: [u16; 256] = {
     const POLYNOMIAL: u16 = 0x1021;
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let (mut crc, mut bit) = ((byte as u16) << 8, 0);
+        while bit < 8 {
+            crc = if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ POLYNOMIAL };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
+
+fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc: u16, byte| {
-        (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
-            let shifted = crc << 1;
-            if crc & 0x8000 == 0 { shifted } else { shifted ^ POLYNOMIAL }
-        })
+        let at = usize::from((crc >> 8) as u8 ^ byte);
+        (crc << 8) ^ CRC16.get(at).copied().unwrap_or_default()
     })
 }
 

@@ -72,6 +72,9 @@ fn what_a_write_says_about_the_life_is_what_the_policy_hears() {
     assert_eq!(ttl(&db, "student:1"), None);
     update(&db, "student:1", "a", "SET n = sk").unwrap();
     assert_eq!(last(), (changes, AskedTtl::Unsaid), "there was none and is none");
+    put(&db, key("student:1", "a").with("ttl", kstone::Value::Null)).unwrap();
+    assert_eq!(last(), (makes, AskedTtl::Never), "a put says so by NULL");
+    assert!(!get(&db, "student:1", "a").unwrap().iter().any(|(name, _)| name == "ttl"));
     check_exact(&db, &policy);
 }
 

@@ -1,0 +1,80 @@
+//! Erasure in a database of this process: its two ports, and the checkpoints made from it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kstone::{Database, Durability};
+use kstone_core::env::{Clock, Random};
+use kstone_redis::Redis;
+
+use super::eraser::{Copies, Eraser, EraserParts};
+use super::receipt::{ReceiptKey, hex};
+use super::stores::{ErasureError, Result, Stores};
+use crate::keyspace::Keyspace;
+use crate::policy::Governor;
+
+impl Stores {
+    /// The stores of a database of this process.
+    pub fn embedded(db: &Database, redis: &Redis, keyspace: Arc<Keyspace>) -> Result<Stores> {
+        let no_keys = || ErasureError::Unreadable("Redis has no databases".to_owned());
+        let keys = Arc::new(redis.keys(0).ok_or_else(no_keys)?);
+        // What is remembered of an erasure must be durable before the next step.
+        let items = Arc::new(db.internal().with_durability(Durability::Sync));
+        Ok(Stores { items, keys, keyspace })
+    }
+}
+
+impl Eraser {
+    /// An eraser of a database of this process.
+    pub fn embedded(
+        db: &Database,
+        redis: &Redis,
+        governor: Arc<Governor>,
+        key: ReceiptKey,
+        random: Arc<dyn Random>,
+    ) -> Result<Eraser> {
+        let keyspace = Arc::clone(governor.keyspace());
+        Ok(Eraser::new(EraserParts {
+            stores: Stores::embedded(db, redis, Arc::clone(&keyspace))?,
+            governor,
+            copies: Arc::new(Checkpoints { db: db.internal(), keyspace }),
+            clock: Arc::new(EngineClock(db.internal())),
+            random,
+            key,
+            database: hex(&db.engine().id()),
+        }))
+    }
+}
+
+/// The checkpoints that were made from a database.
+#[derive(Debug)]
+struct Checkpoints {
+    db: Database,
+    keyspace: Arc<Keyspace>,
+}
+
+impl Copies for Checkpoints {
+    fn list(&self) -> Vec<PathBuf> {
+        self.db.engine().checkpoints()
+    }
+
+    fn open(&self, path: &Path) -> Result<Option<Stores>> {
+        let Some(copy) = self.db.open_checkpoint(path)? else { return Ok(None) };
+        let redis = Redis::open(&copy)?;
+        Stores::embedded(&copy, &redis, Arc::clone(&self.keyspace)).map(Some)
+    }
+}
+
+/// The database's own time, which never runs backwards.
+#[derive(Debug)]
+struct EngineClock(Database);
+
+impl Clock for EngineClock {
+    fn now_ms(&self) -> u64 {
+        self.0.engine().now_ms()
+    }
+
+    fn monotonic(&self) -> std::time::Duration {
+        self.0.engine().monotonic()
+    }
+}

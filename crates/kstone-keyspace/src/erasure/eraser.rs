@@ -1,0 +1,411 @@
+//! The steps of an erasure.
+//!
+//! 1. Remember whom it is about.
+//! 2. Refuse writes about them from now on, and wait for those under way.
+//! 3. Write down every place where something of them is, or was.
+//! 4. Delete it all: from here on nobody reads any of it.
+//! 5. Remove the bytes from every file.
+//! 6. The same in every checkpoint, by its own index: it may hold what was deleted here long ago.
+//!    Then purge the entries of the index, here and there.
+//! 7. Remember what was done, without whom it was about; then purge the memory of whom.
+//! 8. Sign the receipt.
+//!
+//! A crash anywhere leaves what step 1 or 7 wrote, and each step can be done again. So
+//! [`Eraser::resume`] goes on after a restart, and there is a receipt only if all of it was done.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kstone::policy::SUBJECTS_TABLE;
+use kstone::ports::{PurgeItems, PurgeReport};
+use kstone::{Item, Value};
+use kstone_core::env::{Clock, Random};
+
+use super::holdings::{Seen, Standing};
+use super::job::{ERASURES_TABLE, ErasureRecord, ErasureState, How, Job, Jobs, Planned, counts};
+use super::receipt::{
+    PurgeCount, RECEIPT_VERSION, Receipt, ReceiptKey, SignedReceipt, subject_hash,
+};
+use super::stores::{ErasureError, Result, Stores, TableKeys};
+use crate::index::{Indexed, Location, pk_of_subject, pk_via};
+use crate::policy::Governor;
+use crate::subject::Subject;
+
+/// How often what is left is looked for again before somebody has to be told.
+const ROUNDS: usize = 4;
+
+/// The checkpoints that were made from a database.
+pub trait Copies: Debug + Send + Sync {
+    /// Where they were made.
+    fn list(&self) -> Vec<PathBuf>;
+
+    /// Opens one, with an index of persons that is complete; `None` if it is not where it was made.
+    fn open(&self, path: &Path) -> Result<Option<Stores>>;
+}
+
+/// Erases persons from one database.
+#[derive(Debug)]
+pub struct Eraser {
+    stores: Stores,
+    governor: Arc<Governor>,
+    copies: Arc<dyn Copies>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    key: ReceiptKey,
+    /// The database's id, in hex.
+    database: String,
+    is_busy: AtomicBool,
+}
+
+/// How far an erasure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Writes about the person are being refused, and those under way waited for.
+    Refusing,
+    /// So many places were found.
+    Found(u64),
+    /// What was found is being deleted.
+    Deleting,
+    /// Files are being rewritten without it.
+    Purging,
+    /// A checkpoint is being cleared: which, and of how many.
+    Checkpoint(u64, u64),
+    /// The receipt is being written.
+    Sealing,
+}
+
+/// What an [`Eraser`] is made of.
+#[derive(Debug)]
+pub struct EraserParts {
+    /// The stores. The handle to items may write to the database's own tables.
+    pub stores: Stores,
+    /// What is in force.
+    pub governor: Arc<Governor>,
+    /// The checkpoints.
+    pub copies: Arc<dyn Copies>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Salts and ids. Salts have to be hard to guess.
+    pub random: Arc<dyn Random>,
+    /// The key with which the database signs.
+    pub key: ReceiptKey,
+    /// The database's id, in hex.
+    pub database: String,
+}
+
+impl Eraser {
+    /// An eraser of one database.
+    pub fn new(parts: EraserParts) -> Eraser {
+        let EraserParts { stores, governor, copies, clock, random, key, database } = parts;
+        let is_busy = AtomicBool::new(false);
+        Eraser { stores, governor, copies, clock, random, key, database, is_busy }
+    }
+
+    /// The stores.
+    pub fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
+    /// The public key that belongs to receipts of this database, in hex.
+    pub fn public_key(&self) -> String {
+        self.key.public_key()
+    }
+
+    /// Erases a person, in the tenant that is named or in all of them, and answers with the receipt.
+    /// Goes on with an erasure of the same person that was interrupted.
+    pub async fn erase(
+        &self,
+        subject: &Subject,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<SignedReceipt> {
+        let _only_one = Busy::take(&self.is_busy)?;
+        let jobs = self.jobs();
+        jobs.prepare().await?;
+        for record in jobs.all().await? {
+            if let ErasureState::Running = record.state
+                && let Some((job, plan)) = jobs.load(&record.id).await?
+                && job.subject() == *subject
+            {
+                return self.go_on(job, plan, progress).await;
+            }
+        }
+        let began_ms = self.clock.now_ms();
+        let id = format!("{began_ms:013}-{:016x}", self.random.next_u64());
+        let job = Job::new(id, subject, &self.salt(), began_ms);
+        jobs.begin(&job).await?;
+        self.go_on(job, Vec::new(), progress).await
+    }
+
+    /// Goes on with every erasure that was interrupted; answers with their receipts.
+    pub async fn resume(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Vec<SignedReceipt>> {
+        let _only_one = Busy::take(&self.is_busy)?;
+        let mut receipts = Vec::new();
+        for record in self.jobs().all().await? {
+            match record.state {
+                ErasureState::Done(_) => {}
+                ErasureState::Sealed(receipt) => receipts.push(self.finish(*receipt).await?),
+                ErasureState::Running => {
+                    let (job, plan) = self.jobs().load(&record.id).await?.ok_or_else(|| {
+                        ErasureError::Unreadable(format!(
+                            "erasure {} runs, and nothing says whom it is about",
+                            record.id
+                        ))
+                    })?;
+                    receipts.push(self.go_on(job, plan, progress).await?);
+                }
+            }
+        }
+        Ok(receipts)
+    }
+
+    /// All erasures that there were, the earliest first.
+    pub async fn erasures(&self) -> Result<Vec<ErasureRecord>> {
+        self.jobs().all().await
+    }
+
+    /// One of them.
+    pub async fn erasure(&self, id: &str) -> Result<Option<ErasureRecord>> {
+        self.jobs().find(id).await
+    }
+
+    fn jobs(&self) -> Jobs<'_> {
+        Jobs { items: &*self.stores.items }
+    }
+
+    fn salt(&self) -> Vec<u8> {
+        (0..2).flat_map(|_| self.random.next_u64().to_be_bytes()).collect()
+    }
+
+    async fn go_on(
+        &self,
+        mut job: Job,
+        mut plan: Vec<Planned>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<SignedReceipt> {
+        let subject = job.subject();
+        progress(Progress::Refusing);
+        self.governor.mark_erased(&subject).await?;
+        self.settle().await?;
+        self.refuse_through(&subject).await?;
+        if job.first_seq.is_none() {
+            let now = self.stores.items.purge(&PurgeItems::default()).await?;
+            job.first_seq = Some(now.first_seq);
+            // A purge forgets those that are not there.
+            job.checkpoints = self.copies.list();
+            self.jobs().keep(&job).await?;
+        }
+        for _ in 0..ROUNDS {
+            self.plan(&job, &mut plan, &subject).await?;
+            progress(Progress::Found(plan.len() as u64));
+            progress(Progress::Deleting);
+            let places: Vec<Indexed> = plan.iter().filter_map(Planned::place).collect();
+            let (mut items, keys) =
+                self.stores.remove(&places, &subject, &mut TableKeys::new()).await?;
+            items.remains = true;
+            items.told = Some(self.stores.told_of(&subject));
+            progress(Progress::Purging);
+            job.add(&self.stores.items.purge(&items).await?);
+            // Their bytes are gone with the remains; what is left is in caches and logs.
+            job.add(&self.stores.keys.purge(&keys).await?);
+            let left = self.stores.survey(&subject).await?;
+            if left.iter().all(|seen| !matches!(seen.standing, Standing::Theirs { .. })) {
+                self.clear_copies(&mut job, &subject, progress).await?;
+                progress(Progress::Purging);
+                // Last, because each checkpoint is cleared by its own index, which this purges too.
+                let index = index_of(&subject, &places);
+                job.add(&self.stores.items.purge(&index).await?);
+                return self.seal(job, &plan, progress).await;
+            }
+        }
+        Err(ErasureError::Busy("what is left of the person".to_owned()))
+    }
+
+    /// Returns once every write that the refusals were not known to is over.
+    async fn settle(&self) -> Result<()> {
+        self.stores.items.settle().await?;
+        Ok(self.stores.keys.settle().await?)
+    }
+
+    /// Refuses writes to keys that say whose they are through another key of the person.
+    async fn refuse_through(&self, subject: &Subject) -> Result<()> {
+        let ways = self.stores.ways_of(subject).await?;
+        for way in &ways {
+            self.governor.mark_place_erased(way).await?;
+        }
+        match ways.is_empty() {
+            true => Ok(()),
+            false => self.settle().await,
+        }
+    }
+
+    /// Adds every place to the plan that is not in it, and remembers that.
+    async fn plan(&self, job: &Job, plan: &mut Vec<Planned>, subject: &Subject) -> Result<()> {
+        let known: BTreeSet<Indexed> = plan.iter().filter_map(Planned::place).collect();
+        let seen = self.stores.survey(subject).await?;
+        let new: Vec<Planned> =
+            seen.iter().filter(|it| !known.contains(&it.indexed)).filter_map(planned).collect();
+        self.jobs().plan(job, plan.len(), &new).await?;
+        plan.extend(new);
+        Ok(())
+    }
+
+    /// Removes the person from the checkpoints.
+    async fn clear_copies(
+        &self,
+        job: &mut Job,
+        subject: &Subject,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<()> {
+        let mut cleared = BTreeSet::new();
+        loop {
+            // One that was made meanwhile may have been begun before.
+            let mut known: BTreeSet<PathBuf> = job.checkpoints.iter().cloned().collect();
+            known.extend(self.copies.list());
+            let all = known.len() as u64;
+            let Some(path) = known.into_iter().find(|path| !cleared.contains(path)) else { break };
+            progress(Progress::Checkpoint(cleared.len() as u64 + 1, all));
+            match self.copies.open(&path)? {
+                None => job.purge.miss(&path),
+                Some(copy) => {
+                    let seen = copy.survey(subject).await?;
+                    let places: Vec<Indexed> = seen
+                        .iter()
+                        .filter(|it| is_theirs(it))
+                        .map(|it| it.indexed.clone())
+                        .collect();
+                    let (mut items, _) =
+                        copy.remove(&places, subject, &mut TableKeys::new()).await?;
+                    items.remains = true;
+                    items.told = Some(copy.told_of(subject));
+                    job.purge.records += copy.items.purge(&items).await?.records;
+                    job.purge.checkpoints += 1;
+                }
+            }
+            cleared.insert(path);
+        }
+        Ok(())
+    }
+
+    async fn seal(
+        &self,
+        job: Job,
+        plan: &[Planned],
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<SignedReceipt> {
+        progress(Progress::Sealing);
+        let subject = job.subject();
+        let salt = job.salt();
+        let receipt = Receipt {
+            version: RECEIPT_VERSION,
+            database: self.database.clone(),
+            erasure: job.id.clone(),
+            subject_sha256: subject_hash(&salt, &subject),
+            salt: super::receipt::hex(&salt),
+            tenant: subject.tenant,
+            began_ms: job.began_ms,
+            finished_ms: 0,
+            patterns: counts(plan),
+            first_seq: job.first_seq.unwrap_or_default(),
+            last_seq: job.last_seq,
+            purge: job.purge,
+        };
+        self.jobs().seal(&receipt).await?;
+        self.finish(receipt).await
+    }
+
+    /// Forgets whom an erasure was about, and signs its receipt.
+    async fn finish(&self, mut receipt: Receipt) -> Result<SignedReceipt> {
+        let partitions = vec![(ERASURES_TABLE.to_owned(), Job::partition_of(&receipt.erasure))];
+        let report =
+            self.stores.items.purge(&PurgeItems { partitions, ..PurgeItems::default() }).await?;
+        receipt.purge.add(&report);
+        receipt.last_seq = report.last_seq;
+        receipt.finished_ms = self.clock.now_ms();
+        let signed = self.key.sign(receipt);
+        self.jobs().finish(&signed).await?;
+        Ok(signed)
+    }
+}
+
+fn planned(seen: &Seen) -> Option<Planned> {
+    let how = match seen.standing {
+        Standing::Theirs { is_shared: false, .. } => How::Whole,
+        Standing::Theirs { is_shared: true, .. } => How::Shared,
+        Standing::Gone => How::Gone,
+        Standing::Others => return None,
+    };
+    Some(Planned::new(&seen.indexed, seen.pattern.clone(), how))
+}
+
+fn is_theirs(seen: &Seen) -> bool {
+    seen.standing != Standing::Others
+}
+
+/// The entries of the index that lead to these places.
+fn index_of(subject: &Subject, places: &[Indexed]) -> PurgeItems {
+    let table = || SUBJECTS_TABLE.to_owned();
+    let pk = pk_of_subject(&subject.id);
+    let mut purge = PurgeItems::default();
+    match subject.tenant {
+        None => purge.partitions.push((table(), Value::S(pk))),
+        // In another tenant the same id is somebody else.
+        Some(_) => {
+            let entry = |place: &Indexed| {
+                let entry = place.entry(pk.clone());
+                (table(), Item::new().with("pk", entry.pk).with("sk", entry.sk))
+            };
+            purge.items.extend(places.iter().map(entry));
+        }
+    }
+    for place in places {
+        if let Location::Key { .. } | Location::Item { .. } = place.location {
+            purge.partitions.push((table(), Value::S(pk_via(&place.location))));
+        }
+    }
+    purge
+}
+
+impl PurgeCount {
+    fn add(&mut self, report: &PurgeReport) {
+        self.records += report.records;
+        self.stripes += report.stripes;
+        self.read_bytes += report.read_bytes;
+        self.took_ms += u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX);
+        report.missing_checkpoints.iter().for_each(|path| self.miss(path));
+    }
+
+    fn miss(&mut self, path: &Path) {
+        let path = path.display().to_string();
+        if !self.missing_checkpoints.contains(&path) {
+            self.missing_checkpoints.push(path);
+        }
+    }
+}
+
+impl Job {
+    fn add(&mut self, report: &PurgeReport) {
+        self.purge.add(report);
+        self.last_seq = report.last_seq;
+    }
+}
+
+/// Two erasures at a time would get into each other's way.
+struct Busy<'b>(&'b AtomicBool);
+
+impl<'b> Busy<'b> {
+    fn take(flag: &'b AtomicBool) -> Result<Busy<'b>> {
+        match flag.swap(true, Ordering::AcqRel) {
+            false => Ok(Busy(flag)),
+            true => Err(ErasureError::Running),
+        }
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}

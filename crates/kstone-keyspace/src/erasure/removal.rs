@@ -1,0 +1,361 @@
+//! Deletes what is theirs, and nothing of anybody else.
+//!
+//! A key that has the person in its name is theirs for good, and is deleted whatever it holds. A
+//! value that names them may have changed hands since it was looked at: it is deleted or changed only
+//! if it is still what was seen.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kstone::ops::{
+    Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, TransactWrite,
+    Update,
+};
+use kstone::ports::{PurgeItems, Told, ToldImage};
+use kstone::{CancellationCode, Item, Value};
+use kstone_redis::Value as Reply;
+use kstone_redis::port::PurgeKeys;
+
+use super::holdings::{item_key, match_of};
+use super::shared::{self, Named};
+use super::stores::{ErasureError, Result, Stores, TableKeys, bytes_of, command, pipeline};
+use crate::index::{Indexed, Location};
+use crate::keyspace::{Match, Parts, WHOLE_KEY};
+use crate::pattern::{SubjectSource, ValueType};
+use crate::subject::Subject;
+
+/// How often a value is looked at again that others keep changing.
+const TRIES: usize = 100;
+
+impl Stores {
+    /// Which records of change streams are about a person: those of items that have them in the key,
+    /// and those with an image that names them, whoever the item names by now.
+    pub(super) fn told_of(&self, subject: &Subject) -> Told {
+        let (keyspace, subject) = (Arc::clone(&self.keyspace), subject.clone());
+        Told(Arc::new(move |told: &ToldImage<'_>| {
+            let parts = Parts { pk: told.pk, sk: told.sk.unwrap_or(WHOLE_KEY) };
+            let Some(found) = keyspace.find_item(told.table, parts) else { return false };
+            match &found.pattern.subject {
+                SubjectSource::Placeholder(name) => {
+                    let id = found.value(name);
+                    id.is_some_and(|id| subject.covers(&shared::person(&found, &id)))
+                }
+                SubjectSource::Field(field) => {
+                    let named = Named::in_item(&found, field, told.image);
+                    named.persons.iter().any(|person| subject.covers(person))
+                }
+                _ => false,
+            }
+        }))
+    }
+
+    /// Deletes what is at these places as far as it is theirs: keys at once, items with the purge
+    /// that the answer asks for.
+    pub(super) async fn remove(
+        &self,
+        places: &[Indexed],
+        subject: &Subject,
+        tables: &mut TableKeys,
+    ) -> Result<(PurgeItems, PurgeKeys)> {
+        let (mut purge, mut purge_keys) = (PurgeItems::default(), PurgeKeys::default());
+        let mut whole: BTreeMap<u8, Vec<Vec<Bytes>>> = BTreeMap::new();
+        for place in places {
+            let found = match_of(&self.keyspace, &place.location);
+            match &place.location {
+                Location::Key { db, key } => match by_field(&found) {
+                    Some((found, field)) => {
+                        self.remove_named_key(*db, key, found, field, subject).await?;
+                    }
+                    None => {
+                        whole.entry(*db).or_default().push(command([&b"DEL"[..], key]));
+                        purge_keys.keys.push((*db, Bytes::copy_from_slice(key)));
+                    }
+                },
+                Location::Member { db, key, member } => {
+                    let kind = found.map(|found| found.pattern.value_type);
+                    let Some(command) = without_member(kind, key, member) else { continue };
+                    whole.entry(*db).or_default().push(command);
+                    let [key, member] = [key, member].map(|it| Bytes::copy_from_slice(it));
+                    purge_keys.members.push((*db, key, member));
+                }
+                Location::Item { table, .. } => {
+                    let Some(table_key) = self.table(tables, table).await? else { continue };
+                    let Some(key) = item_key(table_key, &place.location) else { continue };
+                    match by_field(&found) {
+                        Some((found, field)) => {
+                            self.remove_named_item(table, &key, found, field, subject).await?;
+                            purge.kept.push((table.clone(), key));
+                        }
+                        None => purge.items.push((table.clone(), key)),
+                    }
+                }
+            }
+        }
+        for (db, commands) in whole {
+            pipeline(&*self.keys_of(db)?, &commands).await?;
+        }
+        Ok((purge, purge_keys))
+    }
+
+    /// A key of Redis that names persons in its value.
+    async fn remove_named_key(
+        &self,
+        db: u8,
+        key: &[u8],
+        found: &Match<'_, '_>,
+        field: &str,
+        subject: &Subject,
+    ) -> Result<()> {
+        let keys = self.keys_of(db)?;
+        let watched = [Bytes::copy_from_slice(key)];
+        for _ in 0..TRIES {
+            let mut watch = keys.watch(&watched).await?;
+            let question = match found.pattern.value_type {
+                ValueType::Hash => command([&b"HGET"[..], key, field.as_bytes()]),
+                ValueType::Stream => command([&b"XRANGE"[..], key, b"-", b"+"]),
+                _ => command([&b"GET"[..], key]),
+            };
+            let answer = match watch.command(&question).await {
+                // It holds something else by now, which names nobody.
+                Err(kstone_redis::port::Error::Reply(_)) => return Ok(()),
+                answer => answer?,
+            };
+            let Some(change) = change_of_key(key, found, field, subject, &answer) else {
+                return Ok(());
+            };
+            if let Some(replies) = watch.commit(&[change]).await? {
+                return match replies.into_iter().find_map(Result::err) {
+                    None => Ok(()),
+                    Some(fault) => Err(kstone_redis::port::Error::from(fault).into()),
+                };
+            }
+        }
+        Err(ErasureError::Busy(found.pattern.full_name()))
+    }
+
+    /// An item that names persons in an attribute.
+    async fn remove_named_item(
+        &self,
+        table: &str,
+        key: &Item,
+        found: &Match<'_, '_>,
+        field: &str,
+        subject: &Subject,
+    ) -> Result<()> {
+        for _ in 0..TRIES {
+            let request = GetItem {
+                table: table.to_owned(),
+                key: key.clone(),
+                consistent_read: true,
+                ..GetItem::default()
+            };
+            let Some(stored) = self.items.get(&request).await?.item else {
+                return self.clear_expired(table, key).await;
+            };
+            let named = Named::in_item(found, field, stored.as_ref());
+            if !named.persons.iter().any(|person| subject.covers(person)) {
+                return Ok(());
+            }
+            let item = stored.decode().map_err(kstone::Error::from)?;
+            let is_theirs = |id: &str| subject.covers(&shared::person(found, id));
+            let action = match named.is_list {
+                true => change_of_item(table, key, &item, field, &is_theirs),
+                false => deletion(table, key, &item, field),
+            };
+            let Some(action) = action else { return Ok(()) };
+            let request = TransactWrite { actions: vec![action], ..TransactWrite::default() };
+            match self.items.transact_write(&request).await {
+                Ok(_) => return Ok(()),
+                Err(error) if is_lost_race(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(ErasureError::Busy(found.pattern.full_name()))
+    }
+
+    /// What has expired is hidden and may still be stored: a delete takes it away, unless somebody
+    /// has put something in its place.
+    async fn clear_expired(&self, table: &str, key: &Item) -> Result<()> {
+        let Some((name, _)) = key.iter().next() else { return Ok(()) };
+        let request = DeleteItem {
+            table: table.to_owned(),
+            key: key.clone(),
+            condition: Some(Condition::Text("attribute_not_exists(#key)".to_owned())),
+            placeholders: Placeholders {
+                names: Some(vec![("#key".to_owned(), name.to_owned())]),
+                values: None,
+            },
+            ..DeleteItem::default()
+        };
+        match self.items.delete(&request).await {
+            Ok(_) | Err(kstone::Error::ConditionFailed { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The field that says whose a value is, if a field does.
+fn by_field<'f, 's, 'k>(found: &'f Option<Match<'s, 'k>>) -> Option<(&'f Match<'s, 'k>, &'f str)> {
+    match found.as_ref().map(|found| (found, &found.pattern.subject)) {
+        Some((found, SubjectSource::Field(field))) => Some((found, field)),
+        _ => None,
+    }
+}
+
+fn without_member(kind: Option<ValueType>, key: &[u8], member: &[u8]) -> Option<Vec<Bytes>> {
+    let name: &[u8] = match kind? {
+        ValueType::Zset => b"ZREM",
+        ValueType::Set => b"SREM",
+        ValueType::Hash => b"HDEL",
+        ValueType::List => return Some(command([&b"LREM"[..], key, b"0", member])),
+        ValueType::Stream => b"XDEL",
+        ValueType::Json | ValueType::String | ValueType::Counter | ValueType::Item => return None,
+    };
+    Some(command([name, key, member]))
+}
+
+/// The command that takes the person out of a key; `None` when they are not in it.
+fn change_of_key(
+    key: &[u8],
+    found: &Match<'_, '_>,
+    field: &str,
+    subject: &Subject,
+    answer: &Reply,
+) -> Option<Vec<Bytes>> {
+    let names = |named: &Named| named.persons.iter().any(|person| subject.covers(person));
+    let delete = || command([&b"DEL"[..], key]);
+    match (found.pattern.value_type, bytes_of(answer)) {
+        (ValueType::Stream, _) => {
+            let mut change = command([&b"XDEL"[..], key]);
+            for (id, fields) in shared::entries_of(answer) {
+                let mut ids = shared::values_of(&fields, field);
+                if ids.any(|id| names(&Named::single(found, id))) {
+                    change.push(Bytes::copy_from_slice(id));
+                }
+            }
+            (change.len() > 2).then_some(change)
+        }
+        // Expired, perhaps, and still stored.
+        (_, None) if matches!(answer, Reply::Null) => Some(delete()),
+        (ValueType::Hash, Some(id)) => names(&Named::single(found, id)).then(delete),
+        (_, Some(value)) => {
+            let named = Named::in_json(found, field, value);
+            match (names(&named), named.is_list) {
+                (false, _) => None,
+                (true, false) => Some(delete()),
+                (true, true) => {
+                    let is_theirs = |id: &str| subject.covers(&shared::person(found, id));
+                    let text = shared::json_without(value, field, &is_theirs)?;
+                    Some(command([&b"SET"[..], key, text.as_bytes(), b"KEEPTTL"]))
+                }
+            }
+        }
+        (_, None) => None,
+    }
+}
+
+/// What has to be as it was for a change to be right: the attributes that name persons.
+fn unchanged(item: &Item, field: &str) -> (String, Placeholders) {
+    let mut texts = Vec::new();
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for (at, name) in [field, shared::VALUE].into_iter().enumerate() {
+        if at > 0 && name == field {
+            continue;
+        }
+        names.push((format!("#n{at}"), name.to_owned()));
+        match item.get(name) {
+            Some(value) => {
+                values.push((format!(":v{at}"), value.clone()));
+                texts.push(format!("#n{at} = :v{at}"));
+            }
+            None => texts.push(format!("attribute_not_exists(#n{at})")),
+        }
+    }
+    let values = (!values.is_empty()).then_some(values);
+    (texts.join(" AND "), Placeholders { names: Some(names), values })
+}
+
+fn deletion(table: &str, key: &Item, item: &Item, field: &str) -> Option<TransactAction> {
+    let (condition, placeholders) = unchanged(item, field);
+    Some(TransactAction {
+        table: table.to_owned(),
+        kind: TransactKind::Delete(key.clone()),
+        condition: Some(Condition::Text(condition)),
+        placeholders,
+        return_on_failure: false,
+    })
+}
+
+/// The change that takes a person out of an item; `None` when they are not in it.
+fn change_of_item(
+    table: &str,
+    key: &Item,
+    item: &Item,
+    field: &str,
+    is_theirs: &dyn Fn(&str) -> bool,
+) -> Option<TransactAction> {
+    let (condition, mut placeholders) = unchanged(item, field);
+    let (mut sets, mut removes) = (Vec::new(), Vec::new());
+    let mut change = |name: &str, left: Option<Value>| match left {
+        Some(value) => {
+            let at = sets.len();
+            placeholders.values.get_or_insert_default().push((format!(":s{at}"), value));
+            sets.push(format!("{name} = :s{at}"));
+        }
+        None => removes.push(name.to_owned()),
+    };
+    if let Some(left) = item.get(field).and_then(|it| shared::attribute_without(it, is_theirs)) {
+        change("#n0", left);
+    }
+    match item.get(shared::VALUE).filter(|_| field != shared::VALUE) {
+        Some(Value::S(json)) => {
+            if let Some(json) = shared::json_without(json.as_bytes(), field, is_theirs) {
+                change("#n1", Some(Value::S(json)));
+            }
+        }
+        Some(Value::B(json)) => {
+            if let Some(json) = shared::json_without(json, field, is_theirs) {
+                change("#n1", Some(Value::B(json.into())));
+            }
+        }
+        Some(Value::M(map)) => {
+            let left = map.get(field).and_then(|it| shared::attribute_without(it, is_theirs));
+            if let Some(left) = left {
+                let mut map = map.clone();
+                match left {
+                    Some(value) => drop(map.insert(field, value)),
+                    None => drop(map.remove(field)),
+                }
+                change("#n1", Some(Value::M(map)));
+            }
+        }
+        _ => {}
+    }
+    if sets.is_empty() && removes.is_empty() {
+        return None;
+    }
+    let mut update = String::new();
+    if !sets.is_empty() {
+        update = format!("SET {}", sets.join(", "));
+    }
+    if !removes.is_empty() {
+        update = format!("{update} REMOVE {}", removes.join(", "));
+    }
+    Some(TransactAction {
+        table: table.to_owned(),
+        kind: TransactKind::Update(key.clone(), Update::Text(update.trim().to_owned())),
+        condition: Some(Condition::Text(condition)),
+        placeholders,
+        return_on_failure: false,
+    })
+}
+
+/// Whether somebody else was quicker.
+fn is_lost_race(error: &kstone::Error) -> bool {
+    let kstone::Error::TransactionCanceled { reasons } = error else { return false };
+    reasons.iter().any(|reason| {
+        use CancellationCode::{ConditionalCheckFailed, TransactionConflict};
+        matches!(reason.code, ConditionalCheckFailed | TransactionConflict)
+    })
+}
