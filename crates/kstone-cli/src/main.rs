@@ -1,7 +1,8 @@
 //! `kstone`: KeystoneDB from the command line.
 //!
 //! `args` says what can be typed, `commands` has one file for each command, `serve` is the server
-//! and `demo` what it shows, `database` opens a folder, `tables` are named tables in a folder or
+//! and `demo` what it shows, `database` opens a folder, `catalogues`
+//! reads declared keyspaces, `tables` are named tables in a folder or
 //! behind a server, `keys`, `json` and `time` turn text into what the database takes and back,
 //! `output` knows whether a person or a program is reading, `heatmap` draws the stripes.
 #![allow(
@@ -10,6 +11,7 @@
 )]
 
 mod args;
+mod catalogues;
 mod commands;
 mod database;
 mod demo;

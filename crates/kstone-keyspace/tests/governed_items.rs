@@ -8,7 +8,7 @@ use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, DatabaseOptions, Durability, Error, Item, Value, placeholders};
 use kstone_core::env::{Env, ManualClock, MemoryVfs};
 use kstone_keyspace::index::{Indexed, Location, pk_of_subject};
-use kstone_keyspace::{Governor, GovernorOptions, Subject, UnknownKeys, shipped};
+use kstone_keyspace::{Governor, GovernorOptions, Recount, Subject, UnknownKeys, shipped};
 
 const START_MS: u64 = 1_768_386_600_000;
 const DAY_S: u64 = 86_400;
@@ -139,6 +139,10 @@ fn a_refusal_names_pattern_and_rule() {
     let long = state("student:s1", "mastery:2026-01-14", MASTERY)
         .with("ttl", START_MS / 1000 + 91 * DAY_S);
     assert!(it.refusal(long).starts_with("mastery.daily_mastery: ttl: must be at most 7776000 s"));
+    it.clock.advance(416);
+    let rounded = state("student:s2", "mastery:2026-01-14", MASTERY)
+        .with("ttl", START_MS / 1000 + 90 * DAY_S + 1);
+    it.put(rounded).unwrap();
     let short = it.refusal(state("st:s1", "m:2026-01-14", MASTERY));
     assert!(short.contains("read only (write daily_mastery)"), "{short}");
     let misplaced = it.refusal(state("student:s1:mastery:2026-01-14", "#", MASTERY));
@@ -146,7 +150,7 @@ fn a_refusal_names_pattern_and_rule() {
     let score = state("student:s1", "mastery:2026-01-14:quiz", "high");
     assert!(it.refusal(score).starts_with("mastery.component_score: value:"));
     assert!(it.places("s1").is_empty());
-    assert_eq!(it.keys("mastery.daily_mastery"), 0);
+    assert_eq!(it.keys("mastery.daily_mastery"), 1);
 }
 
 #[test]
@@ -246,30 +250,132 @@ fn keys_outside_every_pattern_are_allowed_warned_about_or_refused() {
     assert!(matches!(it.db.put("mine", Item::new().with("a", 1)), Err(Error::Refused(_))));
 }
 
-#[test]
-fn counts_are_kept_and_say_how_far_they_may_be_off_after_a_crash() {
+const PREDICTION: &str = r#"{"predicted_score":0.5,"confidence":1,"trend":"up","intervention_needed":false,"calculated_at":"2026-01-14T10:30:00Z"}"#;
+
+impl Fixture {
+    fn put_days(&self, days: std::ops::Range<u32>) {
+        for day in days {
+            self.put(state("student:s1", &format!("mastery:2026-01-{day}"), MASTERY)).unwrap();
+        }
+    }
+
+    fn recount(&self) -> Recount {
+        self.governor.recount(None, &mut |_| {}).unwrap()
+    }
+
+    /// The database closed, with or without what was counted last, and opened again.
+    fn reopened(self, env: &Env, is_saved: bool) -> Fixture {
+        if is_saved {
+            self.governor.save().unwrap();
+        }
+        let clock = Arc::clone(&self.clock);
+        drop(self);
+        let db = open(env.clone());
+        let governor = govern(&db, UnknownKeys::Allow);
+        Fixture { db, governor, clock }
+    }
+}
+
+fn kept() -> (Fixture, Env) {
     let clock = Arc::new(ManualClock::at(START_MS));
     let env = env(&clock);
     let db = open(env.clone());
     make_table(&db, "state");
-    make_table(&db, "reviews-2026");
     let governor = govern(&db, UnknownKeys::Allow);
-    let it = Fixture { db, governor, clock: Arc::clone(&clock) };
-    for day in 10..20 {
-        it.put(state("student:s1", &format!("mastery:2026-01-{day}"), MASTERY)).unwrap();
-    }
-    it.put(state("student:s1", "prediction:7days", r#"{"predicted_score":0.5,"confidence":1,"trend":"up","intervention_needed":false,"calculated_at":"2026-01-14T10:30:00Z"}"#)).unwrap();
+    (Fixture { db, governor, clock }, env)
+}
+
+#[test]
+fn counts_are_kept_and_say_how_far_they_may_be_off_after_a_crash() {
+    let (it, env) = kept();
+    assert!(!it.governor.is_counted());
+    assert_eq!(it.recount(), Recount::default());
+    it.put_days(10..20);
+    it.put(state("student:s1", "prediction:7days", PREDICTION)).unwrap();
     assert!(it.governor.save().unwrap());
     assert!(!it.governor.save().unwrap());
     let before = it.governor.metrics();
-    assert_eq!(before.off_by_changes_max, 0);
-    assert_eq!(before.usage("mastery.prediction").unwrap().keys, 1);
-    assert_eq!(before.patterns.iter().map(|it| it.expiring_next_hour.at_most).sum::<u64>(), 1);
-    assert_eq!(before.keys_by_metric()["daily_snapshots"], 10);
+    let it = it.reopened(&env, true);
+    assert!(it.governor.is_counted());
+    let after = it.governor.metrics();
+    assert_eq!(after.patterns, before.patterns);
+    assert_eq!(after.off_by_changes_max, 0);
+    assert_eq!(after.keys_by_metric()["daily_snapshots"], 10);
+    assert_eq!(after.keys_by_metric()["predictions"], 1);
+    assert_eq!(after.patterns.iter().map(|it| it.expiring_next_hour.at_most).sum::<u64>(), 1);
+
+    it.put_days(20..25);
+    let it = it.reopened(&env, false);
+    let off_by = it.governor.metrics().off_by_changes_max;
+    assert_eq!(it.keys("mastery.daily_mastery"), 10);
+    assert!((5..20).contains(&off_by), "{off_by}");
+    let counted = it.recount();
+    assert_eq!((counted.items, counted.entries, counted.off_by_changes_max), (16, 16, 0));
+    assert_eq!(it.keys("mastery.daily_mastery"), 15);
+    assert_eq!(it.governor.metrics().off_by_changes_max, 0);
+}
+
+#[test]
+fn a_recount_finds_exactly_what_was_counted_on_the_way() {
+    let (it, _) = kept();
+    it.recount();
+    it.put_days(10..20);
+    it.put_days(12..14);
+    it.put(state("student:s1", "prediction:7days", PREDICTION)).unwrap();
+    it.put(state(
+        "processed:e1",
+        "#",
+        r#"{"event_id":"e1","processed_at":"2026-01-14T10:30:00Z","result":"ok"}"#,
+    ))
+    .unwrap();
+    let key = Item::new().with("pk", "student:s1").with("sk", "mastery:2026-01-15");
+    it.db.table("state").delete(key).unwrap();
+    let before = it.governor.metrics();
+    it.recount();
+    assert_eq!(it.governor.metrics(), before);
+    it.clock.advance(3_601_000);
+    it.db.run_background().unwrap();
+    assert_eq!(it.keys("mastery.prediction"), 0);
+    let before = it.governor.metrics();
+    it.recount();
+    assert_eq!(it.governor.metrics(), before);
+}
+
+#[test]
+fn what_was_written_without_the_keyspace_is_counted_and_indexed_when_it_is_back() {
+    let (it, env) = kept();
+    it.recount();
+    it.put_days(10..12);
+    it.governor.save().unwrap();
+    let clock = Arc::clone(&it.clock);
     drop(it);
-    let _ = clock;
+    let db = open(env.clone());
+    assert!(Governor::suspend(&db).unwrap());
+    db.table("state").put(state("student:s2", "mastery:2026-01-14", MASTERY)).unwrap();
+    drop(db);
     let db = open(env);
-    let governor = govern(&db, UnknownKeys::Allow);
-    // The patterns were never counted as a whole here: nothing that was kept is trusted.
-    assert!(!governor.is_counted());
+    let governor = Governor::resume(&db).unwrap().unwrap();
+    assert_eq!(governor.keyspace().patterns().len(), shipped().unwrap().patterns().len());
+    let it = Fixture { db, governor, clock };
+    assert!(!it.governor.is_counted() && it.places("s2").is_empty());
+    it.recount();
+    assert!(it.governor.is_counted());
+    assert_eq!(it.places("s2"), ["|tstate|student:s2|mastery:2026-01-14"]);
+    assert_eq!(it.keys("mastery.daily_mastery"), 3);
+}
+
+#[test]
+fn a_table_that_is_dropped_takes_its_counts_with_it() {
+    let (it, _) = kept();
+    make_table(&it.db, "reviews-s2026");
+    make_table(&it.db, "reviews-s2027");
+    for table in ["reviews-s2026", "reviews-s2027"] {
+        let due = "2026-01-14T10:30:00Z";
+        let memory = Item::new().with("pk", "l-1").with("sk", "q-1").with("next_review_date", due);
+        it.db.table(table).put(memory).unwrap();
+    }
+    let keys = |it: &Fixture| it.keys("reviews.memory");
+    assert_eq!(keys(&it), 2);
+    it.db.delete_table("reviews-s2026").unwrap();
+    assert_eq!(keys(&it), 1);
 }

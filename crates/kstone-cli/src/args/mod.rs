@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub mod keyspace;
 mod serve;
 
 pub use serve::Serve;
@@ -42,6 +43,9 @@ Many at a time, as JSON lines:
   query       The items of one partition, in order, with prefix and bounds
   scan        All items, page by page or in parallel segments; or partition keys
   tables      The tables, with their keys and indexes
+
+Declared keys (kstone help keyspace):
+  keyspace    Check, explain, document and count the keys that catalogues declare
 
 Looking after a folder:
   stats       What the database holds, with a picture of the 256 stripes
@@ -86,6 +90,7 @@ keys of the same name:
   redis = \"127.0.0.1:6379\"
   redis-durability = \"interval\"
   memory-budget = \"1GiB\"
+  keyspace = [\"shipped\", \"orders.toml\"]
   access-key = [\"ID:SECRET\"]
 
 Examples:
@@ -189,6 +194,9 @@ Examples:
   kstone tables http://127.0.0.1:8000
   kstone tables mydb --json")]
     Tables(Tables),
+
+    /// Check, explain, document and count the keys that catalogues declare
+    Keyspace(keyspace::Keyspace),
 
     /// What the database holds, with a picture of the 256 stripes
     #[command(after_help = "\

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kstone_keyspace::UnknownKeys;
 
 use crate::serve::settings::{ByteSize, Listen, Promise};
 
@@ -70,6 +71,14 @@ pub struct Serve {
     /// What Redis's clients must say with AUTH. Without it, only this machine may connect
     #[arg(long, value_name = "PASSWORD", env = "KSTONE_REDIS_PASSWORD", hide_env_values = true)]
     pub redis_password: Option<String>,
+    /// A catalogue of declared keys to keep to at every door, or `shipped` for those of the product;
+    /// may be given several times. `none` keeps to nothing [default: what the database kept to]
+    #[arg(long, value_name = "FILE")]
+    pub keyspace: Vec<String>,
+    /// What becomes of writes to keys that no catalogue declares: allow, warn or refuse
+    /// [default: allow]
+    #[arg(long, value_name = "RULE")]
+    pub unknown_keys: Option<UnknownKeys>,
     /// Memory for write buffers and caches, at most [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
     pub memory_budget: Option<ByteSize>,

@@ -5,6 +5,7 @@
 
 mod delete;
 mod get;
+mod keyspace;
 mod load;
 mod maintain;
 mod put;
@@ -15,6 +16,7 @@ mod stats;
 mod table;
 mod verify;
 
+pub use keyspace::count_anew;
 pub use table::query as query_table;
 
 use std::path::Path;
@@ -30,6 +32,7 @@ use crate::{database, serve, tables};
 pub fn run(command: &Command, out: &mut Output) -> Result<Outcome> {
     match command {
         Command::Serve(args) => serve::run(args, out),
+        Command::Keyspace(args) => keyspace::run(args, out),
         Command::Tables(args) => table::list(args, out),
         Command::Put(args) if args.table.is_some() => table::put(args, out),
         Command::Put(args) => {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use kstone::Database;
 use kstone_core::env::SystemClock;
 use kstone_dapr::{Door, DoorOptions, State};
+use kstone_keyspace::Keyspace;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -98,6 +99,7 @@ impl Dapr {
         self,
         settings: &Settings,
         db: &Database,
+        keyspace: Option<Arc<Keyspace>>,
         stop: &signals::Stop,
         doors: &mut JoinSet<Result<()>>,
         runtime: &Handle,
@@ -105,10 +107,12 @@ impl Dapr {
         if self.http.is_none() && self.grpc.is_none() && self.component.is_none() {
             return Ok(());
         }
-        let keyspace = kstone_keyspace::shipped().context("the catalogues have problems")?;
+        // Where nothing is in force, keys are split as the product's own catalogues say.
+        let shipped = || kstone_keyspace::shipped().map(Arc::new);
+        let keyspace = keyspace.map_or_else(shipped, Ok).context("the catalogues have problems")?;
         let db = db.with_durability(settings.dapr_durability);
         let clock = Arc::new(SystemClock::new());
-        let state = State::new(Arc::new(db), Arc::new(keyspace), clock);
+        let state = State::new(Arc::new(db), keyspace, clock);
         let options = DoorOptions {
             stores: settings.dapr_stores.clone(),
             key_prefix: settings.dapr_key_prefix.clone(),

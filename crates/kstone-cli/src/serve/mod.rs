@@ -6,12 +6,14 @@
 mod dapr;
 mod dapr_socket;
 mod files;
+mod governing;
 pub mod notice;
 pub mod settings;
 mod signals;
 
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -65,6 +67,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
     let db = open(&settings)?;
+    let governor = governing::begin(&settings, &db, out)?;
     let mut demo = if settings.demo { demo::prepare(&db)? } else { None };
     let posted = match &settings.dir {
         Some(dir) => {
@@ -111,7 +114,11 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     }
     let mut lines = lines(&settings, url.as_deref(), redis_url.as_deref());
     lines.extend(dapr.lines(&settings));
-    dapr.serve(&settings, &db, &stop, &mut doors, runtime.handle())?;
+    if let Some(governor) = &governor {
+        governing::keep_saved(Arc::clone(governor), runtime.handle());
+    }
+    let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
+    dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
     for line in lines {
         say(out, &line);
     }
@@ -138,6 +145,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     for runtime in redis_threads.into_iter().chain([runtime]) {
         runtime.shutdown_timeout(LAST_WORK);
     }
+    let saved = governor.map_or(Ok(false), |governor| governor.save());
     // Writes that nobody waited for are on disk too when a server was stopped in peace.
     let synced = db.engine().sync();
     drop(without_door);
@@ -145,6 +153,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     drop(db);
     served?;
     synced.context("the last writes may not be on disk")?;
+    saved.context("the last counts of declared keys are not kept")?;
     say(out, "stopped");
     Ok(Outcome::Done)
 }

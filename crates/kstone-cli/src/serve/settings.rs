@@ -8,6 +8,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, anyhow, bail};
 use kstone::Durability;
 use kstone_dapr::KeyPrefix;
+use kstone_keyspace::UnknownKeys;
 use serde::Deserialize;
 
 use crate::args::Serve;
@@ -46,6 +47,10 @@ pub struct Settings {
     pub dapr_component_socket: Option<PathBuf>,
     /// What its clients must send.
     pub dapr_api_token: Option<Password>,
+    /// The catalogues of declared keys to keep to.
+    pub keyspace: Vec<String>,
+    /// What becomes of writes to keys that none of them declares, if that is said.
+    pub unknown_keys: Option<UnknownKeys>,
     /// Memory for write buffers and caches, if not the default.
     pub memory_budget: Option<ByteSize>,
     /// The keys that requests must be signed with.
@@ -76,6 +81,9 @@ struct File {
     dapr_app_id: Option<String>,
     dapr_component_socket: Option<PathBuf>,
     dapr_api_token: Option<Password>,
+    #[serde(default)]
+    keyspace: Vec<String>,
+    unknown_keys: Option<String>,
     memory_budget: Option<ByteSize>,
     #[serde(default)]
     access_key: Vec<AccessKey>,
@@ -140,6 +148,17 @@ impl Settings {
                 .clone()
                 .or(file.dapr_component_socket),
             dapr_api_token: dapr_api_token.or(file.dapr_api_token),
+            keyspace: match args.keyspace.is_empty() {
+                true => file.keyspace,
+                false => args.keyspace.clone(),
+            },
+            unknown_keys: match (args.unknown_keys, file.unknown_keys) {
+                (Some(rule), _) => Some(rule),
+                (None, Some(rule)) => {
+                    Some(rule.parse().map_err(|error| anyhow!("unknown-keys: {error}"))?)
+                }
+                (None, None) => None,
+            },
             memory_budget: args.memory_budget.or(file.memory_budget),
             keys: match args.access_key.is_empty() {
                 true => file.access_key,

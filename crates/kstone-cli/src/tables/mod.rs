@@ -10,21 +10,33 @@ mod wire;
 pub use client::Client;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use kstone::table::{KeySchema, KeyType};
 use kstone::{Database, Item, Value};
 use kstone_core::Error as EngineError;
+use kstone_keyspace::Governor;
 
 use crate::database;
 use crate::serve::notice::Notice;
 
 /// Where the tables are.
 pub enum Tables {
-    /// In a folder.
-    Here(Database),
+    /// In a folder; what is written keeps to the keyspace that the database is governed by.
+    Here(Option<Governed>, Database),
     /// Behind a server.
     There(Client),
+}
+
+/// A keyspace in force, whose counts are kept at the end.
+pub struct Governed(pub Arc<Governor>);
+
+impl Drop for Governed {
+    fn drop(&mut self) {
+        // Counts that are not kept say so themselves, by the sequence number they are of.
+        let _ = self.0.save();
+    }
 }
 
 /// What a command must know of a table.
@@ -75,7 +87,10 @@ impl Tables {
             return Ok(Tables::There(Client::new(url, None)?));
         }
         match database::try_open(place, false) {
-            Ok(db) => Ok(Tables::Here(db)),
+            Ok(db) => {
+                let governed = Governor::resume(&db)?.map(Governed);
+                Ok(Tables::Here(governed, db))
+            }
             Err(kstone::Error::Engine(EngineError::Locked { .. })) => {
                 match Notice::read(place).and_then(|notice| notice.dynamodb) {
                     Some(url) => Ok(Tables::There(Client::new(&url, None)?)),
@@ -91,21 +106,21 @@ impl Tables {
 
     pub fn names(&self) -> Result<Vec<String>> {
         match self {
-            Tables::Here(db) => Ok(db.list_tables(None, usize::MAX).0),
+            Tables::Here(_, db) => Ok(db.list_tables(None, usize::MAX).0),
             Tables::There(client) => there::names(client),
         }
     }
 
     pub fn shape(&self, table: &str) -> Result<Shape> {
         match self {
-            Tables::Here(db) => here::shape(db, table),
+            Tables::Here(_, db) => here::shape(db, table),
             Tables::There(client) => there::shape(client, table),
         }
     }
 
     pub fn get(&self, table: &str, key: Item) -> Result<Option<Item>> {
         match self {
-            Tables::Here(db) => Ok(db.table(table).get(key)?),
+            Tables::Here(_, db) => Ok(db.table(table).get(key)?),
             Tables::There(client) => there::get(client, table, &key),
         }
     }
@@ -113,7 +128,7 @@ impl Tables {
     /// Writes up to 25 items.
     pub fn put(&self, table: &str, items: Vec<Item>) -> Result<()> {
         match self {
-            Tables::Here(db) => here::put(db, table, items),
+            Tables::Here(_, db) => here::put(db, table, items),
             Tables::There(client) => there::put(client, table, &items),
         }
     }
@@ -121,7 +136,7 @@ impl Tables {
     /// Whether there was one.
     pub fn delete(&self, table: &str, key: Item) -> Result<bool> {
         match self {
-            Tables::Here(db) => Ok(db.table(table).delete(key)?.is_some()),
+            Tables::Here(_, db) => Ok(db.table(table).delete(key)?.is_some()),
             Tables::There(client) => there::delete(client, table, &key),
         }
     }
@@ -129,7 +144,7 @@ impl Tables {
     /// One page.
     pub fn read(&self, ask: &Ask) -> Result<Items> {
         match self {
-            Tables::Here(db) => here::read(db, ask),
+            Tables::Here(_, db) => here::read(db, ask),
             Tables::There(client) => there::read(client, ask),
         }
     }

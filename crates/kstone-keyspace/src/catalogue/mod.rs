@@ -64,6 +64,8 @@ pub struct Catalogue {
     pub patterns: Vec<Pattern>,
     /// Where its name stands.
     pub at: Position,
+    /// The file it was read from, as it is.
+    pub(crate) source: Arc<str>,
 }
 
 /// A first segment that is kept for an application.
@@ -91,7 +93,10 @@ impl Catalogue {
     /// Reads a catalogue; of one with problems, the patterns that have none.
     pub(crate) fn parse_what_is_right(file: &str, text: &str) -> (Option<Catalogue>, Vec<Problem>) {
         let mut reader = Reader::new(file, text);
-        let catalogue = reader.document().map(|document| read(&mut reader, document.get_ref()));
+        let catalogue = reader.document().map(|document| {
+            let source = Arc::from(text);
+            Catalogue { source, ..read(&mut reader, document.get_ref()) }
+        });
         let mut problems = reader.problems;
         problems.sort_by_key(|problem| (problem.at.line, problem.at.column));
         (catalogue, problems)
@@ -144,6 +149,7 @@ fn read<'t>(reader: &mut Reader<'t>, document: &DeTable<'t>) -> Catalogue {
             .collect(),
         patterns,
         at,
+        source: Arc::from(""),
     }
 }
 

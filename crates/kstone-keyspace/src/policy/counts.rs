@@ -13,79 +13,13 @@ use kstone::policy::{Counted, Footprint, PatternId};
 use kstone_core::sync::{Mutex, RwLock};
 
 use super::expiring::Expiries;
-pub use super::expiring::Expiring;
-use super::unknown::UnknownSeen;
-use crate::docs::Usage;
+use super::metrics::PatternMetrics;
 use crate::keyspace::Keyspace;
 use crate::pattern::Store;
 use crate::segment::Segment;
 
 /// How long a burst of writes is felt in [`PatternMetrics::writes_per_second`].
 const RATE_OVER_MS: f64 = 60_000.0;
-
-/// What there is of all declared keys.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Metrics {
-    /// When this was.
-    pub at_ms: u64,
-    /// Each pattern in each place where it has, or had, keys.
-    pub patterns: Vec<PatternMetrics>,
-    /// By how many changes all of it together may be off: those that a crash took from the counts,
-    /// or that came while everything was counted anew. 0 is exact; a recount makes it so.
-    pub off_by_changes_max: u64,
-    /// Writes to keys that no pattern declares, if they are counted.
-    pub unknown: UnknownSeen,
-}
-
-/// What there is of one pattern in one place.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PatternMetrics {
-    /// The pattern: `mastery.daily_mastery`.
-    pub pattern: String,
-    /// The name under which it is counted with others: `daily_snapshots`.
-    pub metric: String,
-    /// The table, or the database of Redis: `table state`, `db 0`.
-    pub place: String,
-    /// Keys. One whose time is over counts until it is removed, at most for five minutes.
-    pub keys: u64,
-    /// Bytes of keys and values as they are stored, before compression.
-    pub bytes: u64,
-    /// Whether the bytes are estimated: of a collection the members' mean size is known, by those
-    /// that were written.
-    pub bytes_are_estimated: bool,
-    /// Members of collections.
-    pub members: u64,
-    /// Keys that end within the next hour.
-    pub expiring_next_hour: Expiring,
-    /// Writes, since they were first counted.
-    pub writes: u64,
-    /// Writes per second, as an exponential mean over a minute.
-    pub writes_per_second: f64,
-}
-
-impl Metrics {
-    /// What there is of a pattern in all places.
-    pub fn usage(&self, pattern: &str) -> Option<Usage> {
-        let mut usage: Option<Usage> = None;
-        for it in self.patterns.iter().filter(|it| it.pattern == pattern) {
-            let sum = usage.get_or_insert_default();
-            sum.keys += it.keys;
-            sum.bytes += it.bytes;
-            sum.expiring_next_hour += it.expiring_next_hour.likely;
-            sum.writes_per_second += it.writes_per_second;
-        }
-        usage
-    }
-
-    /// How many keys there are under each metric's name, in order.
-    pub fn keys_by_metric(&self) -> BTreeMap<&str, u64> {
-        let mut keys = BTreeMap::new();
-        for it in &self.patterns {
-            *keys.entry(it.metric.as_str()).or_default() += it.keys;
-        }
-        keys
-    }
-}
 
 /// One pattern in one place.
 #[derive(Debug, Clone, Default)]
@@ -224,14 +158,26 @@ impl Counts {
         self.changes.load(Ordering::Relaxed)
     }
 
+    /// All tallies that there are.
+    pub(super) fn ids(&self) -> Vec<(PatternId, u8)> {
+        let varied = self.varied.read();
+        let all = self.slots.iter().chain(varied.slots.iter().map(|slot| &**slot));
+        let mut ids = Vec::new();
+        for (id, slot) in (0..).map(PatternId).zip(all) {
+            ids.push((id, 0));
+            ids.extend(slot.others.lock().keys().map(|db| (id, *db)));
+        }
+        ids
+    }
+
     /// Sets a tally to what was found by counting anew, or to what was kept.
     pub(super) fn set(&self, id: PatternId, db: u8, figures: Figures, expiries: Expiries) {
         self.on(id, db, |tally| {
             let old = std::mem::replace(&mut tally.expiries, expiries);
             tally.expiries.touch();
             tally.expiries.forget(&old);
-            tally.figures = figures;
-            tally.rate.writes = figures.writes;
+            // How often they were written cannot be seen in what is there.
+            tally.figures = Figures { writes: tally.figures.writes, ..figures };
             tally.is_changed = true;
         });
     }
@@ -295,9 +241,10 @@ impl Counts {
     /// Shows every tally with its pattern and its place.
     pub(super) fn each(&self, mut show: impl FnMut(u32, Where<'_>, &mut Tally)) {
         let varied = self.varied.read();
-        let all = self.slots.iter().chain(varied.slots.iter().map(|slot| &**slot));
+        // A pattern whose tables are many is counted in each of them.
+        let single = self.slots.iter().zip(&self.is_varied).filter(|(_, is_varied)| !**is_varied);
+        let all = single.map(|(slot, _)| slot).chain(varied.slots.iter().map(|slot| &**slot));
         for slot in all {
-            // A pattern whose tables are many has no keys of its own.
             match &slot.table {
                 Some(table) => {
                     show(slot.pattern, Where::Table(table), &mut slot.first.lock());
@@ -317,10 +264,7 @@ impl Counts {
         let mut metrics = Vec::new();
         self.each(|pattern, place, tally| {
             let is_idle = tally.figures == Figures::default();
-            let is_template =
-                matches!(place, Where::Table(table) if table.contains('{')) && is_idle;
-            let is_other_db = matches!(place, Where::Db(1..)) && is_idle;
-            if is_template || is_other_db {
+            if matches!(place, Where::Db(1..)) && is_idle {
                 return;
             }
             let Some(pattern) = keyspace.patterns().get(pattern as usize) else { return };

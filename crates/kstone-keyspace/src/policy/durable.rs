@@ -4,6 +4,9 @@
 //! | `pk` | `sk` | what it is |
 //! |---|---|---|
 //! | `keyspace` | `patterns` | the fingerprint of the patterns by which was counted and indexed |
+//! | `catalogue` | number | a catalogue that is in force: its file's name and text |
+//! | `keyspace` | `rules` | what becomes of keys that no pattern declares |
+//! | `keyspace` | `metrics` | what there is, as [`Metrics`], for whoever reads the table |
 //! | `keyspace` | `counted` | up to which of the engine's sequence numbers the counts are right |
 //! | `counts` | pattern and place | keys, bytes, members, writes |
 //! | `expiring` and pattern and place | day | how many keys end in each five minutes of it |
@@ -21,9 +24,10 @@ use kstone_core::env::Random;
 use kstone_core::{Key, WriteBatch};
 use sha2::{Digest, Sha256};
 
-use super::Governor;
-use super::counts::{Figures, Metrics, Where};
+use super::counts::{Figures, Where};
 use super::erased::Token;
+use super::metrics::Metrics;
+use super::{Governor, UnknownKeys};
 use crate::keyspace::Keyspace;
 use crate::pattern::Store;
 
@@ -34,8 +38,11 @@ const BATCH: usize = 25;
 const KEYSPACE: &str = "keyspace";
 const PATTERNS: &str = "patterns";
 const COUNTED: &str = "counted";
+const METRICS: &str = "metrics";
 const COUNTS: &str = "counts";
 const ERASED: &str = "erased";
+const CATALOGUE: &str = "catalogue";
+const RULES: &str = "rules";
 
 /// How far the counts are kept.
 #[derive(Debug, Default)]
@@ -46,7 +53,13 @@ pub(super) struct Saved {
     pub(super) off_by: u64,
     /// How many changes had been counted when they were last saved.
     changes: Option<u64>,
+    /// What was last shown.
+    shown: Metrics,
 }
+
+/// While nothing changes, what is shown is looked at this often: keys come closer to their end, and
+/// the mean of writes goes down.
+const IDLE_MS: u64 = 60_000;
 
 /// The secret of this database; made when it is first asked for. It is in a table of the engine
 /// that no door shows.
@@ -106,6 +119,45 @@ fn rows(db: &Database, pk: &str) -> Result<Vec<Item>> {
     }
 }
 
+fn row(db: &Database, sk: &str) -> Result<Option<Item>> {
+    let get = GetItem { table: TABLE.to_owned(), key: key(KEYSPACE, sk), ..GetItem::default() };
+    let found = db.get_item(&get).wait()?.item;
+    Ok(found.map(|item| item.decode()).transpose()?)
+}
+
+fn put(db: &Database, item: Item) -> Result<()> {
+    let put = PutItem { table: TABLE.to_owned(), item, ..PutItem::default() };
+    db.put_item(&put).wait().map(drop)
+}
+
+fn delete(db: &Database, key: Item) -> Result<()> {
+    let delete = DeleteItem { table: TABLE.to_owned(), key, ..DeleteItem::default() };
+    db.delete_item(&delete).wait().map(drop)
+}
+
+/// The catalogues that a database was last governed by, as files, and what became of other keys.
+pub(super) fn remembered(db: &Database) -> Result<Option<(Vec<(String, String)>, UnknownKeys)>> {
+    if db.describe_table(TABLE).is_err() {
+        return Ok(None);
+    }
+    let Some(rules) = row(db, RULES)? else { return Ok(None) };
+    let unknown = text(&rules, "unknown_keys").parse().unwrap_or_default();
+    let file = |row: &Item| (text(row, "file").to_owned(), text(row, "text").to_owned());
+    Ok(Some((rows(db, CATALOGUE)?.iter().map(file).collect(), unknown)))
+}
+
+/// Nothing is in force from now on: what is written is neither counted nor indexed, so that it has
+/// to be one day.
+pub(super) fn forget(db: &Database) -> Result<bool> {
+    if db.describe_table(TABLE).is_err() || row(db, RULES)?.is_none() {
+        return Ok(false);
+    }
+    let db = db.internal();
+    let was_counted = row(&db, PATTERNS)?.is_some();
+    delete(&db, key(KEYSPACE, PATTERNS))?;
+    Ok(was_counted)
+}
+
 /// What tells patterns apart as far as counting and indexing go.
 fn fingerprint(keyspace: &Keyspace) -> String {
     let mut hash = Sha256::new();
@@ -125,6 +177,7 @@ impl Governor {
             Err(Error::NotFound(_)) => drop(self.db.create_table(&spec)?),
             known => drop(known?),
         }
+        self.remember()?;
         for row in rows(&self.db, ERASED)? {
             if let Some(token) = Token::parse(text(&row, "sk")) {
                 self.erased.insert(token);
@@ -154,6 +207,29 @@ impl Governor {
         let get = GetItem { table: TABLE.to_owned(), key: key(KEYSPACE, sk), ..GetItem::default() };
         let found = self.db.get_item(&get).wait()?.item;
         Ok(found.map(|item| item.decode()).transpose()?)
+    }
+
+    /// Notes the catalogues, for those who open the database next.
+    fn remember(&self) -> Result<()> {
+        let catalogues = self.keyspace.catalogues();
+        let files: Vec<(String, String)> =
+            catalogues.iter().map(|it| (it.at.file.to_string(), it.source.to_string())).collect();
+        let unknown = self.unknown.rule();
+        let known = remembered(&self.db)?;
+        if known.as_ref().is_some_and(|known| known.0 == files && known.1 == unknown) {
+            return Ok(());
+        }
+        let before = known.map_or(0, |(files, _)| files.len());
+        for at in files.len()..before {
+            delete(&self.db, key(CATALOGUE, &format!("{at:04}")))?;
+        }
+        for (at, (file, text)) in files.into_iter().enumerate() {
+            put(
+                &self.db,
+                key(CATALOGUE, &format!("{at:04}")).with("file", file).with("text", text),
+            )?;
+        }
+        put(&self.db, key(KEYSPACE, RULES).with("unknown_keys", unknown.to_string()))
     }
 
     fn load_tally(&self, row: &Item) -> Result<()> {
@@ -202,13 +278,20 @@ impl Governor {
 
     /// What there is of all declared keys, now. Reads nothing that is stored.
     pub fn metrics(&self) -> Metrics {
-        let at_ms = self.db.engine().now_ms();
-        Metrics {
-            at_ms,
-            patterns: self.counts.metrics(&self.keyspace, at_ms),
-            off_by_changes_max: self.saving.lock().off_by,
-            unknown: self.unknown.seen(),
-        }
+        let off_by = self.saving.lock().off_by;
+        self.metrics_at(self.db.engine().now_ms(), off_by)
+    }
+
+    fn metrics_at(&self, at_ms: u64, off_by_changes_max: u64) -> Metrics {
+        let patterns = self.counts.metrics(&self.keyspace, at_ms);
+        Metrics { at_ms, patterns, off_by_changes_max, unknown: self.unknown.seen() }
+    }
+
+    /// The key of the item of the table `kstone.keyspace` that shows what there is, as of the last
+    /// [`save`](Governor::save): for those who only reach the database by a door. It is read by
+    /// [`Metrics::of_item`].
+    pub fn metrics_key() -> Item {
+        key(KEYSPACE, METRICS)
     }
 
     /// Keeps the counts, if they have changed; answers whether they had. To be called about once a
@@ -221,8 +304,14 @@ impl Governor {
     pub(super) fn save_now(&self, saving: &mut Saved) -> Result<bool> {
         let now_ms = self.db.engine().now_ms();
         let changes = self.counts.changes();
-        if saving.changes == Some(changes) {
+        let is_idle = saving.changes == Some(changes);
+        if is_idle && now_ms < saving.shown.at_ms.saturating_add(IDLE_MS) {
             self.counts.each(|_, _, tally| tally.tick(now_ms));
+            return Ok(false);
+        }
+        let shown = self.metrics_at(now_ms, saving.off_by);
+        if is_idle && shown.is_like(&saving.shown) {
+            saving.shown.at_ms = now_ms;
             return Ok(false);
         }
         // What is committed from here on is not in the counts for sure.
@@ -245,6 +334,8 @@ impl Governor {
             }));
             requests.push(WriteRequest::Put(tally_row(&sk, place, &tally.figures)));
         });
+        requests.push(WriteRequest::Put(shown.row(key(KEYSPACE, METRICS))));
+        saving.shown = shown;
         let db = self.db.with_durability(Durability::Os);
         let rows = requests.len() as u64 + 1;
         for batch in requests.chunks(BATCH) {
@@ -256,8 +347,7 @@ impl Governor {
             .with("rows", rows)
             .with("off_by", saving.off_by)
             .with("at", now_ms);
-        let put = PutItem { table: TABLE.to_owned(), item: counted, ..PutItem::default() };
-        db.put_item(&put).wait()?;
+        put(&db, counted)?;
         saving.changes = Some(changes);
         Ok(true)
     }
@@ -266,9 +356,7 @@ impl Governor {
     pub(super) fn note_patterns(&self, saving: &mut Saved, off_by: u64) -> Result<()> {
         saving.off_by = off_by;
         saving.changes = None;
-        let row = key(KEYSPACE, PATTERNS).with("fingerprint", fingerprint(&self.keyspace));
-        let put = PutItem { table: TABLE.to_owned(), item: row, ..PutItem::default() };
-        self.db.put_item(&put).wait()?;
+        put(&self.db, key(KEYSPACE, PATTERNS).with("fingerprint", fingerprint(&self.keyspace)))?;
         self.save_now(saving)?;
         saving.is_counted = true;
         Ok(())

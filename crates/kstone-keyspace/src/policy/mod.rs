@@ -6,7 +6,8 @@
 //! | `keys`, `items` | from a write to the rules of its pattern, and to whose data it is |
 //! | `unknown` | keys that no pattern declares |
 //! | `erased` | persons about whom nothing may be written |
-//! | `counts`, `expiring` | keys, bytes and writes per pattern, counted as they change |
+//! | `counts`, `expiring`, `metrics` | keys, bytes and writes per pattern, counted as they change |
+//! | `recount` | a pass over everything, for what was written before or beside this |
 //! | `durable` | what of this outlives the process, in the table `kstone.keyspace` |
 //!
 //! The database calls this under its locks. So nothing here reads or waits, and a write to a declared
@@ -18,6 +19,8 @@ mod erased;
 mod expiring;
 mod items;
 mod keys;
+mod metrics;
+mod recount;
 mod unknown;
 
 use std::sync::Arc;
@@ -25,17 +28,20 @@ use std::sync::Arc;
 use kstone::policy::{
     Admitted, Counted, ItemRemoval, ItemWrite, KeyRemoval, KeyWrite, Refused, WritePolicy,
 };
-use kstone::{Database, Durability, Result};
+use kstone::{Database, Durability, Error, Result};
 use kstone_core::env::{Random, SystemRandom};
 use kstone_core::sync::Mutex;
 
+use crate::catalogue::Catalogue;
 use crate::index::{Location, pk_via, pk_via_key};
 use crate::keyspace::Keyspace;
 use crate::pattern::{Pattern, Store, SubjectSource};
+use crate::problem::Problems;
 use crate::rules::Refusal;
 use crate::subject::Subject;
 
-pub use counts::{Expiring, Metrics, PatternMetrics};
+pub use metrics::{Expiring, Metrics, PatternMetrics};
+pub use recount::Recount;
 pub use unknown::{UnknownKeys, UnknownSeen};
 
 use counts::Counts;
@@ -91,6 +97,36 @@ impl Governor {
         let governor = Arc::new(Governor::load(db, keyspace, options)?);
         db.govern(Arc::clone(&governor) as Arc<dyn WritePolicy>)?;
         Ok(governor)
+    }
+
+    /// Puts the keyspace in force that this database was last governed by; `None` if it never was.
+    ///
+    /// # Errors
+    /// Also if its catalogues cannot be read by this version any more.
+    pub fn resume(db: &Database) -> Result<Option<Arc<Governor>>> {
+        let Some((keyspace, unknown_keys)) = Governor::remembered(db)? else { return Ok(None) };
+        let options = GovernorOptions { unknown_keys, ..GovernorOptions::default() };
+        Governor::govern(db, Arc::new(keyspace), options).map(Some)
+    }
+
+    /// The keyspace that this database was last governed by, if it ever was, and what became of
+    /// keys outside it.
+    pub fn remembered(db: &Database) -> Result<Option<(Keyspace, UnknownKeys)>> {
+        let Some((files, unknown_keys)) = durable::remembered(db)? else { return Ok(None) };
+        let catalogues: std::result::Result<Vec<Catalogue>, Problems> =
+            files.iter().map(|(file, text)| Catalogue::parse(file, text)).collect();
+        let keyspace = catalogues.and_then(Keyspace::new).map_err(|problems| {
+            Error::validation(format!(
+                "the catalogues that this database was governed by cannot be read: {problems}"
+            ))
+        })?;
+        Ok(Some((keyspace, unknown_keys)))
+    }
+
+    /// Notes that a database is about to be written to without its keyspace, so that everything is
+    /// counted and indexed when it is next in force. Answers whether it had been.
+    pub fn suspend(db: &Database) -> Result<bool> {
+        durable::forget(db)
     }
 
     fn load(db: &Database, keyspace: Arc<Keyspace>, options: GovernorOptions) -> Result<Governor> {

@@ -47,6 +47,10 @@ impl Unknown {
         Unknown { rule, writes: AtomicU64::new(0), examples: Mutex::default() }
     }
 
+    pub(super) fn rule(&self) -> UnknownKeys {
+        self.rule
+    }
+
     pub(super) fn admit(
         &self,
         keyspace: &Keyspace,

@@ -1,0 +1,96 @@
+//! The keyspace that a server has in force.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use kstone::Database;
+use kstone_keyspace::{Governor, GovernorOptions, UnknownKeys};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::say;
+use super::settings::Settings;
+use crate::catalogues;
+use crate::commands::count_anew;
+use crate::output::{Output, count, counted};
+
+/// What `--keyspace` says so that nothing is in force.
+const NONE: &str = "none";
+/// How often counts are kept.
+const SAVED_EVERY: Duration = Duration::from_secs(1);
+/// How often, at most, a server speaks of keys that no pattern declares.
+const WARNED_EVERY: Duration = Duration::from_secs(60);
+
+/// Puts the keyspace in force that the settings name, or else the one that the database had. Says
+/// so, and counts what is stored if that is due.
+pub fn begin(
+    settings: &Settings,
+    db: &Database,
+    out: &mut Output,
+) -> Result<Option<Arc<Governor>>> {
+    let mut names = settings.keyspace.clone();
+    if names.is_empty() && settings.demo {
+        names.push(catalogues::SHIPPED_NAME.to_owned());
+    }
+    if names.iter().any(|name| name == NONE) {
+        if Governor::suspend(db)? {
+            say(out, "keyspace  none: what is written is neither checked, counted nor indexed");
+        }
+        return Ok(None);
+    }
+    let (keyspace, unknown_keys) = match names.is_empty() {
+        false => (catalogues::read(&names)?, UnknownKeys::default()),
+        true => match Governor::remembered(db)? {
+            Some(remembered) => remembered,
+            None => return Ok(None),
+        },
+    };
+    let unknown_keys = settings.unknown_keys.unwrap_or(unknown_keys);
+    let options = GovernorOptions { unknown_keys, ..GovernorOptions::default() };
+    let governor = Governor::govern(db, Arc::new(keyspace), options)
+        .context("cannot put the keyspace in force")?;
+    if !governor.is_counted() {
+        let said = count_anew(&governor, db, out)?;
+        say(out, &format!("keyspace  {said}"));
+    }
+    say(out, &line(&governor, unknown_keys));
+    Ok(Some(governor))
+}
+
+fn line(governor: &Governor, unknown_keys: UnknownKeys) -> String {
+    let keyspace = governor.keyspace();
+    let applications: Vec<&str> = keyspace.catalogues().iter().map(|it| &*it.application).collect();
+    format!(
+        "keyspace  {} of {}, unknown keys: {unknown_keys}",
+        counted(keyspace.patterns().len() as u64, "pattern", "patterns"),
+        applications.join(", "),
+    )
+}
+
+/// Keeps the counts now and then, for as long as the runtime runs.
+pub fn keep_saved(governor: Arc<Governor>, runtime: &Handle) {
+    runtime.spawn(async move {
+        let mut ticks = interval(SAVED_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut warned, mut warned_at) = (0, None::<Instant>);
+        loop {
+            ticks.tick().await;
+            let saving = Arc::clone(&governor);
+            // It reads nothing, but a database that is behind with its flushes may keep it waiting.
+            let saved = tokio::task::spawn_blocking(move || saving.save()).await;
+            // What fails here fails for whoever writes, too, and is told there.
+            drop(saved);
+            let seen = governor.metrics().unknown;
+            let is_time = warned_at.is_none_or(|at| at.elapsed() >= WARNED_EVERY);
+            if seen.writes > warned && is_time {
+                let example = seen.examples.last().map_or("", String::as_str);
+                eprintln!(
+                    "kstone: {} writes to keys that no pattern declares, such as {example}",
+                    count(seen.writes)
+                );
+                (warned, warned_at) = (seen.writes, Some(Instant::now()));
+            }
+        }
+    });
+}
