@@ -31,6 +31,7 @@ use crate::Redis;
 use crate::port::local::{execute, reply};
 use crate::port::{Error, LocalKeys, PurgeKeys, PurgeReport, Result};
 use crate::reply::Value;
+use crate::server::slowlog;
 use crate::session::Session;
 use crate::store::spaces::DATABASES;
 
@@ -103,12 +104,15 @@ fn unavailable(error: impl std::fmt::Display) -> Error {
     Error::Unavailable(error.to_string())
 }
 
-/// What is kept in memory of commands that named them, and shown.
+/// Forgets what is kept in memory of commands that named them, and shown: SLOWLOG, ACL LOG.
 fn forget(redis: &Redis, request: &PurgeKeys) {
     let keys = request.keys.iter().map(|(_, key)| key.as_ref());
     let members = request.members.iter().map(|(_, _, member)| member.as_ref());
-    let gone: HashSet<&[u8]> = keys.chain(members).collect();
+    let named = keys.chain(members);
+    let shown = |name: &[u8]| slowlog::shortened(&[name]).into_iter().chain([name.to_vec()]);
+    let gone: HashSet<Vec<u8>> = named.flat_map(shown).collect();
     redis.server.slowlog.forget(|arg| gone.contains(arg));
+    redis.server.acl.log.forget(|object| gone.contains(object));
 }
 
 /// Deletes by commands. Answers how many keys and members were there.

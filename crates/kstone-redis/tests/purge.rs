@@ -45,7 +45,7 @@ fn now<T>(mut answer: Answer<'_, T>) -> Result<T, Error> {
 
 /// The files that hold the secret.
 fn files_with_it(disk: &SimDisk) -> Vec<String> {
-    let holds = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|window| window == SECRET);
+    let holds = |bytes: &[u8]| memchr::memmem::find(bytes, SECRET).is_some();
     let paths = disk.paths().into_iter();
     let paths = paths.filter(|path| holds(&disk.read_file(path).unwrap()));
     paths.map(|path| path.display().to_string()).collect()

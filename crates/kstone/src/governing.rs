@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::ops::is_too_large;
 use crate::policy::{
     Admitted, AskedTtl, Counted, Effect, Expiry, Footprint, IndexEntry, ItemRemoval, ItemWrite,
-    SUBJECTS_TABLE, WritePolicy,
+    PatternId, SUBJECTS_TABLE, WritePolicy,
 };
 use crate::staging::{Cause, Staged, Stored};
 use crate::table::live::Table;
@@ -170,10 +170,6 @@ impl Staged<'_> {
         self.rules.is_some() && !table.name().starts_with(OWN_PREFIX)
     }
 
-    fn rules_of(&self, table: &Table) -> Option<Arc<Rules>> {
-        self.rules.clone().filter(|_| self.is_ruled(table))
-    }
-
     /// Shows an item that is about to be put to the policy, and stages what else belongs to it.
     /// Gives the item that is to be put instead, if the policy says so.
     pub fn admit(
@@ -184,7 +180,10 @@ impl Staged<'_> {
         new: &ItemBytes,
         effect: Effect,
     ) -> Result<Option<ItemBytes>> {
-        let Some(rules) = self.rules_of(table) else { return Ok(None) };
+        if !self.is_ruled(table) {
+            return Ok(None);
+        }
+        let Some(rules) = &self.rules else { return Ok(None) };
         let now_ms = self.locked.now_ms();
         let live = old.and_then(Stored::live);
         let (pk, sk) = key_text(table, key);
@@ -202,57 +201,88 @@ impl Staged<'_> {
             now_ms,
         })?;
         let ruled = with_expiry(table, new, admitted.expiry, now_ms)?;
-        self.index(&rules, &admitted)?;
-        if let Some(pattern) = admitted.pattern {
-            let item = ruled.as_ref().unwrap_or(new);
-            let after = footprint(key, item, table.expiry_ms(item.as_ref(), now_ms));
-            self.counted.push(Counted {
-                pattern,
-                db: 0,
-                before,
-                after: Some(after),
-                members_written: 0,
-                member_bytes_written: 0,
-                is_write: true,
-            });
-        }
+        rules.index(&mut self.batch, &admitted)?;
+        let item = ruled.as_ref().unwrap_or(new);
+        let after = footprint(key, item, table.expiry_ms(item.as_ref(), now_ms));
+        self.count(admitted.pattern, before, Some(after), true);
         Ok(ruled)
     }
 
     /// Tells the policy of an item that is about to go, and stages what else goes with it.
     pub fn release(&mut self, table: &Table, key: &Key, old: &Stored, cause: Cause) -> Result<()> {
-        let Some(rules) = self.rules_of(table) else { return Ok(()) };
-        let (pk, sk) = key_text(table, key);
         let before = footprint(key, &old.item, old.expires_at_ms);
-        let admitted = rules.policy.release_item(&ItemRemoval {
+        let Some(released) = self.released(table, key, old, before) else { return Ok(()) };
+        if let Some(rules) = &self.rules {
+            rules.index(&mut self.batch, &released)?;
+        }
+        self.count(released.pattern, Some(before), None, cause == Cause::User && !old.expired);
+        Ok(())
+    }
+
+    /// Tells the policy of an item that stays, and ends at another time because its table has begun
+    /// or ceased to expire its items.
+    pub fn restamp(&mut self, table: &Table, key: &Key, old: &Stored, expires_at_ms: Option<u64>) {
+        let before = footprint(key, &old.item, old.expires_at_ms);
+        // Under which pattern it is counted is told of an item that goes, too. It does not go, so
+        // nothing else of the answer counts.
+        if let Some(released) = self.released(table, key, old, before) {
+            self.count(
+                released.pattern,
+                Some(before),
+                Some(Footprint { expires_at_ms, ..before }),
+                false,
+            );
+        }
+    }
+
+    fn released(
+        &self,
+        table: &Table,
+        key: &Key,
+        old: &Stored,
+        before: Footprint,
+    ) -> Option<Admitted> {
+        let rules = self.rules.as_ref().filter(|_| self.is_ruled(table))?;
+        let (pk, sk) = key_text(table, key);
+        Some(rules.policy.release_item(&ItemRemoval {
             table: table.name(),
             pk: &pk,
             sk: sk.as_deref(),
             old: old.item.as_ref(),
             before,
-        });
-        self.index(&rules, &admitted)?;
-        if let Some(pattern) = admitted.pattern {
-            self.counted.push(Counted {
-                pattern,
-                db: 0,
-                before: Some(before),
-                after: None,
-                members_written: 0,
-                member_bytes_written: 0,
-                is_write: cause == Cause::User && !old.expired,
-            });
-        }
-        Ok(())
+        }))
     }
 
-    /// Stages the entries of the index of persons.
-    fn index(&mut self, rules: &Rules, admitted: &Admitted) -> Result<()> {
+    /// Notes what the policy is to hear once this is committed.
+    fn count(
+        &mut self,
+        pattern: Option<PatternId>,
+        before: Option<Footprint>,
+        after: Option<Footprint>,
+        is_write: bool,
+    ) {
+        let Some(pattern) = pattern else { return };
+        let (members_written, member_bytes_written) = (0, 0);
+        self.counted.push(Counted {
+            pattern,
+            db: 0,
+            before,
+            after,
+            members_written,
+            member_bytes_written,
+            is_write,
+        });
+    }
+}
+
+impl Rules {
+    /// Adds the entries of the index of persons to a commit.
+    fn index(&self, batch: &mut WriteBatch, admitted: &Admitted) -> Result<()> {
         for entry in &admitted.unindex {
-            self.batch.delete(rules.subjects, &entry.key())?;
+            batch.delete(self.subjects, &entry.key())?;
         }
         for entry in &admitted.index {
-            self.batch.put(rules.subjects, &entry.key(), entry.item().as_slice())?;
+            batch.put(self.subjects, &entry.key(), entry.item().as_slice())?;
         }
         Ok(())
     }

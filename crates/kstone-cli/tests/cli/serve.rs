@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -324,4 +325,40 @@ fn a_public_address_of_dapr_needs_a_token() {
     let words = ["serve", "--memory", "--dynamodb", "off", "--redis", "off", "--dapr-grpc", "off"];
     let words = [&words[..], &["--dapr-http", "0.0.0.0:0"]].concat();
     place.run(words).failed_with("--dapr-api-token");
+}
+
+#[test]
+fn a_sidecar_finds_the_store_at_its_socket_as_long_as_the_server_runs() {
+    let place = Place::new();
+    let socket = place.path("sockets/kstone.sock");
+    let words = ["--data", "db", "--dapr-component-socket", "sockets/kstone.sock"];
+    let server = Server::start(&place, &words);
+    let line = server.greeting.iter().find(|line| line.starts_with("component "));
+    let line = line.expect("a line for the socket");
+    assert!(line.contains("sockets/kstone.sock") && line.ends_with("type state.kstone"), "{line}");
+    UnixStream::connect(&socket).unwrap();
+    let other = ["serve", "--memory", "--dynamodb", "off", "--redis", "off"];
+    let other = [&other[..], &NO_DAPR, &["--dapr-component-socket", "sockets"]].concat();
+    place.run(other.clone()).failed_with("another process listens at");
+    let (status, _) = server.stop("-TERM");
+    assert_eq!(status.code(), Some(0));
+    assert!(!socket.exists());
+
+    let server = Server::start(&place, &words);
+    server.kill();
+    assert!(socket.exists(), "a killed server leaves its socket");
+    let server = Server::start(&place, &words);
+    UnixStream::connect(&socket).unwrap();
+    drop(server);
+    fs::remove_file(&socket).unwrap();
+    fs::write(&socket, "somebody's").unwrap();
+    place.run(other).failed_with("is no socket");
+    assert_eq!(fs::read_to_string(&socket).unwrap(), "somebody's");
+}
+
+#[test]
+fn a_prefix_that_needs_the_applications_name_asks_for_it() {
+    let place = Place::new();
+    let words = ["serve", "--memory", "--dapr-key-prefix", "appid"];
+    place.run(words).failed_with("app id");
 }

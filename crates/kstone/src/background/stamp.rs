@@ -91,6 +91,7 @@ impl Staged<'_> {
         if stored.expired || stored.expires_at_ms == expires_at_ms {
             return Ok(());
         }
+        self.restamp(table, key, &stored, expires_at_ms);
         put_record(&mut self.batch, table.id(), key, &stored.item, expires_at_ms)?;
         for index in &table.indexes {
             if let Some(entry) = index.entry_key(key, stored.item.as_ref()) {

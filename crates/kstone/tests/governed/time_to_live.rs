@@ -104,3 +104,19 @@ fn a_table_that_nothing_expires_in_refuses_an_item_that_must_end() {
     assert!(message.contains("table state") && message.contains("UpdateTimeToLive"), "{message}");
     put(&db, Item::new().with("pk", "x").with("sk", "a")).unwrap();
 }
+
+#[test]
+fn a_table_that_begins_or_ceases_to_expire_its_items_is_counted_anew() {
+    let (machine, db, policy) = Machine::governed();
+    put(&db, key("student:1", "a")).unwrap();
+    db.update_ttl("state", "ttl", false).unwrap();
+    db.run_background().unwrap();
+    assert_eq!(policy.heard().ends.into_iter().collect::<Vec<_>>(), [(0, 1)]);
+    db.update_ttl("state", "ttl", true).unwrap();
+    db.run_background().unwrap();
+    check_exact(&db, &policy);
+    assert_eq!(policy.heard().writes, 1, "nobody wrote it");
+    machine.clock.advance(2 * LIFE_MS);
+    db.run_background().unwrap();
+    assert_eq!((policy.heard().keys, policy.heard().ends.len()), (0, 0));
+}

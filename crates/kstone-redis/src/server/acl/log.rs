@@ -48,6 +48,11 @@ impl Log {
         self.0.lock().iter().take(most).cloned().collect()
     }
 
+    /// Forgets entries about what `is_gone` says nobody may see any more.
+    pub(crate) fn forget(&self, is_gone: impl Fn(&[u8]) -> bool) {
+        self.0.lock().retain(|entry| !is_gone(&entry.object));
+    }
+
     pub(crate) fn clear(&self) {
         self.0.lock().clear();
     }
