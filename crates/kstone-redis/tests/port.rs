@@ -142,8 +142,10 @@ fn a_walk_over_the_keys_shows_each() {
 
 #[test]
 fn the_port_is_not_bound_by_what_users_of_the_door_may_do() {
-    let client = Client::with_clock().0;
+    let mut client = Client::with_clock().0;
     let keys = port(&client.redis);
+    client.say("CONFIG SET min-replicas-to-write 1");
+    assert!(support::error(client.say("SET a 1")).starts_with("NOREPLICAS"));
     say(&keys, "SET a 1").unwrap();
     client.redis.require_password("secret");
     assert_eq!(say(&keys, "GET a"), Ok(bulk("1")));

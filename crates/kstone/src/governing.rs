@@ -90,7 +90,11 @@ impl Database {
 
     /// The policy that is in force.
     pub fn policy(&self) -> Option<Arc<dyn WritePolicy>> {
-        Some(Arc::clone(&self.inner().governing.rules()?.policy))
+        let governing = &self.inner().governing;
+        if !governing.is_in_force.load(Ordering::Acquire) {
+            return None;
+        }
+        governing.rules.read().as_ref().map(|rules| Arc::clone(&rules.policy))
     }
 
     /// The record that an entry of the index of persons is stored as: for a layer that has a commit

@@ -143,7 +143,7 @@ impl Database {
             let Some(copy) = db.open_checkpoint(&path)? else { continue };
             let planned = match Plan::new(&copy, request) {
                 // A table of this name with another key is another table.
-                Err(Error::Validation(_)) => continue,
+                Err(Error::Validation(_)) => Plan::default(),
                 planned => planned?,
             };
             is_everywhere |= planned.has_global();

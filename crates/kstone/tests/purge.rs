@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use kstone::ops::{PutItem, Update, UpdateItem};
-use kstone::ports::{Items, PurgeItems, PurgeReport};
+use kstone::ports::{Items, PurgeItems, PurgeReport, Told, ToldImage};
 use kstone::stream::ShardPosition;
 use kstone::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, StreamView, TableChange, TableSpec,
 };
-use kstone::{Database, DatabaseOptions, Item, Result, Value};
+use kstone::{Database, DatabaseOptions, Item, Result, Value, ValueRef};
 use kstone_core::env::{Env, ManualClock, SeededRandom};
 use kstone_core::{Compression, Options, Tuning};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
@@ -135,7 +135,7 @@ fn request() -> PurgeItems {
         items: vec![(TABLE.to_owned(), key("shared-pk", "SECRET-sk"))],
         partitions: vec![(TABLE.to_owned(), Value::from("SECRET-pk"))],
         kept: vec![(TABLE.to_owned(), key("class", "list"))],
-        remains: false,
+        ..PurgeItems::default()
     }
 }
 
@@ -264,6 +264,33 @@ fn what_was_deleted_before_anybody_asked_can_be_purged_without_naming_it() {
     assert_eq!(purge(&db, &all).unwrap().stripes, 256);
     assert_eq!(machine.holders(SECRET), Vec::<String>::new());
     assert_eq!(db.table(TABLE).scan().unwrap().len(), 61);
+}
+
+#[test]
+fn what_a_stream_told_of_somebody_goes_also_where_the_item_is_another_by_now() {
+    let machine = Machine::new();
+    let db = machine.open().unwrap();
+    create(&db, false);
+    put(&db, person("elsewhere", "a", "SECRET-once"));
+    db.engine().checkpoint("copy").unwrap();
+    put(&db, person("elsewhere", "a", "plain"));
+    put(&db, person("elsewhere", "b", "plain"));
+    assert_eq!(told(&db).len(), 3);
+    let names = |told: &ToldImage<'_>| {
+        assert_eq!((told.table, told.pk), (TABLE, &b"elsewhere"[..]));
+        matches!(told.image.get("name"), Some(ValueRef::S(name)) if name.contains(SECRET))
+    };
+    let request = PurgeItems {
+        kept: vec![(TABLE.to_owned(), key("elsewhere", "b"))],
+        told: Some(Told(Arc::new(names))),
+        ..PurgeItems::default()
+    };
+    purge(&db, &request).unwrap();
+    assert_eq!(told(&db).len(), 0, "two told of somebody, and one of what is kept");
+    assert_eq!(machine.holders(SECRET).len(), 1, "it is still there in the checkpoint, to be read");
+    let kept = vec![(TABLE.to_owned(), key("elsewhere", "a"))];
+    purge(&db, &PurgeItems { kept, ..request }).unwrap();
+    assert_eq!(machine.holders(SECRET), Vec::<String>::new());
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(crate) fn part<'p>(kind: Kind, sk: &'p [u8], value: Option<&'p [u8]>) -> Sho
 
 /// Keeps so many members of a key that has more: of a list those at the end that it was pushed to,
 /// of a stream the newest, of a sorted set the highest. `was_first` is where a list that was there
-/// began. Answers the members that went, as far as anybody could ask for them by name.
+/// began. Answers the members that went, where each is there only once.
 pub(crate) fn trim(
     txn: &mut Txn<'_>,
     key: &[u8],
@@ -66,7 +66,8 @@ pub(crate) fn trim(
     was_first: Option<u64>,
 ) -> Result<Vec<Vec<u8>>> {
     match kind {
-        Kind::List => trim_list(txn, key, most, was_first),
+        // An element that went may be there once more.
+        Kind::List => trim_list(txn, key, most, was_first).map(|()| Vec::new()),
         Kind::SortedSet => trim_sorted_set(txn, key, most),
         Kind::Stream => streams::keep_newest(txn, key, most).map(|()| Vec::new()),
         // Of these nobody could say which members are to stay.
@@ -74,27 +75,17 @@ pub(crate) fn trim(
     }
 }
 
-fn trim_list(
-    txn: &mut Txn<'_>,
-    key: &[u8],
-    most: u64,
-    was_first: Option<u64>,
-) -> Result<Vec<Vec<u8>>> {
-    let Some(mut list) = List::find(txn, key)? else { return Ok(Vec::new()) };
+fn trim_list(txn: &mut Txn<'_>, key: &[u8], most: u64, was_first: Option<u64>) -> Result<()> {
+    let Some(mut list) = List::find(txn, key)? else { return Ok(()) };
     let (len, most) = (list.len(), most.min(list.len()));
-    let (kept, gone) = match list.grown_end(was_first) {
-        End::Front => (0..most, most..len),
-        End::Back => (len - most..len, 0..len - most),
+    let kept = match list.grown_end(was_first) {
+        End::Front => 0..most,
+        End::Back => len - most..len,
     };
-    let mut names = Vec::new();
-    list.each(txn, key, gone, false, |_, element| {
-        names.push(element.to_vec());
-        ControlFlow::Continue(())
-    })?;
     list.keep(txn, key, kept)?;
     list.save(txn, key)?;
     txn.notify('l', "ltrim", key);
-    Ok(names)
+    Ok(())
 }
 
 fn trim_sorted_set(txn: &mut Txn<'_>, key: &[u8], most: u64) -> Result<Vec<Vec<u8>>> {

@@ -23,7 +23,8 @@ const IDLE_MAX: usize = 16;
 pub struct LocalKeys {
     redis: Redis,
     db: u8,
-    /// Sessions that nobody uses. One that was left in the middle of something is not among them.
+    /// Sessions that nobody uses, for all databases. One that was left in the middle of something is
+    /// not among them.
     idle: Arc<Mutex<Vec<Session>>>,
 }
 
@@ -31,8 +32,7 @@ impl Redis {
     /// The port to one of the 16 databases; `None` if there is no such one. It may do everything,
     /// whatever the users of the door may.
     pub fn keys(&self, db: u8) -> Option<LocalKeys> {
-        let idle = Arc::default();
-        (usize::from(db) < DATABASES).then(|| LocalKeys { redis: self.clone(), db, idle })
+        LocalKeys { redis: self.clone(), db: 0, idle: Arc::default() }.at(db)
     }
 }
 
@@ -42,15 +42,32 @@ impl LocalKeys {
         &self.redis
     }
 
+    /// The same for another database, if there is such one.
+    fn at(&self, db: u8) -> Option<LocalKeys> {
+        (usize::from(db) < DATABASES).then(|| LocalKeys { db, ..self.clone() })
+    }
+
     fn session(&self) -> Session {
-        let idle = self.idle.lock().pop();
-        idle.unwrap_or_else(|| Session::inside(Arc::clone(&self.redis.server), self.db))
+        match self.idle.lock().pop() {
+            Some(mut session) => {
+                session.enter(self.db);
+                session
+            }
+            None => Session::inside(Arc::clone(&self.redis.server), self.db),
+        }
     }
 
     fn give_back(&self, session: Session) {
         let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX && !session.is_killed() {
             idle.push(session);
+        }
+    }
+
+    /// A session that was not served may still be counted among those who wait.
+    fn give_back_if_served(&self, session: Session, done: &Result<Value>) {
+        if matches!(done, Ok(_) | Err(Error::Reply(_))) {
+            self.give_back(session);
         }
     }
 
@@ -133,7 +150,7 @@ pub(crate) fn reply(value: Value) -> Reply {
 
 impl Keys for LocalKeys {
     fn database(&self, db: u8) -> Option<Arc<dyn Keys>> {
-        self.redis.keys(db).map(|keys| Arc::new(keys) as Arc<dyn Keys>)
+        self.at(db).map(|keys| Arc::new(keys) as Arc<dyn Keys>)
     }
 
     fn db(&self) -> u8 {
@@ -145,7 +162,7 @@ impl Keys for LocalKeys {
             Asked::of(args)?;
             let mut session = self.session();
             let done = self.one(&mut session, args).await;
-            self.give_back(session);
+            self.give_back_if_served(session, &done);
             done
         })
     }
@@ -205,7 +222,7 @@ impl Keys for LocalKeys {
             }
             let mut session = self.session();
             let done = self.one(&mut session, &given).await;
-            self.give_back(session);
+            self.give_back_if_served(session, &done);
             Ok(page(done?))
         })
     }

@@ -11,8 +11,8 @@
 use std::sync::Arc;
 
 use kstone::policy::{
-    Admitted, AskedTtl, Counted, Effect, Expiry, Footprint, KeyKind, KeyRemoval, KeyWrite,
-    PatternId, WritePolicy,
+    Admitted, AskedTtl, Counted, Effect, Expiry, KeyKind, KeyRemoval, KeyWrite, PatternId,
+    WritePolicy,
 };
 
 use crate::commands::shown::{self, Shown};
@@ -62,7 +62,7 @@ impl<T: Copy, const N: usize> Few<T, N> {
         self.len += 1;
     }
 
-    fn as_slice(&self) -> &[T] {
+    pub(super) fn as_slice(&self) -> &[T] {
         match self.many.is_empty() {
             true => self.few.get(..self.len).unwrap_or_default(),
             false => &self.many,
@@ -116,7 +116,10 @@ impl Server {
         if ran.is_err() || !txn.is_to_be_asked() {
             return ran;
         }
-        let tally = ask(txn)?;
+        let Some(policy) = txn.take_policy() else { return ran };
+        let asked = ask(&*policy, txn);
+        txn.put_policy(policy);
+        let tally = asked?;
         txn.note_counted(tally.as_slice());
         txn.checked(ran)
     }
@@ -124,22 +127,22 @@ impl Server {
     /// Asks the policy, if there is one, about what it has not been asked about yet. The transaction
     /// is about to be committed.
     pub(super) fn govern(&self, txn: &mut Txn<'_>) -> Result<Option<ToTell>> {
-        if txn.policy().is_none() {
-            return Ok(None);
-        }
-        let last = if txn.is_to_be_asked() { ask(txn)? } else { Tally::new(NOTHING) };
-        Ok(txn.take_pending().map(|(policy, pending)| ToTell { policy, pending, last }))
+        let Some(policy) = txn.take_policy() else { return Ok(None) };
+        let last = match txn.is_to_be_asked() {
+            true => ask(&*policy, txn)?,
+            false => Tally::new(NOTHING),
+        };
+        Ok(Some(ToTell { policy, pending: txn.take_pending(), last }))
     }
 }
 
 /// Asks the policy about every key that the last command has changed.
-fn ask(txn: &mut Txn<'_>) -> Result<Tally> {
+fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>) -> Result<Tally> {
     let (mut tally, mut nth) = (Tally::new(NOTHING), 0);
-    let Some(policy) = txn.policy().cloned() else { return Ok(tally) };
     while let Some(touched) = txn.next_touched(&mut nth)? {
         let counted = match touched.after {
-            Some(after) => admit(&*policy, txn, &touched, after)?,
-            None => release(&*policy, txn, &touched),
+            Some(after) => admit(policy, txn, &touched, after)?,
+            None => release(policy, txn, &touched),
         };
         if let Some(counted) = counted {
             tally.push(counted);
@@ -165,33 +168,21 @@ fn admit(
     touched: &Touched,
     after: State,
 ) -> Result<Option<Counted>> {
-    let long_value = match after.kind {
-        Kind::LongString => txn.touched_long_value(touched)?,
-        _ => None,
+    let (mut counted, mut admitted) = match after.kind {
+        Kind::String => {
+            let value = txn.touched_value(touched);
+            let write =
+                KeyWrite { value, ..bare(txn.touched_key(touched), txn.now_ms(), touched, after) };
+            (NOTHING, asked(policy, &write, touched)?)
+        }
+        Kind::LongString => {
+            let value = txn.touched_long_value(touched)?;
+            let write = bare(txn.touched_key(touched), txn.now_ms(), touched, after);
+            (NOTHING, asked(policy, &KeyWrite { value: value.as_deref(), ..write }, touched)?)
+        }
+        _ => admit_members(policy, txn, touched, after)?,
     };
-    let mut parts = Parts::new();
-    if after.kind.has_parts() && after.kind != Kind::LongString {
-        txn.each_touched_part(touched, |sk, value| parts.note(after.kind, sk, value));
-    }
-    let write = KeyWrite {
-        value: long_value.as_deref().or_else(|| txn.touched_value(touched)),
-        fields: parts.fields.as_slice(),
-        members: parts.members.as_slice(),
-        removed: parts.removed.as_slice(),
-        ..bare(txn.touched_key(touched), txn.now_ms(), touched, after)
-    };
-    let mut admitted = match policy.admit_key(&write) {
-        Ok(admitted) => admitted,
-        Err(_) if touched.is_timed => Admitted::AS_IT_IS,
-        Err(refused) => return Err(Fault::new(format!("ERR {refused}"))),
-    };
-    let mut counted = Counted {
-        before: touched.before.map(|before| before.footprint),
-        members_written: parts.written,
-        member_bytes_written: parts.written_bytes,
-        ..NOTHING
-    };
-    drop(parts);
+    counted.before = touched.before.map(|before| before.footprint);
     if txn.has_annex(touched) {
         show_annex(policy, txn, touched, after, &mut counted)?;
     }
@@ -210,6 +201,46 @@ fn admit(
     Ok(finish(txn, touched, admitted, counted))
 }
 
+/// A collection was made or changed.
+fn admit_members(
+    policy: &dyn WritePolicy,
+    txn: &Txn<'_>,
+    touched: &Touched,
+    after: State,
+) -> Result<(Counted, Admitted)> {
+    let mut parts = Parts::new();
+    match txn.named() {
+        Some(named) if matches!(after.kind, Kind::List | Kind::Stream) => {
+            named.added.iter().for_each(|element| parts.note_member(element));
+            named.removed.iter().for_each(|element| parts.removed.push(element));
+        }
+        _ => txn.each_touched_part(touched, |sk, value| parts.note(after.kind, sk, value)),
+    }
+    let write = KeyWrite {
+        fields: parts.fields.as_slice(),
+        members: parts.members.as_slice(),
+        removed: parts.removed.as_slice(),
+        ..bare(txn.touched_key(touched), txn.now_ms(), touched, after)
+    };
+    let admitted = asked(policy, &write, touched)?;
+    let (members_written, member_bytes_written) = (parts.written, parts.written_bytes);
+    Ok((Counted { members_written, member_bytes_written, ..NOTHING }, admitted))
+}
+
+/// What the policy says to a write.
+fn asked(policy: &dyn WritePolicy, write: &KeyWrite<'_>, touched: &Touched) -> Result<Admitted> {
+    match (policy.admit_key(write), write.before) {
+        (Ok(admitted), _) => Ok(admitted),
+        // Nobody did it, so it is only counted.
+        (Err(_), Some(before)) if touched.is_timed => {
+            let removal = KeyRemoval { db: write.db, key: write.key, before };
+            let pattern = policy.release_key(&removal).pattern;
+            Ok(Admitted { pattern, ..Admitted::AS_IT_IS })
+        }
+        (Err(refused), _) => Err(Fault::new(format!("ERR {refused}"))),
+    }
+}
+
 /// Notes what belongs to the commit and what is counted.
 fn finish(
     txn: &mut Txn<'_>,
@@ -225,7 +256,17 @@ fn finish(
 
 /// A change without what was written.
 fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: State) -> KeyWrite<'k> {
-    let Footprint { members, .. } = after.footprint;
+    KeyWrite {
+        effect: touched.effect,
+        asked: touched.asked,
+        before: touched.before.map(|before| before.footprint),
+        ..made(touched.db, key, now_ms, after)
+    }
+}
+
+/// That a key was made, without what was written.
+pub(super) fn made(db: u8, key: &[u8], now_ms: u64, after: State) -> KeyWrite<'_> {
+    let members = after.footprint.members;
     let (kind, members_after) = match after.kind {
         Kind::String | Kind::LongString => (KeyKind::String, None),
         Kind::Hash => (KeyKind::Hash, Some(members)),
@@ -235,34 +276,34 @@ fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: State) -> KeyW
         Kind::Stream => (KeyKind::Stream, Some(members)),
     };
     KeyWrite {
-        db: touched.db,
+        db,
         key,
         kind,
-        effect: touched.effect,
-        asked: touched.asked,
+        effect: Effect::Makes,
+        asked: AskedTtl::Unsaid,
         value: None,
         fields: &[],
         members: &[],
         removed: &[],
         members_after,
-        before: touched.before.map(|before| before.footprint),
+        before: None,
         now_ms,
     }
 }
 
-/// The same when the policy knows of the change already, and only hears more about it.
+/// A change when the policy knows of it already, and only hears more about it.
 fn later(write: KeyWrite<'_>) -> KeyWrite<'_> {
     KeyWrite { effect: Effect::Changes, asked: AskedTtl::Unsaid, ..write }
 }
 
 /// The fields and members that a command wrote and removed.
 #[derive(Debug)]
-struct Parts<'p> {
-    fields: Few<(&'p [u8], &'p [u8]), FEW>,
-    members: Few<&'p [u8], FEW>,
+pub(super) struct Parts<'p> {
+    pub(super) fields: Few<(&'p [u8], &'p [u8]), FEW>,
+    pub(super) members: Few<&'p [u8], FEW>,
     removed: Few<&'p [u8], FEW>,
-    written: u32,
-    written_bytes: u64,
+    pub(super) written: u32,
+    pub(super) written_bytes: u64,
 }
 
 impl<'p> Parts<'p> {
@@ -279,33 +320,59 @@ impl<'p> Parts<'p> {
 
     /// A part of a key was written or removed.
     fn note(&mut self, kind: Kind, sk: &'p [u8], value: Option<&'p [u8]>) {
-        let bytes = match shown::part(kind, sk, value) {
+        match shown::part(kind, sk, value) {
             Shown::Field(name, value) => {
                 self.fields.push((name, value));
-                name.len() + value.len()
+                self.count(name.len() + value.len());
             }
-            Shown::Member(member) => {
-                self.members.push(member);
-                member.len()
-            }
+            Shown::Member(member) => self.note_member(member),
             Shown::Entry(mut entry) => {
                 let mut bytes = 0;
                 while let (Some(name), Some(value)) = (entry.next(), entry.next()) {
                     self.fields.push((name, value));
                     bytes += name.len() + value.len();
                 }
-                bytes
+                self.count(bytes);
             }
-            Shown::Gone(name) => return self.removed.push(name),
-            Shown::Nothing => return,
-        };
+            Shown::Gone(name) => self.removed.push(name),
+            Shown::Nothing => {}
+        }
+    }
+
+    fn note_member(&mut self, member: &'p [u8]) {
+        self.members.push(member);
+        self.count(member.len());
+    }
+
+    fn count(&mut self, bytes: usize) {
         self.written = self.written.saturating_add(1);
         self.written_bytes += bytes as u64;
     }
 }
 
-/// Shows the policy all of a new key that is so large that its parts have been written already,
-/// some at a time.
+/// Shows the fields and members of a key that may have very many, some at a time. `each` shows all
+/// parts of the key.
+pub(super) fn some_at_a_time(
+    kind: Kind,
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()>,
+    mut see: impl FnMut(&Parts<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut held: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    let mut show = |held: &mut Vec<(Vec<u8>, Vec<u8>)>| {
+        let mut parts = Parts::new();
+        held.iter().for_each(|(sk, value)| parts.note(kind, sk, Some(value)));
+        see(&parts)?;
+        held.clear();
+        Ok(())
+    };
+    each(&mut |sk, value| {
+        held.push((sk.to_vec(), value.to_vec()));
+        if held.len() < SOME { Ok(()) } else { show(&mut held) }
+    })?;
+    show(&mut held)
+}
+
+/// Shows the policy all of a new key that is so large that its parts have been written already.
 fn show_annex(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,
@@ -313,27 +380,22 @@ fn show_annex(
     after: State,
     counted: &mut Counted,
 ) -> Result<()> {
-    let (mut index, mut held) = (Vec::new(), Vec::new());
-    (counted.members_written, counted.member_bytes_written) = (0, 0);
-    let mut show = |held: &mut Vec<(Vec<u8>, Vec<u8>)>, write: KeyWrite<'_>| {
-        let mut parts = Parts::new();
-        held.iter().for_each(|(sk, value)| parts.note(after.kind, sk, Some(value)));
-        let (fields, members) = (parts.fields.as_slice(), parts.members.as_slice());
-        let admitted = policy.admit_key(&KeyWrite { fields, members, ..write });
-        let admitted = admitted.map_err(|refused| Fault::new(format!("ERR {refused}")))?;
-        index.extend(admitted.index);
-        counted.members_written = counted.members_written.saturating_add(parts.written);
-        counted.member_bytes_written += parts.written_bytes;
-        held.clear();
-        Ok(())
-    };
     let key = txn.touched_key(touched).to_vec();
     let write = later(bare(&key, txn.now_ms(), touched, after));
-    txn.each_part_of(touched, |sk, value| {
-        held.push((sk.to_vec(), value.to_vec()));
-        if held.len() < SOME { Ok(()) } else { show(&mut held, write) }
-    })?;
-    show(&mut held, write)?;
+    let mut index = Vec::new();
+    (counted.members_written, counted.member_bytes_written) = (0, 0);
+    some_at_a_time(
+        after.kind,
+        |see| txn.each_part_of(touched, see),
+        |parts| {
+            let (fields, members) = (parts.fields.as_slice(), parts.members.as_slice());
+            let admitted = asked(policy, &KeyWrite { fields, members, ..write }, touched)?;
+            index.extend(admitted.index);
+            counted.members_written = counted.members_written.saturating_add(parts.written);
+            counted.member_bytes_written += parts.written_bytes;
+            Ok(())
+        },
+    )?;
     txn.note_index(index, true);
     Ok(())
 }

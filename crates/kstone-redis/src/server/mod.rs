@@ -18,6 +18,7 @@ pub(crate) mod pubsub;
 mod reclaim;
 pub(crate) mod slowlog;
 pub(crate) mod stats;
+pub(crate) mod survey;
 pub(crate) mod tracking;
 pub(crate) mod watches;
 pub(crate) mod way;

@@ -162,7 +162,7 @@ impl Session {
         let mut ran: Vec<(Duration, Option<Fault>)> = Vec::with_capacity(pipeline.len());
         let mut is_refused = false;
         // Then what a rule is against is taken back, and the rest is not done again for it.
-        let is_governed = txn.policy().is_some();
+        let is_governed = txn.is_governed();
         for (command, args) in commands() {
             let Run::Keys(run) = command.run else { break };
             self.client.peer.command.store(commands::place(command) + 1, Ordering::Relaxed);

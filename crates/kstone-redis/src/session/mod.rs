@@ -199,6 +199,11 @@ impl Session {
         session
     }
 
+    /// Goes on in another database.
+    pub(crate) fn enter(&mut self, db: u8) {
+        self.client.db = db;
+    }
+
     /// Whether the client asked for RESP3.
     pub fn speaks_resp3(&self) -> bool {
         self.client.resp3

@@ -2,9 +2,8 @@
 
 use kstone::policy::Footprint;
 
-use crate::store::Kind;
-use crate::store::annex;
 use crate::store::changes::Head;
+use crate::store::{Entry, Kind, annex};
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +20,15 @@ impl State {
     pub(super) fn of(key: &[u8], head: &Head) -> Option<State> {
         let tag = head.value.first().map(|first| first & !annex::ANNEXED)?;
         let (kind, body) = (Kind::from_tag(tag)?, annex::body_of(&head.value));
+        Some(State::new(key, kind, body, head.expires_at_ms))
+    }
+
+    /// What a key is that was found.
+    pub(crate) fn of_entry(key: &[u8], entry: &Entry) -> State {
+        State::new(key, entry.kind, &entry.body, entry.expires_at_ms)
+    }
+
+    fn new(key: &[u8], kind: Kind, body: &[u8], expires_at_ms: Option<u64>) -> State {
         let (value_bytes, members, first) = match kind {
             Kind::String => (body.len() as u64, 0, 0),
             Kind::LongString => (number_at(body, 0), 0, 0),
@@ -29,8 +37,8 @@ impl State {
             Kind::Stream => (0, short_number(body), 0),
         };
         let bytes = key.len() as u64 + value_bytes;
-        let footprint = Footprint { bytes, members, expires_at_ms: head.expires_at_ms };
-        Some(State { kind, footprint, first })
+        let footprint = Footprint { bytes, members, expires_at_ms };
+        State { kind, footprint, first }
     }
 }
 

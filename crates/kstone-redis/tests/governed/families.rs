@@ -28,6 +28,8 @@ fn what_a_command_wrote_is_shown_as_it_was_written() {
         ("LPUSH l c", &[("l", List, Changes, "", "c", "")]),
         ("LSET l 0 d", &[("l", List, Changes, "", "d", "")]),
         ("LINSERT l AFTER b e", &[("l", List, Changes, "", "e", "")]),
+        ("LINSERT l BEFORE b a2", &[("l", List, Changes, "", "a2", "")]),
+        ("LREM l 0 a2", &[("l", List, Changes, "", "", "a2")]),
         ("LREM l 1 d", &[("l", List, Changes, "", "", "")]),
         ("LPOP l", &[("l", List, Changes, "", "", "")]),
         (

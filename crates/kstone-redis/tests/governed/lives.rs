@@ -190,6 +190,13 @@ fn fields_that_end_are_told_of_and_cannot_be_refused() {
     assert_eq!((seen.removed, seen.members_after), (vec!["other".to_owned()], Some(1)));
     let counted = governed.rules.counted();
     assert!(!counted[0].is_write);
+    // Where nothing may be written by now, time goes on all the same.
+    governed.do_("HSET k a 1 b 2");
+    governed.do_("HPEXPIRE k 10 FIELDS 1 a");
+    governed.rules.close("k");
+    governed.clock.advance(10);
+    assert_eq!(governed.do_("HLEN k"), int(1));
+    error(governed.say("HSET k a 1"));
     let totals = governed.look();
     assert_eq!(governed.rules.totals(), totals);
 }

@@ -7,6 +7,7 @@
     reason = "the policy is a test's own, and clients that wait have threads"
 )]
 
+mod crash;
 mod families;
 mod lives;
 mod model;
@@ -14,6 +15,7 @@ mod persons;
 mod policy;
 #[path = "../support/mod.rs"]
 mod support;
+mod survey;
 mod together;
 
 use std::sync::Arc;
@@ -25,6 +27,19 @@ use kstone_redis::Value;
 
 use policy::Rules;
 use support::Client;
+
+/// The index of persons: person and place of each entry.
+fn index_of(database: &Database) -> Vec<(String, String)> {
+    let text = |item: &kstone::Item, name: &str| match item.get(name) {
+        Some(kstone::Value::S(text)) => text.clone(),
+        other => panic!("{name}: {other:?}"),
+    };
+    let entries = database.table(SUBJECTS_TABLE).scan().unwrap();
+    let mut entries: Vec<_> =
+        entries.iter().map(|entry| (text(entry, "pk"), text(entry, "sk"))).collect();
+    entries.sort();
+    entries
+}
 
 /// A client of a database that is governed, on a machine whose time stands still.
 struct Governed {
@@ -56,15 +71,7 @@ impl Governed {
 
     /// The index of persons: person and place of each entry.
     fn index(&self) -> Vec<(String, String)> {
-        let text = |item: &kstone::Item, name: &str| match item.get(name) {
-            Some(kstone::Value::S(text)) => text.clone(),
-            other => panic!("{name}: {other:?}"),
-        };
-        let entries = self.database.table(SUBJECTS_TABLE).scan().unwrap();
-        let mut entries: Vec<_> =
-            entries.iter().map(|entry| (text(entry, "pk"), text(entry, "sk"))).collect();
-        entries.sort();
-        entries
+        index_of(&self.database)
     }
 
     /// What there is, counted by looking at it: keys, bytes and members of each logical database.

@@ -42,6 +42,7 @@ struct Log {
     released: Vec<(u8, String)>,
     counted: Vec<Counted>,
     totals: BTreeMap<u8, Totals>,
+    closed: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +81,11 @@ impl Rules {
     /// What was asked and told so far does not matter.
     pub fn forget(&self) {
         drop((self.asked(), self.released(), self.counted()));
+    }
+
+    /// From now on nothing is written to this key.
+    pub fn close(&self, key: &str) {
+        self.0.lock().unwrap().closed.push(key.to_owned());
     }
 
     /// Keys, bytes and members of each logical database, by what was told.
@@ -130,6 +136,9 @@ impl WritePolicy for Rules {
             before: write.before,
         });
         let refuse = |rule: &str| Err(Refused(format!("{key} breaks a rule: {rule}")));
+        if self.0.lock().unwrap().closed.contains(&key) {
+            return refuse("it is closed");
+        }
         let mut admitted = Admitted { pattern: Some(PatternId(1)), ..Admitted::AS_IT_IS };
         match key.split(':').next().unwrap() {
             "no" => return refuse("nothing is written here"),

@@ -48,6 +48,7 @@ pub(super) fn linsert(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     };
     let index = index + u64::from(is_after);
     list.insert(context.txn, key, index, Bytes::copy_from_slice(element))?;
+    context.txn.note_named(&[element], &[]);
     list.save(context.txn, key)?;
     context.txn.notify('l', "linsert", key);
     context.txn.count_changes(1);
@@ -78,6 +79,9 @@ pub(super) fn lrem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     }
     if !found.is_empty() {
         list.remove(context.txn, key, &found)?;
+        // Of an element that is there more than once, others may be left.
+        let gone: &[&[u8]] = if most == 0 { &[element] } else { &[] };
+        context.txn.note_named(&[], gone);
         list.save(context.txn, key)?;
         context.txn.notify('l', "lrem", key);
         if list.len() == 0 {
@@ -96,6 +100,7 @@ pub(super) fn ltrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         let len = list.len();
         let range = list.range(start, stop);
         list.keep(context.txn, key, range)?;
+        context.txn.note_named(&[], &[]);
         list.save(context.txn, key)?;
         context.txn.notify('l', "ltrim", key);
         if list.len() == 0 {

@@ -162,6 +162,7 @@ pub(super) fn xtrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     };
     let removed = stream.trim(txn, key, &trim)?;
     if removed > 0 {
+        txn.note_named(&[], &[]);
         stream.save(txn, key)?;
         txn.touch(key);
         txn.notify('t', "xtrim", key);

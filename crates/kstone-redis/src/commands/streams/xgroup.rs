@@ -119,6 +119,7 @@ pub(super) fn destroy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     };
     group.destroy(txn, key, &mut stream, name)?;
     stream.save(txn, key)?;
+    txn.note_named(&[], &[]);
     txn.notify('t', "xgroup-destroy", key);
     txn.count_changes(1);
     // Who waits for entries of the group is told.

@@ -21,10 +21,13 @@ use crate::store::{Entry, Kind};
 /// What a transaction under a policy remembers.
 #[derive(Debug)]
 pub(super) struct Governed {
-    policy: Arc<dyn WritePolicy>,
+    /// Not here while it is asked.
+    policy: Option<Arc<dyn WritePolicy>>,
     /// What the engine has under the key that was looked for last.
     pub(super) seen: Option<State>,
     said: Said,
+    /// The elements that the command added and removed, if what it wrote does not tell.
+    named: Option<Box<Named>>,
     /// How far the policy has been asked.
     asked_up_to: u64,
     pending: Option<Box<Pending>>,
@@ -37,6 +40,13 @@ struct Said {
     is_whole: bool,
     /// It is about the lives of keys.
     life: Option<AskedTtl>,
+}
+
+/// Elements by their names.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) added: Vec<Bytes>,
+    pub(crate) removed: Vec<Bytes>,
 }
 
 /// What the policy asked for and is told of by the commit.
@@ -90,13 +100,31 @@ pub(crate) struct Touched {
 impl<'s> Txn<'s> {
     /// A policy is asked about everything that this transaction changes.
     pub(crate) fn govern_by(&mut self, policy: Arc<dyn WritePolicy>) {
-        let (seen, said) = (None, Said::default());
-        self.governed = Some(Governed { policy, seen, said, asked_up_to: 0, pending: None });
+        self.governed = Some(Governed {
+            policy: Some(policy),
+            seen: None,
+            said: Said::default(),
+            named: None,
+            asked_up_to: 0,
+            pending: None,
+        });
     }
 
-    /// The policy in force, if there is one.
-    pub(crate) fn policy(&self) -> Option<&Arc<dyn WritePolicy>> {
-        self.governed.as_ref().map(|governed| &governed.policy)
+    /// Whether a policy is in force.
+    pub(crate) fn is_governed(&self) -> bool {
+        self.governed.is_some()
+    }
+
+    /// Takes the policy out, to ask it.
+    pub(crate) fn take_policy(&mut self) -> Option<Arc<dyn WritePolicy>> {
+        self.governed.as_mut().and_then(|governed| governed.policy.take())
+    }
+
+    /// Puts it back.
+    pub(crate) fn put_policy(&mut self, policy: Arc<dyn WritePolicy>) {
+        if let Some(governed) = &mut self.governed {
+            governed.policy = Some(policy);
+        }
     }
 
     /// Whether the policy has yet to be asked about changes.
@@ -110,6 +138,7 @@ impl<'s> Txn<'s> {
         let touches = self.changes.touches();
         if let Some(governed) = &mut self.governed {
             (governed.asked_up_to, governed.said) = (touches, Said::default());
+            governed.named = None;
         }
     }
 
@@ -126,6 +155,21 @@ impl<'s> Txn<'s> {
         if let Some(governed) = &mut self.governed {
             governed.said.life = Some(life);
         }
+    }
+
+    /// The command that runs adds and removes these elements of its key, and no others: some of what
+    /// it writes has only moved.
+    pub(crate) fn note_named(&mut self, added: &[&[u8]], removed: &[&[u8]]) {
+        if let Some(governed) = &mut self.governed {
+            let copy =
+                |names: &[&[u8]]| names.iter().copied().map(Bytes::copy_from_slice).collect();
+            governed.named = Some(Box::new(Named { added: copy(added), removed: copy(removed) }));
+        }
+    }
+
+    /// What [`note_named`](Txn::note_named) said.
+    pub(crate) fn named(&self) -> Option<&Named> {
+        self.governed.as_ref().and_then(|governed| governed.named.as_deref())
     }
 
     /// The same, for keys that are to end at this time.
@@ -192,21 +236,20 @@ impl<'s> Txn<'s> {
         entries
     }
 
-    /// Policy and what it is told after the commit.
-    pub(crate) fn take_pending(&mut self) -> Option<(Arc<dyn WritePolicy>, Option<Pending>)> {
-        let governed = self.governed.as_mut()?;
-        let told = governed.pending.as_deref_mut().map(|pending| Pending {
+    /// What the policy is told after the commit of the commands so far.
+    pub(crate) fn take_pending(&mut self) -> Option<Pending> {
+        let pending = self.governed.as_mut()?.pending.as_deref_mut()?;
+        Some(Pending {
             counted: std::mem::take(&mut pending.counted),
             moves: std::mem::take(&mut pending.moves),
             ..Pending::default()
-        });
-        Some((Arc::clone(&governed.policy), told))
+        })
     }
 
     /// Where to go back to if the command that begins fails.
     pub(super) fn pending_mark(&mut self) -> PendingMark {
         if let Some(governed) = &mut self.governed {
-            governed.said = Said::default();
+            (governed.said, governed.named) = (Said::default(), None);
         }
         self.pending().map_or(PendingMark::default(), |pending| PendingMark {
             counted: pending.counted.len(),
