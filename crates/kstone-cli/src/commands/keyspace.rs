@@ -199,13 +199,14 @@ fn recount(args: &args::Recount, out: &mut Output) -> Result<Outcome> {
         },
     };
     let said = count_anew(&governor, &db, out)?;
-    out.line(said)?;
+    out.line(said.unwrap_or_else(|| "there is nothing to count".to_owned()))?;
+    governor.close()?;
     db.engine().sync()?;
     Ok(Outcome::Done)
 }
 
-/// Counts everything by the keyspace in force; says what there was.
-pub fn count_anew(governor: &Governor, db: &Database, out: &mut Output) -> Result<String> {
+/// Counts everything by the keyspace in force; says what there was, if there was anything.
+pub fn count_anew(governor: &Governor, db: &Database, out: &mut Output) -> Result<Option<String>> {
     let redis = Redis::open_if_any(&db.with_durability(Durability::Os))?;
     let done = governor
         .recount(redis.as_ref(), &mut |done| {
@@ -213,12 +214,13 @@ pub fn count_anew(governor: &Governor, db: &Database, out: &mut Output) -> Resul
         })
         .context("cannot count and index what is stored")?;
     out.end_progress();
-    Ok(format!(
+    let is_empty = done.items + done.keys + done.unknown == 0;
+    Ok((!is_empty).then(|| format!(
         "counted {} and {} of Redis by their patterns, with {} in the index of persons; {} outside \
          every pattern",
         counted(done.items, "item", "items"),
         counted(done.keys, "key", "keys"),
         counted(done.entries, "entry", "entries"),
         count(done.unknown),
-    ))
+    )))
 }

@@ -51,8 +51,10 @@ pub fn begin(
     let governor = Governor::govern(db, Arc::new(keyspace), options)
         .context("cannot put the keyspace in force")?;
     if !governor.is_counted() {
-        let said = count_anew(&governor, db, out)?;
-        say(out, &format!("keyspace  {said}"));
+        // Of a database that is new there is nothing to say.
+        if let Some(said) = count_anew(&governor, db, out)? {
+            say(out, &format!("keyspace  {said}"));
+        }
     }
     say(out, &line(&governor, unknown_keys));
     Ok(Some(governor))

@@ -35,7 +35,7 @@ pub struct Governed(pub Arc<Governor>);
 impl Drop for Governed {
     fn drop(&mut self) {
         // Counts that are not kept say so themselves, by the sequence number they are of.
-        let _ = self.0.save();
+        let _ = self.0.close();
     }
 }
 

@@ -173,6 +173,11 @@ impl Counts {
     /// Sets a tally to what was found by counting anew, or to what was kept.
     pub(super) fn set(&self, id: PatternId, db: u8, figures: Figures, expiries: Expiries) {
         self.on(id, db, |tally| {
+            let is_nothing =
+                |figures: &Figures| Figures { writes: 0, ..*figures } == Figures::default();
+            if is_nothing(&figures) && is_nothing(&tally.figures) {
+                return;
+            }
             let old = std::mem::replace(&mut tally.expiries, expiries);
             tally.expiries.touch();
             tally.expiries.forget(&old);

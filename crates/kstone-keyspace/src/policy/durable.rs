@@ -21,7 +21,7 @@ use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, Durability, Error, Item, Result, Value, placeholders};
 use kstone_core::env::Random;
-use kstone_core::{Key, WriteBatch};
+use kstone_core::{Key, Seq, WriteBatch};
 use sha2::{Digest, Sha256};
 
 use super::counts::{Figures, Where};
@@ -55,6 +55,11 @@ pub(super) struct Saved {
     changes: Option<u64>,
     /// What was last shown.
     shown: Metrics,
+    /// The engine's sequence number when counts were last looked at: every change up to it has been
+    /// counted since.
+    looked_at: Seq,
+    /// The same after the last row was written.
+    written_at: Seq,
 }
 
 /// While nothing changes, what is shown is looked at this often: keys come closer to their end, and
@@ -295,27 +300,36 @@ impl Governor {
     }
 
     /// Keeps the counts, if they have changed; answers whether they had. To be called about once a
-    /// second, and before the database is closed: what is not kept has to be counted again one day.
+    /// second, and [`close`](Governor::close) at the end: what is not kept has to be counted again
+    /// one day.
     pub fn save(&self) -> Result<bool> {
         let mut saving = self.saving.lock();
-        self.save_now(&mut saving)
+        // A change is counted a moment after it is committed: what was committed when this was last
+        // called is in the counts for sure.
+        let seq = std::mem::replace(&mut saving.looked_at, self.db.engine().applied_seq());
+        self.save_now(&mut saving, seq)
     }
 
-    pub(super) fn save_now(&self, saving: &mut Saved) -> Result<bool> {
+    /// Keeps the counts when nobody writes any more. The database may be closed then.
+    pub fn close(&self) -> Result<()> {
+        let mut saving = self.saving.lock();
+        let seq = self.db.engine().applied_seq();
+        self.save_now(&mut saving, seq).map(drop)
+    }
+
+    pub(super) fn save_now(&self, saving: &mut Saved, seq: Seq) -> Result<bool> {
         let now_ms = self.db.engine().now_ms();
         let changes = self.counts.changes();
         let is_idle = saving.changes == Some(changes);
         if is_idle && now_ms < saving.shown.at_ms.saturating_add(IDLE_MS) {
             self.counts.each(|_, _, tally| tally.tick(now_ms));
-            return Ok(false);
+            return self.note_seq(saving, seq, 0, now_ms).map(|()| false);
         }
         let shown = self.metrics_at(now_ms, saving.off_by);
         if is_idle && shown.is_like(&saving.shown) {
             saving.shown.at_ms = now_ms;
-            return Ok(false);
+            return self.note_seq(saving, seq, 0, now_ms).map(|()| false);
         }
-        // What is committed from here on is not in the counts for sure.
-        let seq = self.db.engine().applied_seq();
         let mut requests = Vec::new();
         self.counts.each(|pattern, place, tally| {
             tally.tick(now_ms);
@@ -337,19 +351,28 @@ impl Governor {
         requests.push(WriteRequest::Put(shown.row(key(KEYSPACE, METRICS))));
         saving.shown = shown;
         let db = self.db.with_durability(Durability::Os);
-        let rows = requests.len() as u64 + 1;
         for batch in requests.chunks(BATCH) {
             let tables = vec![(TABLE.to_owned(), batch.to_vec())];
             db.batch_write(&BatchWrite { tables, ..BatchWrite::default() }).wait()?;
         }
+        saving.changes = Some(changes);
+        self.note_seq(saving, seq, requests.len() as u64, now_ms)?;
+        Ok(true)
+    }
+
+    /// Notes that the counts are right up to a sequence number. `rows` were written after it.
+    fn note_seq(&self, saving: &mut Saved, seq: Seq, rows: u64, now_ms: u64) -> Result<()> {
+        if saving.written_at >= seq && rows == 0 {
+            return Ok(());
+        }
         let counted = key(KEYSPACE, COUNTED)
             .with("seq", seq)
-            .with("rows", rows)
+            .with("rows", rows + 1)
             .with("off_by", saving.off_by)
             .with("at", now_ms);
-        put(&db, counted)?;
-        saving.changes = Some(changes);
-        Ok(true)
+        put(&self.db.with_durability(Durability::Os), counted)?;
+        saving.written_at = self.db.engine().applied_seq();
+        Ok(())
     }
 
     /// Notes that everything was counted by these patterns.
@@ -357,7 +380,8 @@ impl Governor {
         saving.off_by = off_by;
         saving.changes = None;
         put(&self.db, key(KEYSPACE, PATTERNS).with("fingerprint", fingerprint(&self.keyspace)))?;
-        self.save_now(saving)?;
+        let seq = self.db.engine().applied_seq();
+        self.save_now(saving, seq)?;
         saving.is_counted = true;
         Ok(())
     }

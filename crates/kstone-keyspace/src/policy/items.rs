@@ -88,7 +88,7 @@ impl Governor {
                 let Some(id) = found.text(name) else { return Ok(()) };
                 let tenant = found.tenant();
                 let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
-                self.check_person(pattern, id, tenant)?;
+                self.erased.check(pattern, id, tenant)?;
                 if is_new {
                     admitted.index.push(address.entry(pk_of_subject(id), tenant));
                 }
@@ -107,7 +107,7 @@ impl Governor {
             SubjectSource::Field(field) => {
                 let named = persons(found, field, write.item);
                 for subject in &named {
-                    self.check_person(pattern, &subject.id, subject.tenant.as_deref())?;
+                    self.erased.check(pattern, &subject.id, subject.tenant.as_deref())?;
                 }
                 let before = match write.old {
                     Some(old) => persons(found, field, old),

@@ -6,6 +6,7 @@ use kstone::policy::{
     Admitted, Effect, Expiry, IndexEntry, KeyKind, KeyRemoval, KeyWrite, PatternId, Refused,
 };
 
+use super::erased::Erased;
 use super::{Governor, erased_refusal, refused};
 use crate::index::{entry_for_key, entry_for_member, pk_of_subject, pk_via_key};
 use crate::keyspace::{Match, Place};
@@ -47,13 +48,28 @@ impl Governor {
             index: Vec::new(),
             unindex: Vec::new(),
         };
-        self.index_key(&found, write, &mut admitted)?;
+        self.index_key(&self.erased, &found, write, &mut admitted)?;
         Ok(admitted)
+    }
+
+    /// All entries that a key has in the index, as far as the write shows it: for a pass over all
+    /// keys.
+    pub(super) fn entries_of_key(
+        &self,
+        write: &KeyWrite<'_>,
+    ) -> Option<(PatternId, Vec<IndexEntry>)> {
+        let found = self.keyspace.find(Place::Redis, write.key)?;
+        let mut admitted = Admitted::AS_IT_IS;
+        let made = KeyWrite { before: None, ..*write };
+        // What is left of an erased person is indexed all the same, so that it is found.
+        let _ = self.index_key(&Erased::new([0; 32]), &found, &made, &mut admitted);
+        Some((PatternId(found.index), admitted.index))
     }
 
     /// Finds out whose data is written: adds the entries, and refuses what is of an erased person.
     fn index_key(
         &self,
+        erased: &Erased,
         found: &Match<'_, '_>,
         write: &KeyWrite<'_>,
         admitted: &mut Admitted,
@@ -62,8 +78,8 @@ impl Governor {
         let is_new = write.before.is_none();
         let plan = self.plans.get(found.index as usize);
         if plan.is_some_and(|plan| plan.is_way)
-            && self.erased.any()
-            && self.erased.has_via(&pk_via_key(write.db, write.key))
+            && erased.any()
+            && erased.has_via(&pk_via_key(write.db, write.key))
         {
             return Err(erased_refusal(pattern));
         }
@@ -71,7 +87,7 @@ impl Governor {
             SubjectSource::Nobody => Ok(()),
             // The key says it all: what was indexed when it was made is still right.
             SubjectSource::Placeholder(_) | SubjectSource::Through(_)
-                if !is_new && !self.erased.any() =>
+                if !is_new && !erased.any() =>
             {
                 Ok(())
             }
@@ -79,7 +95,7 @@ impl Governor {
                 let Some(id) = found.text(name) else { return Ok(()) };
                 let tenant = found.tenant();
                 let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
-                self.check_person(pattern, id, tenant)?;
+                erased.check(pattern, id, tenant)?;
                 if is_new {
                     let pk = pk_of_subject(id);
                     admitted.index.push(entry_for_key(pk, tenant, write.db, write.key));
@@ -88,7 +104,7 @@ impl Governor {
             }
             SubjectSource::Through(_) => {
                 let Some(pk) = self.way(found, write.db) else { return Ok(()) };
-                if self.erased.has_via(&pk) {
+                if erased.has_via(&pk) {
                     return Err(erased_refusal(pattern));
                 }
                 if is_new {
@@ -97,13 +113,14 @@ impl Governor {
                 }
                 Ok(())
             }
-            SubjectSource::Field(field) => self.index_field(found, field, write, admitted),
-            SubjectSource::Members => self.index_members(found, write, admitted),
+            SubjectSource::Field(field) => self.index_field(erased, found, field, write, admitted),
+            SubjectSource::Members => self.index_members(erased, found, write, admitted),
         }
     }
 
     fn index_field(
         &self,
+        erased: &Erased,
         found: &Match<'_, '_>,
         field: &str,
         write: &KeyWrite<'_>,
@@ -111,27 +128,28 @@ impl Governor {
     ) -> Result<(), Refused> {
         let named = write.fields.iter().filter(|(name, _)| *name == field.as_bytes());
         for (_, id) in named {
-            self.index_person(found, id, write, admitted, entry_of_key)?;
+            self.index_person(erased, found, id, write, admitted, entry_of_key)?;
         }
         let Some(value) = write.value else { return Ok(()) };
         for id in ids_in_json(value, field) {
-            self.index_person(found, id.as_bytes(), write, admitted, entry_of_key)?;
+            self.index_person(erased, found, id.as_bytes(), write, admitted, entry_of_key)?;
         }
         Ok(())
     }
 
     fn index_members(
         &self,
+        erased: &Erased,
         found: &Match<'_, '_>,
         write: &KeyWrite<'_>,
         admitted: &mut Admitted,
     ) -> Result<(), Refused> {
         for member in write.members {
-            self.index_person(found, member, write, admitted, entry_of_member)?;
+            self.index_person(erased, found, member, write, admitted, entry_of_member)?;
         }
         if write.kind == KeyKind::Hash {
             for (member, _) in write.fields {
-                self.index_person(found, member, write, admitted, entry_of_member)?;
+                self.index_person(erased, found, member, write, admitted, entry_of_member)?;
             }
         }
         // A list may hold the same member once more.
@@ -152,6 +170,7 @@ impl Governor {
     /// Adds the entry of a person who is named in the value.
     fn index_person(
         &self,
+        erased: &Erased,
         found: &Match<'_, '_>,
         named: &[u8],
         write: &KeyWrite<'_>,
@@ -161,7 +180,7 @@ impl Governor {
         let Some(id) = id_of(named) else { return Ok(()) };
         let tenant = found.tenant();
         let (id, tenant) = Subject::canonical_parts(id, tenant.as_deref());
-        self.check_person(found.pattern, id, tenant)?;
+        erased.check(found.pattern, id, tenant)?;
         admitted.index.push(entry(pk_of_subject(id), tenant, write, named));
         Ok(())
     }

@@ -191,14 +191,17 @@ impl Governor {
     pub fn is_erased(&self, subject: &Subject) -> bool {
         self.erased.has(&subject.id, subject.tenant.as_deref())
     }
+}
 
-    fn check_person(
+impl Erased {
+    /// Refuses what is of an erased person.
+    fn check(
         &self,
         pattern: &Pattern,
         id: &str,
         tenant: Option<&str>,
     ) -> std::result::Result<(), Refused> {
-        match self.erased.has(id, tenant) {
+        match self.has(id, tenant) {
             false => Ok(()),
             true => Err(erased_refusal(pattern)),
         }

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use kstone::ops::{BatchWrite, Scan, WriteRequest};
 use kstone::policy::{Counted, Footprint, IndexEntry, PatternId, SUBJECTS_TABLE};
 use kstone::table::TtlState;
-use kstone::{Durability, Item, ItemBytes, ItemRef, Result, ValueRef};
-use kstone_redis::Redis;
+use kstone::{Durability, Error, Item, ItemBytes, ItemRef, Result, ValueRef};
+use kstone_redis::{Fault, Redis, Surveyed};
 
 use super::Governor;
 use super::counts::Tally;
@@ -138,18 +138,40 @@ impl Pass<'_> {
         let bytes = (pk_len + sk_len + item.as_slice().len()) as u64;
         let now_ms = self.governor.db.engine().now_ms();
         let expires_at_ms = names.ttl.and_then(|name| expiry_ms(whole, name, now_ms));
-        self.add(id, 0, Footprint { bytes, members: 0, expires_at_ms }, (0, 0));
+        self.add(id, 0, Some(Footprint { bytes, members: 0, expires_at_ms }), (0, 0));
         self.done.items += 1;
         self.index(entries)
     }
 
-    fn all_keys(&mut self, _redis: &Redis) -> Result<()> {
-        Ok(())
+    fn all_keys(&mut self, redis: &Redis) -> Result<()> {
+        redis.survey(|key| self.key(key).map_err(Failed::Database)).map_err(|failed| match failed {
+            Failed::Database(error) => error,
+            Failed::Redis(fault) => {
+                Error::validation(format!("the keys of Redis cannot be read: {fault}"))
+            }
+        })
     }
 
-    fn add(&mut self, pattern: PatternId, db: u8, after: Footprint, written: (u32, u64)) {
-        let (members_written, member_bytes_written) = written;
-        let (before, after, is_write) = (None, Some(after), false);
+    fn key(&mut self, key: &Surveyed<'_>) -> Result<()> {
+        let Some((id, entries)) = self.governor.entries_of_key(&key.write) else {
+            self.done.unknown += u64::from(key.footprint.is_some());
+            return Ok(());
+        };
+        let (db, members) = (key.write.db, (key.members, key.member_bytes));
+        match key.footprint {
+            Some(footprint) => {
+                self.done.keys += 1;
+                self.add(id, db, Some(footprint), members);
+            }
+            None => self.add(id, db, None, members),
+        }
+        self.index(entries)
+    }
+
+    /// Counts a key, or (without a footprint) more members of the last one.
+    fn add(&mut self, pattern: PatternId, db: u8, after: Option<Footprint>, members: (u32, u64)) {
+        let (members_written, member_bytes_written) = members;
+        let (before, is_write) = (None, false);
         self.tallies.entry((pattern, db)).or_default().add(&Counted {
             pattern,
             db,
@@ -184,6 +206,18 @@ impl Pass<'_> {
             self.governor.db.with_durability(Durability::Os).batch_write(&request).wait()?;
         }
         Ok(())
+    }
+}
+
+/// Why a walk over the keys of Redis ended early.
+enum Failed {
+    Database(Error),
+    Redis(Fault),
+}
+
+impl From<Fault> for Failed {
+    fn from(fault: Fault) -> Self {
+        Failed::Redis(fault)
     }
 }
 
