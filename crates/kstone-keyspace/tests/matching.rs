@@ -238,6 +238,31 @@ fn a_key_that_nobody_declares_is_a_partition_by_itself() {
 }
 
 #[test]
+fn behind_the_name_of_an_application_the_same_keys_are_declared_in_tables() {
+    let keyspace = &*SHIPPED;
+    for owner in ["shop||", "prod.shop||", "shop||Actor||7||"] {
+        let key = format!("{owner}student:s1:mastery:2026-01-14");
+        let found = keyspace.find(STATE, key.as_bytes()).unwrap();
+        assert_eq!(found.pattern.name, "daily_mastery");
+        assert_eq!(found.value("student_id").as_deref(), Some("s1"));
+        let parts = keyspace.split("state", key.as_bytes());
+        let pk = format!("{owner}student:s1");
+        assert_eq!(parts, Parts { pk: pk.as_bytes(), sk: b"mastery:2026-01-14" });
+        assert_eq!(keyspace.find_item("state", parts).unwrap().pattern.name, "daily_mastery");
+        let short = format!("{owner}st:s1:m:2026-01-14");
+        let short = keyspace.find(STATE, short.as_bytes()).unwrap();
+        assert_eq!(short.long_form(), Some(key));
+    }
+    for other in ["shop|student:s1:mastery:2026-01-14", "shop:||student:s1:mastery:2026-01-14"] {
+        assert!(keyspace.find(STATE, other.as_bytes()).is_none(), "{other}");
+    }
+    let session = SHIPPED.patterns().iter().find(|it| it.store == Store::Redis).unwrap();
+    let example = &session.examples[0].key;
+    assert!(keyspace.find(Place::Redis, example.as_bytes()).is_some());
+    assert!(keyspace.find(Place::Redis, format!("shop||{example}").as_bytes()).is_none());
+}
+
+#[test]
 fn a_tenant_reaches_its_own_keys_and_no_others() {
     let keyspace = &*SHIPPED;
     let tenancy = |key: &str, tenant: &str| keyspace.tenancy(STATE, key.as_bytes(), tenant);

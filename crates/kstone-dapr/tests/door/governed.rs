@@ -2,6 +2,7 @@
 //! lives; without one a write is what the client says.
 
 use kstone::Item;
+use kstone::ops::KeyCondition;
 use serde_json::json;
 
 use crate::component::{Sidecar, set};
@@ -65,6 +66,14 @@ async fn a_sidecars_keys_are_declared_behind_the_name_of_its_application() {
     let item = Item::new().with("pk", "shop||student:s1").with("sk", "mastery:2026-01-14:quiz");
     assert!(server.db.table("state").get(item).unwrap().is_some());
     assert_eq!(server.state.get(&key).await.unwrap().unwrap().expires_at_s, Some(START_S + LIFE_S));
+    let persons = kstone::ops::Query {
+        table: kstone::policy::SUBJECTS_TABLE.to_owned(),
+        key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
+        placeholders: kstone::placeholders([(":pk", "subject#s1")]),
+        ..Default::default()
+    };
+    let found = server.db.query_items(&persons).wait().unwrap().items.unwrap();
+    assert_eq!(found.len(), 1, "erasure finds it");
     let refused = sidecar.set(set(&key, b"1.5")).await.unwrap_err();
     assert_eq!(refused.code(), tonic::Code::InvalidArgument);
     assert!(refused.message().contains("mastery.component_score"), "{refused:?}");
