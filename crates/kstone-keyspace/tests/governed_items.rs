@@ -381,3 +381,35 @@ fn a_table_that_is_dropped_takes_its_counts_with_it() {
     it.db.delete_table("reviews-s2026").unwrap();
     assert_eq!(keys(&it), 1);
 }
+
+#[test]
+fn get_key_metrics_gives_the_six_counts() {
+    let (it, _) = kept();
+    it.put_days(10..14);
+    it.put(state("student:s1", "mastery:2026-01-10:quiz", "0.9")).unwrap();
+    it.put(state("student:s1", "profile:current_mastery", MASTERY)).unwrap();
+    it.put(state("student:s1", "prediction:7days", PREDICTION)).unwrap();
+    it.put(state("student:s1", "prediction:30days", PREDICTION)).unwrap();
+    it.put(state("student:s1", "path:adaptive", "[]")).unwrap();
+    let activity = r#"{"last_activity":"2026-01-14T10:30:00Z","current_streak":1,"max_streak":2,"activity_log":[]}"#;
+    it.put(state("student:s1", "activity:recent", activity)).unwrap();
+    for event in ["e1", "e2", "e3"] {
+        let processed = format!(
+            r#"{{"event_id":"{event}","processed_at":"2026-01-14T10:30:00Z","result":"ok"}}"#
+        );
+        it.put(state(&format!("processed:{event}"), "#", &processed)).unwrap();
+    }
+    let metrics = it.governor.metrics();
+    let keys = metrics.keys_by_metric();
+    let six = [
+        ("current_mastery", 1),
+        ("daily_snapshots", 4),
+        ("processed_events", 3),
+        ("activity_data", 1),
+        ("predictions", 2),
+        ("paths", 1),
+    ];
+    for (metric, count) in six {
+        assert_eq!(keys[metric], count, "{metric}");
+    }
+}

@@ -1,0 +1,143 @@
+//! What a keyspace in force costs a write to a declared key that is there already.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a measurement with the clock of the machine"
+)]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kstone::ops::PutItem;
+use kstone::policy::{
+    AskedTtl, Counted, Effect, Footprint, KeyKind, KeyWrite, PatternId, WritePolicy,
+};
+use kstone::table::{KeyAttribute, KeySchema, TableSpec};
+use kstone::{Database, DatabaseOptions, Durability, Item};
+use kstone_core::env::Env;
+use kstone_keyspace::{Governor, GovernorOptions, shipped};
+use kstone_redis::Redis;
+
+const BATCH: u32 = 1000;
+const BATCHES: usize = 301;
+
+/// The median of batches: other programs on the machine disturb some of them.
+fn ns(mut work: impl FnMut()) -> f64 {
+    let mut batches: Vec<f64> = (0..BATCHES)
+        .map(|_| {
+            let start = Instant::now();
+            (0..BATCH).for_each(|_| work());
+            start.elapsed().as_nanos() as f64 / f64::from(BATCH)
+        })
+        .collect();
+    batches.sort_by(f64::total_cmp);
+    batches[BATCHES / 2]
+}
+
+fn database() -> Database {
+    let options = DatabaseOptions { durability: Durability::Os, ..DatabaseOptions::default() };
+    let db = Database::open_with(Env::memory(), "db", options).unwrap();
+    let key = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
+    db.create_table(&TableSpec { name: "state".to_owned(), key, ..TableSpec::default() }).unwrap();
+    db.update_ttl("state", "ttl", true).unwrap();
+    db
+}
+
+fn govern(db: &Database) -> Arc<Governor> {
+    Governor::govern(db, Arc::new(shipped().unwrap()), GovernorOptions::default()).unwrap()
+}
+
+const COMMANDS: [&[&[u8]]; 4] = [
+    &[b"SET", b"feature_flag:new_editor", b"percentage:50", b"EX", b"300"],
+    &[b"INCR", b"ratelimit:submit:student_12345"],
+    &[b"HSET", b"session:550e8400-e29b-41d4-a716-446655440000", b"hints_used", b"1"],
+    &[b"SET", b"mastery:student_12345", b"{\"mastery_score\":0.86,\"level\":\"proficient\"}"],
+];
+
+#[test]
+#[ignore = "a measurement: run it alone, with --release and --nocapture"]
+fn a_declared_key_costs_under_200_ns_more_per_write() {
+    let (plain, ruled) = (database(), database());
+    let _governor = govern(&ruled);
+    let session = |db: &Database| Redis::open(db).unwrap().session();
+    let (mut without, mut with) = (session(&plain), session(&ruled));
+    let mut figures = Vec::new();
+    for command in COMMANDS {
+        let before = ns(|| drop(black_box(without.call(command))));
+        let after = ns(|| drop(black_box(with.call(command))));
+        let words: Vec<_> = command.iter().map(|word| String::from_utf8_lossy(word)).collect();
+        figures.push((words.join(" "), before, after));
+    }
+    let put = PutItem {
+        table: "state".to_owned(),
+        item: Item::new()
+            .with("pk", "student:student_12345")
+            .with("sk", "skill:fractions")
+            .with("rating", 1500)
+            .with("answers", 12),
+        ..PutItem::default()
+    };
+    let write = |db: &Database| ns(|| drop(black_box(db.put_item(&put).wait().unwrap())));
+    figures.push(("PutItem of a skill".to_owned(), write(&plain), write(&ruled)));
+    for (what, before, after) in &figures {
+        println!(
+            "{before:8.1} ns without, {after:8.1} ns with, {:6.1} ns more  {what}",
+            after - before
+        );
+    }
+}
+
+#[test]
+#[ignore = "a measurement: run it alone, with --release and --nocapture"]
+fn what_the_governor_itself_takes() {
+    let db = database();
+    let governor = govern(&db);
+    let before = Some(Footprint { bytes: 40, members: 0, expires_at_ms: Some(9_000_000_000_000) });
+    let write = |key: &'static [u8], kind, value: Option<&'static [u8]>| KeyWrite {
+        db: 0,
+        key,
+        kind,
+        effect: Effect::Changes,
+        asked: AskedTtl::Unsaid,
+        value,
+        fields: &[],
+        members: &[],
+        removed: &[],
+        members_after: None,
+        before,
+        now_ms: 1_768_386_600_000,
+    };
+    let fields: [(&[u8], &[u8]); 1] = [(b"hints_used", b"1")];
+    let cases = [
+        ("flag", write(b"feature_flag:new_editor", KeyKind::String, Some(b"true"))),
+        ("counter", write(b"ratelimit:submit:student_12345", KeyKind::String, None)),
+        ("hash field", KeyWrite { fields: &fields, ..write(b"session:s-1", KeyKind::Hash, None) }),
+        (
+            "JSON",
+            write(
+                b"mastery:student_12345",
+                KeyKind::String,
+                Some(b"{\"mastery_score\":0.86,\"level\":\"proficient\"}"),
+            ),
+        ),
+        ("no pattern", write(b"nobody:knows:this", KeyKind::String, Some(b"1"))),
+    ];
+    for (what, write) in &cases {
+        let admit = ns(|| drop(black_box(governor.admit_key(black_box(write)))));
+        println!("{admit:6.1} ns  admit, {what}");
+    }
+    let change = Counted {
+        pattern: PatternId(20),
+        db: 0,
+        before,
+        after: before,
+        members_written: 0,
+        member_bytes_written: 0,
+        is_write: true,
+    };
+    println!("{:6.1} ns  count", ns(|| governor.committed(black_box(&[change]))));
+    let after = Some(Footprint { expires_at_ms: Some(9_000_000_300_000), ..before.unwrap() });
+    let moved = Counted { after, ..change };
+    println!("{:6.1} ns  count, with another end", ns(|| governor.committed(black_box(&[moved]))));
+}
