@@ -1,8 +1,10 @@
-//! A walk over all keys, for a policy that has come to keys which were there before it.
+//! A walk over all keys: for a policy that has come to keys which were there before it, and for keys
+//! that come to another place all at once.
 
 use std::ops::{Bound, ControlFlow};
 
-use kstone::policy::{Footprint, KeyWrite};
+use kstone::policy::{Footprint, KeyWrite, WritePolicy};
+use kstone_core::{Durability, WriteBatch};
 
 use crate::fault::Result;
 use crate::server::Server;
@@ -10,11 +12,13 @@ use crate::server::governed::{made, some_at_a_time};
 use crate::session::call;
 use crate::store::spaces::DATABASES;
 use crate::store::strings::StringValue;
-use crate::store::{Kind, State};
+use crate::store::{Kind, State, Txn};
 use crate::{Fault, Redis};
 
 /// So many names of keys are held at a time.
 const NAMES: usize = 256;
+/// How many bytes of entries of the index of persons are written at a time.
+const PIECE_LEN: usize = 1 << 20;
 
 /// A key as [`Redis::survey`] shows it. One with very many members is shown several times, each time
 /// with others of them.
@@ -56,35 +60,102 @@ type See<'s> = dyn FnMut(&Surveyed<'_>) -> Result<()> + 's;
 
 fn survey(server: &Server, see: &mut See<'_>) -> Result<()> {
     for db in 0..DATABASES as u8 {
-        for stripe in 0..=u8::MAX {
-            let mut names: Vec<Vec<u8>> = Vec::new();
-            loop {
-                let after = names.pop();
-                names.clear();
-                // Without waiting for anybody: whether a name is still one is seen under its lock.
-                let _ = server.begin(db).scan_stripe(stripe, after.as_deref(), |key, _| {
-                    names.push(key.to_vec());
-                    match names.len() < NAMES {
-                        true => ControlFlow::Continue(()),
-                        false => ControlFlow::Break(()),
-                    }
-                })?;
-                for key in &names {
-                    survey_key(server, db, key, see)?;
-                }
-                if names.len() < NAMES {
-                    break;
-                }
+        let mut names = Names::default();
+        // Without waiting for anybody: whether a name is still one is seen under its lock.
+        while names.next(&server.begin(db))? {
+            for key in &names.found {
+                let Some(gate) = call::wait(server.locks.share(), || None) else { return Ok(()) };
+                let _locked = server.locks.keys(&gate, &server.way, std::iter::once(&key[..]));
+                show(&mut server.begin(db), db, key, see)?;
             }
         }
     }
     Ok(())
 }
 
-fn survey_key(server: &Server, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> {
-    let Some(gate) = call::wait(server.locks.share(), || None) else { return Ok(()) };
-    let _locked = server.locks.keys(&gate, &server.way, std::iter::once(key));
-    let mut txn = server.begin(db);
+impl Server {
+    /// Two logical databases are about to change places: the keys of each get the entries of the
+    /// index of persons that they need in the other. The entries that they had stay, and are found to
+    /// be wrong by whoever looks at them. The caller has the keyspace for itself.
+    ///
+    /// This is a walk over all keys of both. The entries are written ahead of the commit, which could
+    /// not hold them: if it fails, the index has more than it need have.
+    pub(crate) fn index_for_swap(&self, txn: &mut Txn<'_>, one: u8, other: u8) -> Result<()> {
+        let Some(policy) = txn.take_policy() else { return Ok(()) };
+        let indexed = [(one, other), (other, one)].into_iter().try_for_each(|(from, to)| {
+            let here = txn.select(from);
+            let indexed = self.index_elsewhere(&*policy, txn, to);
+            txn.select(here);
+            indexed
+        });
+        txn.put_policy(policy);
+        indexed
+    }
+
+    fn index_elsewhere(&self, policy: &dyn WritePolicy, txn: &mut Txn<'_>, to: u8) -> Result<()> {
+        let (mut names, mut batch) = (Names::default(), WriteBatch::new());
+        let write = |batch: &mut WriteBatch, len_min: usize| {
+            if batch.encoded_len() > len_min {
+                // The log keeps the order: this is durable if the swap is.
+                drop(self.engine.write(batch, Durability::Os)?);
+                *batch = WriteBatch::new();
+            }
+            Ok(())
+        };
+        while names.next(txn)? {
+            for key in &names.found {
+                show(txn, to, key, &mut |surveyed| {
+                    let admitted = policy.admit_key(&surveyed.write);
+                    let admitted = admitted.map_err(|refused| {
+                        Fault::new(format!("ERR keys that break rules cannot be moved: {refused}"))
+                    })?;
+                    for entry in &admitted.index {
+                        self.spaces.note_subject(entry, true, &mut batch)?;
+                    }
+                    write(&mut batch, PIECE_LEN)
+                })?;
+            }
+        }
+        write(&mut batch, 0)
+    }
+}
+
+/// The names of all keys of a database, some at a time.
+#[derive(Debug, Default)]
+struct Names {
+    found: Vec<Vec<u8>>,
+    stripe: Option<u8>,
+}
+
+impl Names {
+    /// Finds those that come next in the database that is selected; false if there are no more.
+    fn next(&mut self, txn: &Txn<'_>) -> Result<bool> {
+        loop {
+            let is_cut = self.found.len() >= NAMES;
+            let after = self.found.pop().filter(|_| is_cut);
+            let stripe = match self.stripe {
+                Some(stripe) if is_cut => stripe,
+                Some(u8::MAX) => return Ok(false),
+                last => last.map_or(0, |last| last + 1),
+            };
+            self.stripe = Some(stripe);
+            self.found.clear();
+            let _ = txn.scan_stripe(stripe, after.as_deref(), |key, _| {
+                self.found.push(key.to_vec());
+                match self.found.len() < NAMES {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            })?;
+            if !self.found.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Shows a key of the database that is selected, as if it were in this one.
+fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> {
     let Some(entry) = txn.lookup_quietly(key)? else { return Ok(()) };
     let state = State::of_entry(key, &entry);
     let write = made(db, key, txn.now_ms(), state);

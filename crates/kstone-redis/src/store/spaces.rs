@@ -307,7 +307,7 @@ impl Spaces {
     }
 
     /// Adds to a batch that an entry of the index of persons is written, or deleted.
-    pub(super) fn note_subject(
+    pub(crate) fn note_subject(
         &self,
         entry: &IndexEntry,
         is_written: bool,

@@ -56,6 +56,32 @@ fn what_a_transaction_writes_and_takes_away_again_is_not_in_the_index() {
 }
 
 #[test]
+fn keys_that_change_places_all_at_once_are_in_the_index_where_they_are_then() {
+    let mut governed = Governed::new();
+    for n in 0..600 {
+        governed.do_(&format!("SET of:p{n}:a v"));
+    }
+    governed.do_("SELECT 3");
+    governed.do_("HSET who:h person ann");
+    for line in ["MULTI", "SET of:bob:a v", "SWAPDB 0 3", "DEL of:p5:a", "EXEC"] {
+        governed.do_(line);
+    }
+    let index = governed.index();
+    let at = |person: &str, db: u8, key: &str| {
+        index.contains(&(format!("subject#{person}"), format!("r{db}|{key}")))
+    };
+    assert!((0..600).all(|n| at(&format!("p{n}"), 3, &format!("of:p{n}:a")) == (n != 5)));
+    assert!(at("ann", 0, "who:h") && at("bob", 0, "of:bob:a"));
+    let totals = governed.look();
+    assert_eq!(governed.rules.totals(), totals);
+    // What cannot be shown to be in the index does not move.
+    governed.rules.close("who:h");
+    let told = error(governed.say("SWAPDB 0 3"));
+    assert!(told.contains("who:h breaks a rule: it is closed"), "{told}");
+    assert_eq!(governed.look(), totals);
+}
+
+#[test]
 fn a_collection_keeps_as_many_members_as_are_declared() {
     let mut governed = Governed::new();
     governed.do_("RPUSH three:back a b c d e");

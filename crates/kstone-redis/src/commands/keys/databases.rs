@@ -66,7 +66,11 @@ fn swapdb(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         let index = u8::try_from(number).ok().filter(|db| usize::from(*db) < DATABASES);
         index.ok_or(Fault::fixed("ERR DB index is out of range"))
     };
-    context.txn.swap(index(one)?, index(other)?);
+    let (one, other) = (index(one)?, index(other)?);
+    if one != other {
+        context.server.index_for_swap(context.txn, one, other)?;
+    }
+    context.txn.swap(one, other);
     context.txn.count_changes(1);
     context.out.ok();
     Ok(Flow::Done)
