@@ -3,7 +3,8 @@
 use anyhow::{Result, bail};
 use kstone_redis::{Redis, Session, Value, double_text};
 
-/// What is written if it is not there: without TTL, so that the next start shows the same.
+/// What is written if it is not there, so that the next start shows the same: their patterns let
+/// them end, the first after ten minutes.
 const KEYS: [&[&str]; 2] = [
     &["ZADD", "leaderboard:level:3", "1240", "ada", "1175", "grace", "990", "alan"],
     &["ZADD", "srs:ada:spring", "1736935800", "q17", "1736849400", "q4", "1737540600", "q9"],

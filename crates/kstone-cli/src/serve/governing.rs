@@ -9,7 +9,6 @@ use kstone_keyspace::{Governor, GovernorOptions, UnknownKeys};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::say;
 use super::settings::Settings;
 use crate::catalogues;
 use crate::commands::count_anew;
@@ -22,28 +21,32 @@ const SAVED_EVERY: Duration = Duration::from_secs(1);
 /// How often, at most, a server speaks of keys that no pattern declares.
 const WARNED_EVERY: Duration = Duration::from_secs(60);
 
-/// Puts the keyspace in force that the settings name, or else the one that the database had. Says
-/// so, and counts what is stored if that is due.
+/// Puts the keyspace in force that the settings name, or else the one that the database had, and
+/// counts what is stored if that is due. Gives what is to be said about it, too.
 pub fn begin(
     settings: &Settings,
     db: &Database,
     out: &mut Output,
-) -> Result<Option<Arc<Governor>>> {
+) -> Result<(Option<Arc<Governor>>, Vec<String>)> {
+    let mut lines = Vec::new();
     let mut names = settings.keyspace.clone();
     if names.is_empty() && settings.demo {
         names.push(catalogues::SHIPPED_NAME.to_owned());
     }
     if names.iter().any(|name| name == NONE) {
         if Governor::suspend(db)? {
-            say(out, "keyspace  none: what is written is neither checked, counted nor indexed");
+            lines.push(
+                "keyspace  none: what is written is neither checked, counted nor indexed"
+                    .to_owned(),
+            );
         }
-        return Ok(None);
+        return Ok((None, lines));
     }
     let (keyspace, unknown_keys) = match names.is_empty() {
         false => (catalogues::read(&names)?, UnknownKeys::default()),
         true => match Governor::remembered(db)? {
             Some(remembered) => remembered,
-            None => return Ok(None),
+            None => return Ok((None, lines)),
         },
     };
     let unknown_keys = settings.unknown_keys.unwrap_or(unknown_keys);
@@ -53,11 +56,11 @@ pub fn begin(
     if !governor.is_counted() {
         // Of a database that is new there is nothing to say.
         if let Some(said) = count_anew(&governor, db, out)? {
-            say(out, &format!("keyspace  {said}"));
+            lines.push(format!("keyspace  {said}"));
         }
     }
-    say(out, &line(&governor, unknown_keys));
-    Ok(Some(governor))
+    lines.push(line(&governor, unknown_keys));
+    Ok((Some(governor), lines))
 }
 
 fn line(governor: &Governor, unknown_keys: UnknownKeys) -> String {

@@ -67,7 +67,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
     let db = open(&settings)?;
-    let governor = governing::begin(&settings, &db, out)?;
+    let (governor, ruled) = governing::begin(&settings, &db, out)?;
     let mut demo = if settings.demo { demo::prepare(&db)? } else { None };
     let posted = match &settings.dir {
         Some(dir) => {
@@ -114,6 +114,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     }
     let mut lines = lines(&settings, url.as_deref(), redis_url.as_deref());
     lines.extend(dapr.lines(&settings));
+    lines.extend(ruled);
     if let Some(governor) = &governor {
         governing::keep_saved(Arc::clone(governor), runtime.handle());
     }

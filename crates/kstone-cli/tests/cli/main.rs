@@ -9,6 +9,7 @@
 
 mod care;
 mod help;
+mod keyspace;
 mod many;
 mod records;
 mod serve;

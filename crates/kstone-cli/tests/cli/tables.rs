@@ -105,12 +105,12 @@ fn items_are_put_read_and_deleted_by_key() {
     let place = demo();
     let server = Server::start(&place, &["--data", "db"]);
     for (n, place_named) in ["db", &server.url].into_iter().enumerate() {
-        let key = json!({"pk": format!("exec-9{n}"), "sk": "metadata"});
+        let key = json!({"pk": format!("exec-9{n}"), "sk": "notes"});
         let (pk, table) = (key["pk"].as_str().unwrap(), ["--table", "workflows"]);
-        let item = format!(r#"{{"pk":"{pk}","sk":"metadata","exact":0.10000000000000000000001}}"#);
+        let item = format!(r#"{{"pk":"{pk}","sk":"notes","exact":0.10000000000000000000001}}"#);
         let put = [&["put", place_named], &table[..], &[&item]].concat();
         assert_eq!(place.json(put), std::slice::from_ref(&key));
-        let on_key = |command| [&[command, place_named], &table[..], &[pk, "metadata"]].concat();
+        let on_key = |command| [&[command, place_named], &table[..], &[pk, "notes"]].concat();
         assert!(place.ok(on_key("get")).contains("0.10000000000000000000001"));
         assert_eq!(place.json(on_key("delete")), [json!({"key": key, "deleted": true})]);
         assert_eq!(place.json(on_key("delete")), [json!({"key": key, "deleted": false})]);

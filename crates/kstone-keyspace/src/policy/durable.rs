@@ -140,15 +140,23 @@ fn delete(db: &Database, key: Item) -> Result<()> {
     db.delete_item(&delete).wait().map(drop)
 }
 
-/// The catalogues that a database was last governed by, as files, and what became of other keys.
-pub(super) fn remembered(db: &Database) -> Result<Option<(Vec<(String, String)>, UnknownKeys)>> {
+/// What a database was last governed by.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Remembered {
+    /// The catalogues: names of files, and their texts.
+    pub(super) files: Vec<(String, String)>,
+    pub(super) unknown_keys: UnknownKeys,
+}
+
+pub(super) fn remembered(db: &Database) -> Result<Option<Remembered>> {
     if db.describe_table(TABLE).is_err() {
         return Ok(None);
     }
     let Some(rules) = row(db, RULES)? else { return Ok(None) };
-    let unknown = text(&rules, "unknown_keys").parse().unwrap_or_default();
+    let unknown_keys = text(&rules, "unknown_keys").parse().unwrap_or_default();
     let file = |row: &Item| (text(row, "file").to_owned(), text(row, "text").to_owned());
-    Ok(Some((rows(db, CATALOGUE)?.iter().map(file).collect(), unknown)))
+    let files = rows(db, CATALOGUE)?.iter().map(file).collect();
+    Ok(Some(Remembered { files, unknown_keys }))
 }
 
 /// Nothing is in force from now on: what is written is neither counted nor indexed, so that it has
