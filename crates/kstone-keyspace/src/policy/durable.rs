@@ -28,6 +28,7 @@ use super::counts::{Figures, Where};
 use super::erased::Token;
 use super::metrics::Metrics;
 use super::{Governor, UnknownKeys};
+use crate::catalogue::Catalogue;
 use crate::keyspace::Keyspace;
 use crate::pattern::Store;
 
@@ -225,14 +226,15 @@ impl Governor {
     /// Notes the catalogues, for those who open the database next.
     fn remember(&self) -> Result<()> {
         let catalogues = self.keyspace.catalogues();
-        let files: Vec<(String, String)> =
-            catalogues.iter().map(|it| (it.at.file.to_string(), it.source.to_string())).collect();
-        let unknown = self.unknown.rule();
+        let file = |it: &Catalogue| (it.at.file.to_string(), it.source.to_string());
+        let files = catalogues.iter().map(file).collect();
+        let governed = Remembered { files, unknown_keys: self.unknown.rule() };
         let known = remembered(&self.db)?;
-        if known.as_ref().is_some_and(|known| known.0 == files && known.1 == unknown) {
+        if known.as_ref() == Some(&governed) {
             return Ok(());
         }
-        let before = known.map_or(0, |(files, _)| files.len());
+        let Remembered { files, unknown_keys } = governed;
+        let before = known.map_or(0, |known| known.files.len());
         for at in files.len()..before {
             delete(&self.db, key(CATALOGUE, &format!("{at:04}")))?;
         }
@@ -242,7 +244,7 @@ impl Governor {
                 key(CATALOGUE, &format!("{at:04}")).with("file", file).with("text", text),
             )?;
         }
-        put(&self.db, key(KEYSPACE, RULES).with("unknown_keys", unknown.to_string()))
+        put(&self.db, key(KEYSPACE, RULES).with("unknown_keys", unknown_keys.to_string()))
     }
 
     fn load_tally(&self, row: &Item) -> Result<()> {

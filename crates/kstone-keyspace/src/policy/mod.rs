@@ -112,7 +112,9 @@ impl Governor {
     /// The keyspace that this database was last governed by, if it ever was, and what became of
     /// keys outside it.
     pub fn remembered(db: &Database) -> Result<Option<(Keyspace, UnknownKeys)>> {
-        let Some((files, unknown_keys)) = durable::remembered(db)? else { return Ok(None) };
+        let Some(durable::Remembered { files, unknown_keys }) = durable::remembered(db)? else {
+            return Ok(None);
+        };
         let catalogues: std::result::Result<Vec<Catalogue>, Problems> =
             files.iter().map(|(file, text)| Catalogue::parse(file, text)).collect();
         let keyspace = catalogues.and_then(Keyspace::new).map_err(|problems| {
