@@ -60,4 +60,4 @@ async function tour(communicationProtocol, daprPort) {
 
 await tour(CommunicationProtocolEnum.HTTP, process.env.DAPR_HTTP_PORT);
 await tour(CommunicationProtocolEnum.GRPC, process.env.DAPR_GRPC_PORT);
-console.log("javascript: Dapr's SDK works without a sidecar");
+console.log(`javascript: Dapr's SDK works ${process.env.TOUR_SIDECAR ? 'through' : 'without'} a sidecar`);

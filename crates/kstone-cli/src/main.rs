@@ -19,6 +19,7 @@ mod heatmap;
 mod json;
 mod keys;
 mod output;
+mod persons;
 mod serve;
 mod tables;
 mod time;

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// Standard output, buffered, and standard error.
 pub struct Output {
-    out: Box<dyn Write>,
+    out: Box<dyn Write + Send>,
     /// A person reads: JSON is indented and pictures use block characters.
     pub is_terminal: bool,
     /// The terminal may be sent colours.

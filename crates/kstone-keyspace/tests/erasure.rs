@@ -51,7 +51,7 @@ fn what_is_listed_is_what_is_there_now() {
     let count = || now(place.eraser.stores().holdings(&subject)).unwrap().len();
     let before = count();
     place.redis("DEL session:s-1");
-    place.redis(&format!("HSET session:s-1 user_id other level_id 1 task_id t"));
+    place.redis("HSET session:s-1 user_id other level_id 1 task_id t");
     // The session is another's now, and so is what is found through it.
     assert_eq!(count(), before - 4);
     place.clock.advance(400_000);
@@ -196,4 +196,19 @@ fn an_item_that_names_the_person_by_now_another_is_left_alone() {
     let item: Item = place.get_state("processed:evt-1", "#").unwrap();
     assert_eq!(item.get("value").unwrap().as_str().unwrap(), processed);
     assert_eq!(place.sightings(&disk), Vec::<String>::new());
+}
+
+#[test]
+fn a_checkpoint_from_before_the_keyspace_was_in_force_is_cleared_too() {
+    let disk = SimDisk::new(1);
+    let place = Place::ungoverned(&disk);
+    fill(&place);
+    place.db.engine().checkpoint("copy").unwrap();
+    drop(place);
+    let place = Place::open(&disk, Compression::None);
+    place.count_anew();
+    let receipt = place.erase();
+    assert_eq!(receipt.receipt.purge.checkpoints, 1);
+    assert_eq!(place.sightings(&disk), Vec::<String>::new());
+    place.check_others();
 }

@@ -16,8 +16,17 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
+    /// The names, in small letters, and values of its headers.
+    pub headers: Vec<(String, String)>,
     /// The body, unparsed.
     pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The value of a header, by its name in small letters.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|it| it.0 == name).map(|it| it.1.as_str())
+    }
 }
 
 /// A connection that is kept open from request to request.
@@ -33,20 +42,32 @@ impl Connection {
         Connection { address, stream: None }
     }
 
-    /// Sends a request and reads its answer. After an error nobody knows whether the request was
-    /// carried out; the next one gets a new connection.
+    /// Sends a request of DynamoDB's protocol and reads its answer; see [`send`](Self::send).
     ///
     /// # Errors
     /// If there is no whole answer.
     pub fn post(&mut self, operation: &str, body: &[u8]) -> io::Result<Answer> {
-        let answer = self.exchange(operation, body);
+        let headers = format!(
+            "Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: {operation}\r\n\
+             Authorization: {AUTHORIZATION}\r\nX-Amz-Date: 20260101T000000Z\r\n"
+        );
+        self.send("POST /", &headers, body)
+    }
+
+    /// Sends a request, its method and path and then lines of headers, and reads its answer. After an
+    /// error nobody knows whether the request was carried out; the next one gets a new connection.
+    ///
+    /// # Errors
+    /// If there is no whole answer.
+    pub fn send(&mut self, target: &str, headers: &str, body: &[u8]) -> io::Result<Answer> {
+        let answer = self.exchange(target, headers, body);
         if answer.is_err() {
             self.stream = None;
         }
         answer
     }
 
-    fn exchange(&mut self, operation: &str, body: &[u8]) -> io::Result<Answer> {
+    fn exchange(&mut self, target: &str, headers: &str, body: &[u8]) -> io::Result<Answer> {
         let reader = match &mut self.stream {
             Some(reader) => reader,
             none => {
@@ -57,9 +78,7 @@ impl Connection {
             }
         };
         let mut request = format!(
-            "POST / HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-amz-json-1.0\r\n\
-             X-Amz-Target: {operation}\r\nAuthorization: {AUTHORIZATION}\r\n\
-             X-Amz-Date: 20260101T000000Z\r\nContent-Length: {}\r\n\r\n",
+            "{target} HTTP/1.1\r\nHost: {}\r\n{headers}Content-Length: {}\r\n\r\n",
             self.address,
             body.len()
         )
@@ -92,6 +111,7 @@ fn read_answer(from: &mut impl BufRead) -> io::Result<(Answer, bool)> {
     let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
     let status = status.ok_or_else(|| broken("no status"))?;
     let (mut length, mut is_chunked, mut is_last) = (None, false, false);
+    let mut headers = Vec::new();
     loop {
         let line = read_line(from)?;
         let Some((name, value)) = line.split_once(':') else {
@@ -101,19 +121,23 @@ fn read_answer(from: &mut impl BufRead) -> io::Result<(Answer, bool)> {
             return Err(broken("a header without a name"));
         };
         let value = value.trim();
-        match name.to_ascii_lowercase().as_str() {
+        let name = name.to_ascii_lowercase();
+        match name.as_str() {
             "content-length" => length = value.parse::<usize>().ok(),
             "transfer-encoding" => is_chunked = value.eq_ignore_ascii_case("chunked"),
             "connection" => is_last = value.eq_ignore_ascii_case("close"),
             _ => {}
         }
+        headers.push((name, value.to_owned()));
     }
     let body = match (is_chunked, length) {
+        // By its nature it has none.
+        _ if status == 204 => Vec::new(),
         (true, _) => read_chunks(from)?,
         (false, Some(length)) => read_exactly(from, length)?,
         (false, None) => return Err(broken("no length")),
     };
-    Ok((Answer { status, body }, is_last))
+    Ok((Answer { status, headers, body }, is_last))
 }
 
 fn read_exactly(from: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
@@ -148,6 +172,10 @@ mod tests {
             3\r\n{\"a\r\n3\r\n\":1\r\n1\r\n}\r\n0\r\n\r\n";
         let (answer, is_last) = read_answer(&mut &chunked[..]).unwrap();
         assert_eq!((answer.status, &answer.body[..], is_last), (200, &b"{\"a\":1}"[..], true));
+        assert_eq!(answer.header("connection"), Some("close"));
+        let none = b"HTTP/1.1 204 No Content\r\nETag: 7\r\n\r\nmore";
+        let (answer, _) = read_answer(&mut &none[..]).unwrap();
+        assert_eq!((answer.status, answer.body.len(), answer.header("etag")), (204, 0, Some("7")));
     }
 
     #[test]

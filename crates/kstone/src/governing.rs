@@ -88,6 +88,11 @@ impl Database {
         self.settle_now()
     }
 
+    /// Puts no policy in force any more, and lets go of the one that was.
+    pub fn ungovern(&self) {
+        self.inner().governing.end();
+    }
+
     /// The policy that is in force.
     pub fn policy(&self) -> Option<Arc<dyn WritePolicy>> {
         let governing = &self.inner().governing;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub mod keyspace;
+pub mod person;
 mod serve;
 
 pub use serve::Serve;
@@ -46,6 +47,8 @@ Many at a time, as JSON lines:
 
 Declared keys (kstone help keyspace):
   keyspace    Check, explain, document and count the keys that catalogues declare
+  subject     What there is of a person: list it, export it
+  erase       Erase a person from everything, with a signed receipt
 
 Looking after a folder:
   stats       What the database holds, with a picture of the 256 stripes
@@ -197,6 +200,29 @@ Examples:
 
     /// Check, explain, document and count the keys that catalogues declare
     Keyspace(keyspace::Keyspace),
+
+    /// What there is of a person: list, export; admit again after an erasure
+    #[command(after_help = "\
+The database must be governed by a keyspace, which says whose data a key holds.
+
+Examples:
+  kstone subject list --subject student_id=12345 --data mydb
+  kstone subject export --subject student_id=12345 --data mydb > 12345.json
+  kstone subject admit --subject student_id=12345 --data mydb")]
+    Subject(person::Subject),
+
+    /// Erase a person from every table, key, file and checkpoint, with a signed receipt
+    #[command(after_help = "\
+Deletes everything of the person that the keyspace knows of, removes the bytes from every file, and
+prints a receipt. Interrupted anywhere, it goes on when it is asked for again, or when a server
+starts. Until the person is admitted again (kstone subject admit), writes about them are refused.
+
+Examples:
+  kstone erase --subject student_id=12345 --data mydb --receipt 12345.receipt.json
+  kstone erase --subject student_id=12345 --tenant university_abc --data mydb --yes
+  kstone erase list --data mydb
+  kstone erase verify-receipt 12345.receipt.json --data mydb")]
+    Erase(person::Erase),
 
     /// What the database holds, with a picture of the 256 stripes
     #[command(after_help = "\

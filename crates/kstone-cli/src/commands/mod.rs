@@ -8,6 +8,7 @@ mod get;
 mod keyspace;
 mod load;
 mod maintain;
+mod person;
 mod put;
 mod query;
 mod record;
@@ -58,6 +59,8 @@ pub fn run(command: &Command, out: &mut Output) -> Result<Outcome> {
         }
         Command::Scan(args) if args.table.is_some() => table::scan(args, out),
         Command::Scan(args) => scan::run(database::open(folder(&args.place)?)?.engine(), args, out),
+        Command::Subject(args) => person::subject(args, out),
+        Command::Erase(args) => person::erase(args, out),
         Command::Stats(args) => stats::run(database::open(&args.dir)?.engine(), args, out),
         Command::Verify(args) => verify::run(args, out),
         Command::Compact(args) => maintain::compact(&database::open(&args.dir)?, out),

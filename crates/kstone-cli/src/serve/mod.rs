@@ -3,6 +3,7 @@
 //! The order matters: sockets first (a port that is taken costs nothing), then the database, then
 //! the doors; and back the same way, so that whoever got an answer finds it after the restart.
 
+mod control;
 mod dapr;
 mod dapr_socket;
 mod files;
@@ -94,8 +95,13 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let (mut without_door, mut redis_threads) = (None, None);
     if redis.is_none() {
         // Keys whose time is over go also while nobody can ask for them.
-        without_door = Redis::open_if_any(&db)?;
+        without_door = match governor.is_some() {
+            // Who erases a person asks for keys too.
+            true => Some(Redis::open(&db)?),
+            false => Redis::open_if_any(&db)?,
+        };
     }
+    let mut keys = without_door.clone();
     if let Some((threads, listener, _)) = redis {
         let redis = Redis::open(&db.with_durability(settings.redis_durability))?;
         // Somebody may have a key of the same name: it is no reason not to serve.
@@ -108,6 +114,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         redis.shutdown_with(move || {
             let _ = ask_to_stop.send(true);
         });
+        keys = Some(redis.clone());
         let door = kstone_resp::serve(listener, redis, asked(stop.clone()));
         let door = async { door.await.context("the Redis door failed") };
         doors.spawn_on(door, redis_threads.insert(threads).handle());
@@ -118,6 +125,15 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     if let Some(governor) = &governor {
         governing::keep_saved(Arc::clone(governor), runtime.handle());
     }
+    let mut control = None;
+    if let (Some(governor), Some(dir), Some(keys)) = (&governor, &settings.dir, keys.take()) {
+        // Without it everything else can be served.
+        match control::serve(dir, &db, &keys, Arc::clone(governor), runtime.handle()) {
+            Ok(socket) => control = Some(socket),
+            Err(error) => out.complain(&format!("no erasure while this server runs: {error:#}")),
+        }
+    }
+    drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
     for line in lines {
@@ -150,6 +166,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     // Writes that nobody waited for are on disk too when a server was stopped in peace.
     let synced = db.engine().sync();
     drop(without_door);
+    drop(control);
     drop(posted);
     drop(db);
     served?;

@@ -8,6 +8,7 @@
 )]
 
 mod care;
+mod erase;
 mod help;
 mod keyspace;
 mod many;

@@ -7,11 +7,11 @@ use kstone::{Database, Durability};
 use kstone_core::env::{Clock, Random};
 use kstone_redis::Redis;
 
-use super::eraser::{Copies, Eraser, EraserParts};
+use super::eraser::{Copies, Eraser, EraserParts, Keep, OpenCopy};
 use super::receipt::{ReceiptKey, hex};
 use super::stores::{ErasureError, Result, Stores};
 use crate::keyspace::Keyspace;
-use crate::policy::Governor;
+use crate::policy::{Governor, GovernorOptions};
 
 impl Stores {
     /// The stores of a database of this process.
@@ -58,10 +58,35 @@ impl Copies for Checkpoints {
         self.db.engine().checkpoints()
     }
 
-    fn open(&self, path: &Path) -> Result<Option<Stores>> {
-        let Some(copy) = self.db.open_checkpoint(path)? else { return Ok(None) };
-        let redis = Redis::open(&copy)?;
-        Stores::embedded(&copy, &redis, Arc::clone(&self.keyspace)).map(Some)
+    fn open(&self, path: &Path) -> Result<Option<OpenCopy>> {
+        let Some(db) = self.db.open_checkpoint(path)? else { return Ok(None) };
+        let redis = Redis::open(&db)?;
+        let keyspace = Arc::clone(&self.keyspace);
+        let governor = Governor::govern(&db, keyspace, GovernorOptions::default())?;
+        let keep = Governed { governor: Arc::clone(&governor), db: db.clone() };
+        // It may be from before the keyspace, or from before it was changed.
+        if !governor.is_counted() {
+            governor.recount(Some(&redis), &mut |_| {})?;
+        }
+        let stores = Stores::embedded(&db, &redis, Arc::clone(&self.keyspace))?;
+        Ok(Some(OpenCopy { stores, keep: Box::new(keep) }))
+    }
+}
+
+/// A checkpoint with the keyspace in force. The database and its governor hold each other.
+#[derive(Debug)]
+struct Governed {
+    governor: Arc<Governor>,
+    db: Database,
+}
+
+impl Keep for Governed {}
+
+impl Drop for Governed {
+    fn drop(&mut self) {
+        // Counts that are not kept are counted anew.
+        let _ = self.governor.close();
+        self.db.ungovern();
     }
 }
 

@@ -43,8 +43,20 @@ pub trait Copies: Debug + Send + Sync {
     fn list(&self) -> Vec<PathBuf>;
 
     /// Opens one, with an index of persons that is complete; `None` if it is not where it was made.
-    fn open(&self, path: &Path) -> Result<Option<Stores>>;
+    fn open(&self, path: &Path) -> Result<Option<OpenCopy>>;
 }
+
+/// An open checkpoint, which is closed when this is dropped.
+#[derive(Debug)]
+pub struct OpenCopy {
+    /// What is in it.
+    pub stores: Stores,
+    /// What has to be let go of after the stores.
+    pub keep: Box<dyn Keep>,
+}
+
+/// Something that is dropped in its turn.
+pub trait Keep: Debug + Send + Sync {}
 
 /// Erases persons from one database.
 #[derive(Debug)]
@@ -269,7 +281,7 @@ impl Eraser {
             progress(Progress::Checkpoint(cleared.len() as u64 + 1, all));
             match self.copies.open(&path)? {
                 None => job.purge.miss(&path),
-                Some(copy) => {
+                Some(OpenCopy { stores: copy, keep: _closed_last }) => {
                     let seen = copy.survey(subject).await?;
                     let places: Vec<Indexed> = seen
                         .iter()

@@ -25,7 +25,7 @@ mod removal;
 mod shared;
 mod stores;
 
-pub use eraser::{Copies, Eraser, EraserParts, Progress};
+pub use eraser::{Copies, Eraser, EraserParts, Keep, OpenCopy, Progress};
 pub use holdings::Holding;
 pub use job::{ErasureRecord, ErasureState};
 pub use receipt::{

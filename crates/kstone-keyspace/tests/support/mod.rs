@@ -30,6 +30,7 @@ pub const MASTERY: &str = r#"{"student_id":"SECRETPERSON","mastery_score":0.5,"l
 /// A database with everything that erasing takes.
 pub struct Place {
     pub db: Database,
+    pub redis: Redis,
     pub keys: LocalKeys,
     pub governor: Arc<Governor>,
     pub eraser: Eraser,
@@ -61,16 +62,38 @@ impl Place {
         Place::try_open(disk, compression).unwrap()
     }
 
+    /// A database in which nothing is in force, so that nothing is indexed.
+    pub fn ungoverned(disk: &SimDisk) -> Place {
+        let place = Place::open(disk, Compression::None);
+        Governor::suspend(&place.db).unwrap();
+        place.db.ungovern();
+        place
+    }
+
+    /// Indexes what was written while nothing was in force.
+    pub fn count_anew(&self) {
+        assert!(!self.governor.is_counted());
+        self.governor.recount(Some(&self.redis), &mut |_| {}).unwrap();
+    }
+
     /// The same on a disk that may stop.
     pub fn try_open(disk: &SimDisk, compression: Compression) -> Result<Place, String> {
         let clock = Arc::new(ManualClock::at(START_MS));
         let env = env(disk, &clock);
-        let engine = Options { compression, bottom_compression: compression, ..Options::default() };
+        // A small log is quickly overwritten.
+        let engine = Options {
+            compression,
+            bottom_compression: compression,
+            memory_budget_bytes: 1 << 20,
+            ..Options::default()
+        };
         let options = DatabaseOptions { engine, durability: Durability::Sync };
         let text = |error: kstone::Error| error.to_string();
         let db = Database::open_with(env.clone(), "db", options).map_err(text)?;
         make_table(&db).map_err(text)?;
         let redis = Redis::open(&db).map_err(text)?;
+        // After a crash keys are counted anew, by what was there.
+        db.run_background().map_err(text)?;
         let keyspace = Arc::new(shipped().unwrap());
         let options =
             GovernorOptions { random: Arc::clone(&env.random), ..GovernorOptions::default() };
@@ -79,7 +102,7 @@ impl Place {
         let eraser = Eraser::embedded(&db, &redis, Arc::clone(&governor), key, env.random);
         let eraser = eraser.map_err(|error| error.to_string())?;
         let keys = redis.keys(0).unwrap();
-        Ok(Place { db, keys, governor, eraser, clock })
+        Ok(Place { db, redis, keys, governor, eraser, clock })
     }
 
     pub fn subject(&self) -> Subject {

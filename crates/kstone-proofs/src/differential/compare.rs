@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     fn answer(status: u16, body: Json) -> Answer {
-        Answer { status, body: body.to_string().into_bytes() }
+        Answer { status, headers: Vec::new(), body: body.to_string().into_bytes() }
     }
 
     fn compared(operation: &'static str, follow: Follow, ours: Json, theirs: Json) -> bool {

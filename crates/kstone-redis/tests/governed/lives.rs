@@ -50,7 +50,7 @@ fn the_policy_is_told_what_a_command_does_to_a_string_and_says_about_its_life() 
 }
 
 #[test]
-fn a_string_in_pieces_is_shown_whole_when_it_is_made() {
+fn a_string_in_pieces_is_shown_whole_unless_a_bit_of_a_long_one_is_changed() {
     let mut governed = Governed::new();
     let long = "x".repeat(100_000);
     governed.client.call(&["SET", "long", &long]);
@@ -58,9 +58,20 @@ fn a_string_in_pieces_is_shown_whole_when_it_is_made() {
     assert_eq!(seen.value.as_deref(), Some(long.as_str()));
     governed.do_("COPY long other");
     assert_eq!(governed.rules.asked_once().value.as_deref(), Some(long.as_str()));
-    governed.do_("SETBIT long 0 1");
+    governed.do_("APPEND long y");
     let seen = governed.rules.asked_once();
-    assert_eq!((seen.effect, seen.value), (Effect::Changes, None));
+    assert_eq!((seen.effect, seen.value), (Effect::Changes, Some(long + "y")));
+    governed.do_("EXPIRE long 100");
+    assert_eq!(governed.rules.asked_once().value, None);
+    governed.do_("SETBIT long 0 1");
+    // The byte is no text any more, and is remembered as a mark of three.
+    assert_eq!(governed.rules.asked_once().value.map(|value| value.len()), Some(100_003));
+    // What is longer still is not read for the sake of a bit.
+    governed.do_("SETRANGE long 2000000 y");
+    governed.do_("SETBIT long 0 0");
+    for seen in governed.rules.asked() {
+        assert_eq!((seen.effect, seen.value), (Effect::Changes, None));
+    }
     let totals = governed.look();
     assert_eq!(governed.rules.totals(), totals);
 }

@@ -101,6 +101,27 @@ fn run(seed: u64) {
 }
 
 #[test]
+fn what_the_policy_heard_adds_up_also_when_many_write_at_once() {
+    let mut governed = Governed::new();
+    let threads: Vec<_> = (0..4)
+        .map(|seed| {
+            let mut client = governed.client.another();
+            std::thread::spawn(move || {
+                let random = SeededRandom::new(seed);
+                for _ in 0..800 {
+                    client.say(&command(&random));
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    governed.clock.advance(100);
+    governed.database.run_background().unwrap();
+    let there = governed.look();
+    assert_eq!(governed.rules.totals(), there);
+}
+
+#[test]
 fn what_the_policy_heard_adds_up_to_what_there_is() {
     (0..40).for_each(run);
 }

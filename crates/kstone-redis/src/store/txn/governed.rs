@@ -18,6 +18,11 @@ use crate::store::strings::StringValue;
 use crate::store::txn::Txn;
 use crate::store::{Entry, Kind};
 
+/// A string of pieces up to this long is read in full when a part of it is changed: its value may be
+/// a document that names a person. Longer ones are bitmaps and files, of which a bit is to cost no
+/// more for being governed.
+const READ_LEN_MAX: u64 = 1 << 20;
+
 /// What a transaction under a policy remembers.
 #[derive(Debug)]
 pub(super) struct Governed {
@@ -93,7 +98,7 @@ pub(crate) struct Touched {
     pub(crate) asked: AskedTtl,
     /// Nobody did it: its time was over, or that of fields of it.
     pub(crate) is_timed: bool,
-    /// The command wrote a string's head, and not only to say when it ends.
+    /// The command wrote more than when the key ends.
     is_value_written: bool,
 }
 
@@ -305,7 +310,7 @@ impl<'s> Txn<'s> {
                 effect: if removals > 0 { Effect::Makes } else { Effect::Changes },
                 asked: AskedTtl::Unsaid,
                 is_timed,
-                is_value_written: is_head_written,
+                is_value_written: true,
             })));
         }
         Ok(None)
@@ -329,7 +334,7 @@ impl<'s> Txn<'s> {
             (None, None) => AskedTtl::Never,
         };
         let is_only_life = said.life.is_some() && touched.effect == Effect::Changes;
-        touched.is_value_written &= !is_only_life;
+        touched.is_value_written = !is_only_life;
         touched
     }
 
@@ -378,10 +383,12 @@ impl<'s> Txn<'s> {
         is_whole.then(|| head.value.get(1..).unwrap_or_default())
     }
 
-    /// The long string that the command has made.
+    /// The string in pieces that the command has made, or changed if it is not too long to be read
+    /// for that.
     pub(crate) fn touched_long_value(&mut self, touched: &Touched) -> Result<Option<Bytes>> {
-        let is_long = touched.after.is_some_and(|state| state.kind == Kind::LongString);
-        if !is_long || !touched.is_value_written || touched.effect != Effect::Makes {
+        let is_short = touched.after.is_some_and(|state| state.footprint.bytes <= READ_LEN_MAX);
+        let is_read = is_short || touched.effect == Effect::Makes;
+        if !is_read || !touched.is_value_written {
             return Ok(None);
         }
         self.in_its_database(touched, |txn, key, entry| {

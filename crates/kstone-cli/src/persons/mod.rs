@@ -1,0 +1,132 @@
+//! What can be asked about persons, wherever the database is: in a folder that this process opens
+//! (`here`), or in a server that has it open, by its socket (`there`). Both are asked with a
+//! [`Call`] and answer with JSON.
+
+mod here;
+mod key;
+mod there;
+
+pub use here::{Here, answer};
+pub use key::{load_or_make as receipt_key, public_key};
+pub use there::{SOCKET, Said};
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use kstone_core::Error as EngineError;
+use kstone_keyspace::erasure::Progress;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::database;
+use crate::output::{Output, count};
+
+/// A question, or something to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Call {
+    /// Every key that holds data of a person.
+    List(Person),
+    /// The same with values.
+    Export(Person),
+    /// Erases a person; answers with the receipt.
+    Erase(Person),
+    /// Lets data about a person be written again.
+    Admit(Person),
+    /// The erasures that there were.
+    Erasures,
+    /// Goes on with those that were interrupted; answers with their receipts.
+    Resume,
+    /// The receipt of one of them.
+    Receipt {
+        /// Which one.
+        id: String,
+    },
+}
+
+/// A person, as somebody typed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// `student_id=12345`, or the id alone.
+    pub subject: String,
+    /// Only in this tenant.
+    pub tenant: Option<String>,
+}
+
+/// How far an erasure is, for a bar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bar {
+    /// What is being done.
+    pub doing: String,
+    /// How much of it is done, and how much there is; 0 when nobody knows.
+    pub done: u64,
+    /// See `done`.
+    pub all: u64,
+}
+
+/// Where persons are asked about.
+pub enum Persons {
+    /// In a folder.
+    Here(Box<Here>),
+    /// In a server.
+    There(there::There),
+}
+
+impl Persons {
+    /// Opens the folder, or finds the server that has it open.
+    pub fn open(dir: &Path, out: &mut Output) -> Result<Persons> {
+        match database::try_open(dir, false) {
+            Ok(db) => Ok(Persons::Here(Box::new(Here::open(dir, db, out)?))),
+            Err(kstone::Error::Engine(EngineError::Locked { .. })) => match there::connect(dir) {
+                Some(there) => Ok(Persons::There(there)),
+                None => bail!(
+                    "{} is in use by a process that has no keyspace in force, or is no server: \
+                     stop it first",
+                    dir.display()
+                ),
+            },
+            Err(error) => Err(database::explain(dir, error)),
+        }
+    }
+
+    /// Asks, and shows how far it is meanwhile.
+    pub fn ask(&self, call: &Call, out: &mut Output) -> Result<Json> {
+        let answer = match self {
+            Persons::Here(here) => here.ask(call, &mut |bar| show(bar, out)),
+            Persons::There(there) => there.ask(call, &mut |bar| show(bar, out)),
+        };
+        out.end_progress();
+        answer
+    }
+}
+
+/// One line with a bar, where somebody watches.
+fn show(bar: &Bar, out: &mut Output) {
+    const WIDTH: u64 = 30;
+    if bar.all == 0 {
+        out.progress(&bar.doing);
+        return;
+    }
+    let full = (bar.done.min(bar.all) * WIDTH / bar.all) as usize;
+    let empty = WIDTH as usize - full;
+    let (done, all) = (count(bar.done), count(bar.all));
+    let line = format!("[{}{}] {} {done} of {all}", "#".repeat(full), "-".repeat(empty), bar.doing);
+    out.progress(&line);
+}
+
+impl Bar {
+    /// What an erasure says of itself.
+    fn of(progress: Progress) -> Bar {
+        let doing = |doing: &str| Bar { doing: doing.to_owned(), done: 0, all: 0 };
+        match progress {
+            Progress::Refusing => doing("refusing new writes"),
+            Progress::Found(places) => doing(&format!("found {} places", count(places))),
+            Progress::Deleting => doing("deleting"),
+            Progress::Purging => doing("rewriting files"),
+            Progress::Checkpoint(done, all) => {
+                Bar { doing: "clearing checkpoints".to_owned(), done, all }
+            }
+            Progress::Sealing => doing("writing the receipt"),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The socket by which the owner of the folder asks a server about persons: `kstone subject` and
+//! `kstone erase` while it runs. See `crate::persons`.
+//!
+//! It is a file in the folder that only its owner can open, so it needs no password.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use kstone::Database;
+use kstone_core::env::SystemRandom;
+use kstone_keyspace::Governor;
+use kstone_keyspace::erasure::Eraser;
+use kstone_redis::Redis;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use crate::persons::{self, Bar, Call, SOCKET, Said};
+
+/// A call is a person's name and little else.
+const CALL_BYTES_MAX: u64 = 64 * 1024;
+
+/// What answers calls.
+#[derive(Debug)]
+struct Control {
+    eraser: Eraser,
+    governor: Arc<Governor>,
+    db: Database,
+}
+
+/// The socket, which is removed when the server ends.
+#[derive(Debug)]
+pub struct Socket(PathBuf);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Goes on with erasures that were interrupted, and answers calls from now on.
+pub fn serve(
+    dir: &Path,
+    db: &Database,
+    redis: &Redis,
+    governor: Arc<Governor>,
+    runtime: &Handle,
+) -> Result<Socket> {
+    let key = persons::receipt_key(dir)?;
+    let random = Arc::new(SystemRandom);
+    let eraser = Eraser::embedded(db, redis, Arc::clone(&governor), key, random)?;
+    // The handle must not keep the database open when the server ends.
+    let control = Arc::new(Control { eraser, governor, db: db.internal() });
+    let path = dir.join(SOCKET);
+    // One that is left over from a server that was killed; this one holds the folder's lock.
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let _entered = runtime.enter();
+    let listener = UnixListener::bind(&path)
+        .and_then(|listener| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+            Ok(listener)
+        })
+        .with_context(|| format!("cannot listen at {}", path.display()))?;
+    let resuming = Arc::clone(&control);
+    runtime.spawn(async move {
+        let resumed = spawn_blocking(move || resuming.answer(&Call::Resume, &mut |_| {})).await;
+        if let Ok(Err(error)) = resumed {
+            eprintln!("kstone: an erasure that was interrupted cannot go on: {error:#}");
+        }
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(talk(stream, Arc::clone(&control)));
+        }
+    });
+    Ok(Socket(path))
+}
+
+impl Control {
+    fn answer(
+        &self,
+        call: &Call,
+        show: &mut (dyn FnMut(&Bar) + Send),
+    ) -> Result<serde_json::Value> {
+        persons::answer(call, &self.eraser, &self.governor, &self.db, show)
+    }
+}
+
+/// One call, and its answer.
+async fn talk(stream: UnixStream, control: Arc<Control>) -> std::io::Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut line = String::new();
+    let mut reader = BufReader::new(tokio::io::AsyncReadExt::take(reader, CALL_BYTES_MAX));
+    reader.read_line(&mut line).await?;
+    let (say, mut said) = mpsc::channel::<Said>(16);
+    let asked = spawn_blocking(move || {
+        let answer = serde_json::from_str::<Call>(&line).map_err(Into::into).and_then(|call| {
+            control.answer(&call, &mut |bar| {
+                // Who does not listen misses something, and holds nobody up.
+                let _ = say.try_send(Said::Progress(bar.clone()));
+            })
+        });
+        let last = match answer {
+            Ok(answer) => Said::Done(answer),
+            Err(error) => Said::Failed(format!("{error:#}")),
+        };
+        let _ = say.blocking_send(last);
+    });
+    while let Some(said) = said.recv().await {
+        let line = serde_json::to_string(&said).map_err(std::io::Error::from)?;
+        writer.write_all(format!("{line}\n").as_bytes()).await?;
+    }
+    let _ = asked.await;
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! Persons, from the command line: listed, exported and erased, also while a server has the database
+//! open, and also when it is killed meanwhile.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use kstone_core::env::Env;
+use kstone_core::find_bytes;
+use serde_json::Value;
+
+use crate::Place;
+use crate::server::{Server, try_post};
+
+/// The id of the person. It is in every key and value of theirs, and nowhere else.
+const PERSON: &str = "SECRETPERSON";
+
+fn serve(place: &Place) -> Server {
+    let words = ["--data", "db", "--redis", "127.0.0.1:0", "--keyspace", "shipped"];
+    Server::start(place, &words)
+}
+
+/// Makes the table that the Dapr door would make.
+fn make_table(server: &Server) {
+    let create = r#"{"TableName":"state","BillingMode":"PAY_PER_REQUEST",
+        "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],
+        "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}],
+        "StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}}"#;
+    assert_eq!(server.post("CreateTable", create).0, 200);
+    let ttl =
+        r#"{"TableName":"state","TimeToLiveSpecification":{"AttributeName":"ttl","Enabled":true}}"#;
+    assert_eq!(server.post("UpdateTimeToLive", ttl).0, 200);
+}
+
+fn skill(person: &str, skill: &str) -> String {
+    format!(
+        r#"{{"TableName":"state","Item":{{"pk":{{"S":"student:{person}"}},"sk":{{"S":"skill:{skill}"}},
+        "rating":{{"N":"1.5"}},"answers":{{"N":"3"}},"note":{{"S":"about {person}"}}}}}}"#
+    )
+}
+
+/// Sends one command of Redis; answers the first line of the reply.
+fn redis(stream: &mut TcpStream, words: &[&str]) -> std::io::Result<String> {
+    let mut text = format!("*{}\r\n", words.len());
+    for word in words {
+        text.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+    }
+    stream.write_all(text.as_bytes())?;
+    let mut reply = [0; 512];
+    let len = stream.read(&mut reply)?;
+    Ok(String::from_utf8_lossy(&reply[..len]).into_owned())
+}
+
+fn fill(server: &Server) {
+    make_table(server);
+    let mut stream = TcpStream::connect(server.redis.as_ref().unwrap()).unwrap();
+    for person in [PERSON, "OTHER"] {
+        for at in 0..20 {
+            assert_eq!(server.post("PutItem", &skill(person, &format!("s{at}"))).0, 200);
+        }
+        let cache = format!("mastery:{person}");
+        let value = format!("{{\"of\":\"{person}\"}}");
+        assert_eq!(redis(&mut stream, &["SET", &cache, &value]).unwrap(), "+OK\r\n");
+        assert_eq!(
+            redis(&mut stream, &["ZADD", "leaderboard:a:b", "7", person]).unwrap(),
+            ":1\r\n"
+        );
+    }
+}
+
+/// Where the person's id is in the files of a database that nobody has open.
+fn sightings(place: &Place) -> Vec<String> {
+    let found = find_bytes(&Env::system(), place.path("db"), &[PERSON]).unwrap();
+    found.iter().map(|it| format!("{} {}", it.path.display(), it.place)).collect()
+}
+
+#[test]
+fn a_person_is_listed_exported_and_erased_while_a_server_runs() {
+    let place = Place::new();
+    let server = serve(&place);
+    fill(&server);
+    let who = ["--subject", &format!("student_id={PERSON}"), "--data", "db"];
+    let listed = place.ok(["subject", "list", "--json"].iter().chain(&who));
+    assert_eq!(listed.lines().count(), 22, "{listed}");
+    let export = place.ok(["subject", "export"].iter().chain(&who));
+    let export: Value = serde_json::from_str(&export).unwrap();
+    assert_eq!(export["data"].as_array().unwrap().len(), 22);
+    place
+        .run(["subject", "list", "--subject", "nobody_id=1", "--data", "db"])
+        .failed_with("student_id");
+
+    let done = place.run(["erase", "--yes", "--receipt", "r.json"].iter().chain(&who)).succeeded();
+    assert!(done.err.contains("erased 21 keys of 3 patterns"), "{done:?}");
+    assert_eq!(place.run(["subject", "list"].iter().chain(&who)).code, Some(1));
+    let (status, body) = server.post("PutItem", &skill(PERSON, "late"));
+    assert!(status == 400 && body.contains("was erased"), "{status} {body}");
+    let listed = place.ok(["erase", "list", "--data", "db"]);
+    assert!(listed.contains(" done "), "{listed}");
+    let id = listed.split_whitespace().next().unwrap();
+    let again = place.ok(["erase", "receipt", id, "--data", "db"]);
+    let first: Value =
+        serde_json::from_str(&fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), first);
+    server.stop("-TERM");
+    assert!(!place.path("db").join("control.sock").exists());
+    assert_eq!(sightings(&place), Vec::<String>::new());
+
+    // Without a server the folder itself is asked.
+    let verified = place.ok(["erase", "verify-receipt", "r.json", "--data", "db"]);
+    assert!(verified.starts_with("genuine"), "{verified}");
+    let of = ["erase", "verify-receipt", "r.json", "--subject"];
+    place.ok(of.iter().chain(&[who[1]]));
+    place.run(of.iter().chain(&["student_id=1"])).failed_with("somebody else");
+    let forged =
+        fs::read_to_string(place.path("r.json")).unwrap().replace("deleted\": 1", "deleted\": 2");
+    fs::write(place.path("forged.json"), forged).unwrap();
+    place.run(["erase", "verify-receipt", "forged.json"]).failed_with("signature");
+    let admitted = place.ok(["subject", "admit"].iter().chain(&who));
+    assert!(admitted.starts_with("admitted"), "{admitted}");
+    let server = serve(&place);
+    assert_eq!(server.post("PutItem", &skill(PERSON, "new")).0, 200);
+}
+
+#[test]
+fn the_key_that_signs_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let server = serve(&place);
+    for name in ["receipt.key", "control.sock"] {
+        let mode = fs::metadata(place.path("db").join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    drop(server);
+}
+
+#[test]
+fn an_erasure_under_load_that_is_killed_leaves_a_receipt_or_goes_on() {
+    for delay_ms in [1, 60, 200] {
+        let place = Place::new();
+        let server = serve(&place);
+        fill(&server);
+        let who = ["--subject", PERSON, "--data", "db"];
+        let (url, door) = (server.url.clone(), server.redis.clone().unwrap());
+        let (is_over, written) = (AtomicBool::new(false), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for person in [PERSON, "OTHER"] {
+                let (url, door, is_over, written) = (&url, &door, &is_over, &written);
+                scope.spawn(move || {
+                    let mut stream = TcpStream::connect(door).unwrap();
+                    let cache = format!("mastery:{person}");
+                    while !is_over.load(Ordering::Acquire) {
+                        let _ = try_post(url, "PutItem", &skill(person, "busy"));
+                        if redis(&mut stream, &["SET", &cache, "{}"]).is_err() {
+                            return;
+                        }
+                        written.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            while written.load(Ordering::Relaxed) < 10 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let erasing = scope.spawn(|| place.run(["erase", "--yes"].iter().chain(&who)));
+            std::thread::sleep(Duration::from_millis(delay_ms));
+            server.kill();
+            is_over.store(true, Ordering::Release);
+            erasing.join().unwrap();
+        });
+
+        let known = place.ok(["erase", "list", "--data", "db"]);
+        place.ok(["erase", "resume", "--data", "db"]);
+        if known.is_empty() {
+            // It was killed before anything was remembered, so nothing was begun.
+            place.ok(["erase", "--yes"].iter().chain(&who));
+        }
+        let listed = place.ok(["erase", "list", "--data", "db"]);
+        assert!(listed.lines().count() == 1 && listed.contains(" done "), "{delay_ms} {listed}");
+        assert_eq!(sightings(&place), Vec::<String>::new(), "{delay_ms}");
+        let server = serve(&place);
+        let other =
+            r#"{"TableName":"state","Key":{"pk":{"S":"student:OTHER"},"sk":{"S":"skill:s1"}}}"#;
+        assert!(server.post("GetItem", other).1.contains("about OTHER"));
+        let late = server.post("PutItem", &skill(PERSON, "late")).1;
+        assert!(late.contains("was erased"), "{late}");
+    }
+}
