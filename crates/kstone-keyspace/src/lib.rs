@@ -61,7 +61,8 @@ pub use keyspace::{Keyspace, Match, Parts, Place, Tenancy, WHOLE_KEY};
 pub use pattern::{BuildError, Example, Limits, Over, Pattern, Store, SubjectSource, ValueType};
 pub use placeholder::{Kind, PartError, Placeholder, Slot};
 pub use policy::{
-    Expiring, Governor, GovernorOptions, Metrics, PatternMetrics, Recount, UnknownKeys, UnknownSeen,
+    Expiring, Governor, GovernorOptions, Metrics, PatternMetrics, Recount, Swept, UnknownKeys,
+    UnknownSeen,
 };
 pub use problem::{Position, Problem, Problems, Severity};
 pub use rules::{Admission, Refusal, Rule, Shape, Write};

@@ -257,3 +257,42 @@ fn what_has_ended_is_counted_no_more() {
     assert_eq!(it.of("practice.feature_flag").keys, 0);
     assert_eq!(it.of("practice.feature_flag").bytes, 0);
 }
+
+#[test]
+fn what_the_index_says_of_keys_that_are_gone_is_swept_away() {
+    let mut it = fixture();
+    let sweep = |it: &Fixture| {
+        let mut removed = 0;
+        loop {
+            let swept = it.governor.sweep(&it.redis, 3).unwrap();
+            removed += swept.removed;
+            if swept.is_done {
+                return removed;
+            }
+        }
+    };
+    for at in 0..5 {
+        it.done(&format!("HSET session:s-{at} user_id student_1"));
+    }
+    it.done("ZADD leaderboard:level:3 10 student_1 20 2 30 3");
+    it.done("ZADD leaderboard:level:4 10 student_1");
+    it.done("HSET anticheat:1 tab_switches 1");
+    assert_eq!(sweep(&it), 0);
+    it.done("DEL session:s-0 leaderboard:level:4");
+    it.done("HSET session:s-1 user_id student_2");
+    it.done("HDEL session:s-2 user_id");
+    it.clock.advance(1);
+    assert_eq!(it.entries("subject#1").len(), 8);
+    assert_eq!(sweep(&it), 4);
+    assert_eq!(
+        it.entries("subject#1"),
+        [
+            "|r0|anticheat:1",
+            "|r0|leaderboard:level:3|student_1",
+            "|r0|session:s-3",
+            "|r0|session:s-4"
+        ],
+    );
+    assert_eq!(it.entries("subject#2").len(), 2);
+    assert_eq!(sweep(&it), 0);
+}

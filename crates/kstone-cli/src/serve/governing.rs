@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use kstone::Database;
 use kstone_keyspace::{Governor, GovernorOptions, UnknownKeys};
+use kstone_redis::Redis;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -18,6 +19,8 @@ use crate::output::{Output, count, counted};
 const NONE: &str = "none";
 /// How often counts are kept.
 const SAVED_EVERY: Duration = Duration::from_secs(1);
+/// How many entries of the index of persons are looked at each time: a million in half an hour.
+const SWEPT_AT_ONCE: u32 = 500;
 /// How often, at most, a server speaks of keys that no pattern declares.
 const WARNED_EVERY: Duration = Duration::from_secs(60);
 
@@ -73,17 +76,21 @@ fn line(governor: &Governor, unknown_keys: UnknownKeys) -> String {
     )
 }
 
-/// Keeps the counts now and then, for as long as the runtime runs.
-pub fn keep_saved(governor: Arc<Governor>, runtime: &Handle) {
+/// Keeps the counts and sweeps the index of persons now and then, for as long as the runtime runs.
+pub fn keep_saved(governor: Arc<Governor>, redis: Option<Redis>, runtime: &Handle) {
     runtime.spawn(async move {
         let mut ticks = interval(SAVED_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut warned, mut warned_at) = (0, None::<Instant>);
         loop {
             ticks.tick().await;
-            let saving = Arc::clone(&governor);
-            // It reads nothing, but a database that is behind with its flushes may keep it waiting.
-            let saved = tokio::task::spawn_blocking(move || saving.save()).await;
+            let (governor_too, redis) = (Arc::clone(&governor), redis.clone());
+            // A database that is behind with its flushes may keep it waiting.
+            let saved = tokio::task::spawn_blocking(move || {
+                governor_too.save()?;
+                redis.map(|redis| governor_too.sweep(&redis, SWEPT_AT_ONCE)).transpose()
+            })
+            .await;
             // What fails here fails for whoever writes, too, and is told there.
             drop(saved);
             let seen = governor.metrics().unknown;

@@ -75,7 +75,7 @@ impl Governor {
         admitted: &mut Admitted,
     ) -> Result<(), Refused> {
         let pattern = found.pattern;
-        let is_new = write.before.is_none();
+        let is_new = is_new(write);
         let plan = self.plans.get(found.index as usize);
         if plan.is_some_and(|plan| plan.is_way)
             && erased.any()
@@ -113,6 +113,7 @@ impl Governor {
                 }
                 Ok(())
             }
+            // Who was named before may be named no more; here, too, nobody says who that was.
             SubjectSource::Field(field) => self.index_field(erased, found, field, write, admitted),
             SubjectSource::Members => self.index_members(erased, found, write, admitted),
         }
@@ -126,7 +127,12 @@ impl Governor {
         write: &KeyWrite<'_>,
         admitted: &mut Admitted,
     ) -> Result<(), Refused> {
-        let named = write.fields.iter().filter(|(name, _)| *name == field.as_bytes());
+        let is_field = |name: &[u8]| name == field.as_bytes();
+        let is_named = write.value.is_some() || write.fields.iter().any(|(name, _)| is_field(name));
+        if !is_new(write) && (is_named || write.removed.iter().any(|name| is_field(name))) {
+            self.sweep.note();
+        }
+        let named = write.fields.iter().filter(|(name, _)| is_field(name));
         for (_, id) in named {
             self.index_person(erased, found, id, write, admitted, entry_of_key)?;
         }
@@ -203,8 +209,9 @@ impl Governor {
                 let tenant = tenant.as_deref();
                 admitted.unindex.push(entry_for_key(pk, tenant, removal.db, removal.key));
             }
-            // Nobody says who was named. The entries stay until somebody looks at them.
-            SubjectSource::Field(_) | SubjectSource::Members | SubjectSource::Nobody => {}
+            // Nobody says who was named. The entries stay until they are swept.
+            SubjectSource::Field(_) | SubjectSource::Members => self.sweep.note(),
+            SubjectSource::Nobody => {}
         }
         admitted
     }
@@ -226,6 +233,10 @@ impl Governor {
             }
         })
     }
+}
+
+fn is_new(write: &KeyWrite<'_>) -> bool {
+    write.before.is_none()
 }
 
 fn entry_of_key(

@@ -8,6 +8,7 @@
 //! | `erased` | persons about whom nothing may be written |
 //! | `counts`, `expiring`, `metrics` | keys, bytes and writes per pattern, counted as they change |
 //! | `recount` | a pass over everything, for what was written before or beside this |
+//! | `sweep` | removes entries of the index of persons that have come to say too much |
 //! | `durable` | what of this outlives the process, in the table `kstone.keyspace` |
 //!
 //! The database calls this under its locks. So nothing here reads or waits, and a write to a declared
@@ -21,6 +22,7 @@ mod items;
 mod keys;
 mod metrics;
 mod recount;
+mod sweep;
 mod unknown;
 
 use std::sync::Arc;
@@ -42,10 +44,12 @@ use crate::subject::Subject;
 
 pub use metrics::{Expiring, Metrics, PatternMetrics};
 pub use recount::Recount;
+pub use sweep::Swept;
 pub use unknown::{UnknownKeys, UnknownSeen};
 
 use counts::Counts;
 use erased::Erased;
+use sweep::Sweep;
 use unknown::Unknown;
 
 /// A keyspace in force for one open database.
@@ -58,6 +62,7 @@ pub struct Governor {
     unknown: Unknown,
     erased: Erased,
     counts: Counts,
+    sweep: Sweep,
     /// Held while the counts are being written, or counted anew.
     saving: Mutex<durable::Saved>,
 }
@@ -145,6 +150,7 @@ impl Governor {
             unknown: Unknown::new(options.unknown_keys),
             erased: Erased::new(secret),
             counts: Counts::new(&keyspace, db.engine().now_ms()),
+            sweep: Sweep::default(),
             saving: Mutex::new(durable::Saved::default()),
             keyspace,
             db,
@@ -245,10 +251,12 @@ impl WritePolicy for Governor {
 
     fn emptied(&self, db: u8) {
         self.counts.clear_db(db);
+        self.sweep.note();
     }
 
     fn swapped(&self, one: u8, other: u8) {
         self.counts.swap_dbs(one, other);
+        self.sweep.note();
     }
 
     fn dropped(&self, table: &str) {

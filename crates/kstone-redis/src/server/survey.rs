@@ -55,6 +55,27 @@ impl Redis {
     }
 }
 
+impl Redis {
+    /// Shows a key as it is, unless it is not there, and does something while still nobody else can
+    /// write it.
+    pub fn look<T, E: From<Fault>>(
+        &self,
+        db: u8,
+        key: &[u8],
+        see: &mut dyn FnMut(&Surveyed<'_>),
+        then: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let server = &self.server;
+        let Some(gate) = call::wait(server.locks.share(), || None) else { return then() };
+        let _locked = server.locks.keys(&gate, &server.way, std::iter::once(key));
+        show(&mut server.begin(db), db, key, &mut |surveyed| {
+            see(surveyed);
+            Ok(())
+        })?;
+        then()
+    }
+}
+
 /// Who is shown keys.
 type See<'s> = dyn FnMut(&Surveyed<'_>) -> Result<()> + 's;
 

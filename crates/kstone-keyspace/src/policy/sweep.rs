@@ -1,0 +1,166 @@
+//! Entries of the index of persons that have come to say too much.
+//!
+//! Where a value names the persons, and not the key, nobody says whom a key named that has gone: a
+//! session that expires leaves its entry behind. Such entries do no harm, because whoever reads the
+//! index looks at the key; but they take room, and they say of a person what is long over. So the
+//! index is gone through now and then, some entries at a time, and what is no longer true is removed,
+//! under the lock of its key.
+//!
+//! What the key itself says is indexed when the key is made and removed when it goes; that needs no
+//! sweeping while the database is open.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kstone::ops::{DeleteItem, Scan};
+use kstone::policy::{IndexEntry, SUBJECTS_TABLE};
+use kstone::{Database, Durability, Error, Item, Result, Value};
+use kstone_core::sync::Mutex;
+use kstone_redis::{Fault, Redis};
+
+use super::Governor;
+use crate::index::{Indexed, Location};
+use crate::keyspace::Place;
+use crate::pattern::SubjectSource;
+
+/// What a step of the sweep came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Entries that were looked at.
+    pub looked_at: u64,
+    /// Those that were removed.
+    pub removed: u64,
+    /// Whether there is nothing to look at until more keys go.
+    pub is_done: bool,
+}
+
+/// How far the sweep is.
+#[derive(Debug, Default)]
+pub(super) struct Sweep {
+    /// How often something happened that may have left entries behind.
+    left: AtomicU64,
+    round: Mutex<Round>,
+}
+
+#[derive(Debug, Default)]
+struct Round {
+    /// Where it goes on; at the beginning if there is nothing.
+    start: Option<Item>,
+    /// What was left when this round began, and when the last one that is over did.
+    left_at_start: Option<u64>,
+    left_at_last: Option<u64>,
+}
+
+impl Sweep {
+    /// Something may have left entries behind.
+    pub(super) fn note(&self) {
+        self.left.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The entries that a key should have.
+type Expected = HashMap<(u8, Vec<u8>), BTreeSet<IndexEntry>>;
+
+impl Governor {
+    /// Looks at some entries of the index of persons, and removes those about keys of Redis that are
+    /// no longer true. To be called about once a second; costs nothing while nothing was left
+    /// behind.
+    pub fn sweep(&self, redis: &Redis, entries_max: u32) -> Result<Swept> {
+        let mut round = self.sweep.round.lock();
+        let left = self.sweep.left.load(Ordering::Relaxed);
+        if round.left_at_start.is_none() && round.left_at_last == Some(left) {
+            return Ok(Swept { is_done: true, ..Swept::default() });
+        }
+        round.left_at_start.get_or_insert(left);
+        let scan = Scan {
+            table: SUBJECTS_TABLE.to_owned(),
+            start: round.start.take(),
+            limit: Some(entries_max.max(1)),
+            ..Scan::default()
+        };
+        let page = self.db.scan_items(&scan).wait()?;
+        let (mut swept, mut expected) = (Swept::default(), Expected::new());
+        for item in page.items.unwrap_or_default() {
+            swept.looked_at += 1;
+            let item = item.decode()?;
+            let text = |name| item.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let entry = IndexEntry { pk: text("pk"), sk: text("sk") };
+            swept.removed += u64::from(self.sweep_entry(redis, &entry, &mut expected)?);
+        }
+        round.start = page.next;
+        if round.start.is_none() {
+            round.left_at_last = round.left_at_start.take();
+        }
+        Ok(swept)
+    }
+
+    /// Removes an entry that is no longer true; answers whether it was not.
+    fn sweep_entry(
+        &self,
+        redis: &Redis,
+        entry: &IndexEntry,
+        expected: &mut Expected,
+    ) -> Result<bool> {
+        let Some(indexed) = Indexed::parse(&entry.sk) else { return Ok(false) };
+        let (Location::Key { db, key } | Location::Member { db, key, .. }) = indexed.location
+        else {
+            return Ok(false);
+        };
+        let found = self.keyspace.find(Place::Redis, &key);
+        let is_loose = found.is_some_and(|found| {
+            matches!(found.pattern.subject, SubjectSource::Field(_) | SubjectSource::Members)
+        });
+        if !is_loose {
+            return Ok(false);
+        }
+        // A collection of many persons is gone through once, not once for each of them: what was
+        // true a moment ago may stay for another round.
+        let known = expected.get(&(db, key.clone()));
+        if known.is_some_and(|known| known.contains(entry)) {
+            return Ok(false);
+        }
+        let now = RefCell::new(BTreeSet::new());
+        let is_removed = redis
+            .look(
+                db,
+                &key,
+                &mut |key| {
+                    let entries = self.entries_of_key(&key.write);
+                    now.borrow_mut().extend(entries.into_iter().flat_map(|(_, entries)| entries));
+                },
+                || match now.borrow().contains(entry) {
+                    true => Ok(false),
+                    false => remove(&self.db, entry).map(|()| true).map_err(Stopped::Database),
+                },
+            )
+            .map_err(failed)?;
+        expected.insert((db, key), now.into_inner());
+        Ok(is_removed)
+    }
+}
+
+fn remove(db: &Database, entry: &IndexEntry) -> Result<()> {
+    let key = Item::new().with("pk", entry.pk.as_str()).with("sk", entry.sk.as_str());
+    let delete = DeleteItem { table: SUBJECTS_TABLE.to_owned(), key, ..DeleteItem::default() };
+    db.with_durability(Durability::Os).delete_item(&delete).wait().map(drop)
+}
+
+/// Why a key was not looked at.
+enum Stopped {
+    Database(Error),
+    Redis(Fault),
+}
+
+impl From<Fault> for Stopped {
+    fn from(fault: Fault) -> Self {
+        Stopped::Redis(fault)
+    }
+}
+
+fn failed(stopped: Stopped) -> Error {
+    match stopped {
+        Stopped::Database(error) => error,
+        Stopped::Redis(fault) => Error::validation(format!("a key cannot be read: {fault}")),
+    }
+}
