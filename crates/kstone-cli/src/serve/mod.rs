@@ -111,7 +111,6 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         if let Some(password) = &settings.redis_password {
             redis.require_password(&password.0);
         }
-        keys = Some(redis.clone());
         redis.shutdown_with(move || {
             let _ = ask_to_stop.send(true);
         });
@@ -124,7 +123,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     lines.extend(dapr.lines(&settings));
     lines.extend(ruled);
     if let Some(governor) = &governor {
-        governing::keep_saved(Arc::clone(governor), keys, runtime.handle());
+        governing::keep_saved(Arc::clone(governor), keys.clone(), runtime.handle());
     }
     let mut control = None;
     if let (Some(governor), Some(dir), Some(keys)) = (&governor, &settings.dir, keys.take()) {
