@@ -244,7 +244,7 @@ fn keys_outside_every_pattern_are_allowed_warned_about_or_refused() {
     it.put(state("order:7", "#", "y")).unwrap();
     let seen = it.governor.metrics().unknown;
     assert_eq!(seen.writes, 2);
-    assert_eq!(seen.examples, ["the key `order:7` of table `state`"]);
+    assert_eq!(seen.examples, ["`order:…` in table `state`"]);
     let it = fixture_with(UnknownKeys::Refuse);
     assert!(it.refusal(state("order:7", "#", "x")).contains("no pattern declares"));
     assert!(matches!(it.db.put("mine", Item::new().with("a", 1)), Err(Error::Refused(_))));

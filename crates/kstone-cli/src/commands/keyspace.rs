@@ -14,6 +14,8 @@ use crate::output::{Output, bytes, count, counted};
 use crate::tables::{Tables, is_url};
 use crate::{catalogues, database};
 
+/// How many entries of the index of persons are looked at in one step.
+const SWEPT_AT_ONCE: u32 = 1000;
 /// Where a governor shows what there is.
 const TABLE: &str = "kstone.keyspace";
 
@@ -200,6 +202,20 @@ fn recount(args: &args::Recount, out: &mut Output) -> Result<Outcome> {
     };
     let said = count_anew(&governor, &db, out)?;
     out.line(said.unwrap_or_else(|| "there is nothing to count".to_owned()))?;
+    if let Some(redis) = Redis::open_if_any(&db)? {
+        let mut removed = 0;
+        loop {
+            let swept = governor.sweep(&redis, SWEPT_AT_ONCE)?;
+            removed += swept.removed;
+            if swept.is_done {
+                break;
+            }
+        }
+        if removed > 0 {
+            let entries = counted(removed, "entry", "entries");
+            out.line(format!("removed {entries} about keys that name others, or nobody, by now"))?;
+        }
+    }
     governor.close()?;
     db.engine().sync()?;
     Ok(Outcome::Done)

@@ -93,7 +93,7 @@ pub fn keep_saved(governor: Arc<Governor>, redis: Option<Redis>, runtime: &Handl
             .await;
             // What fails here fails for whoever writes, too, and is told there.
             drop(saved);
-            let seen = governor.metrics().unknown;
+            let seen = governor.unknown();
             let is_time = warned_at.is_none_or(|at| at.elapsed() >= WARNED_EVERY);
             if seen.writes > warned && is_time {
                 let example = seen.examples.last().map_or("", String::as_str);

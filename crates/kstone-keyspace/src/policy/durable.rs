@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 use super::counts::{Figures, Where};
 use super::erased::Token;
 use super::metrics::Metrics;
-use super::{Governor, UnknownKeys};
+use super::{Governor, UnknownKeys, UnknownSeen};
 use crate::catalogue::Catalogue;
 use crate::keyspace::Keyspace;
 use crate::pattern::Store;
@@ -289,6 +289,11 @@ impl Governor {
     /// [`recount`](Governor::recount) is due.
     pub fn is_counted(&self) -> bool {
         self.saving.lock().is_counted
+    }
+
+    /// Writes to keys that no pattern declares, if they are counted.
+    pub fn unknown(&self) -> UnknownSeen {
+        self.unknown.seen()
     }
 
     /// What there is of all declared keys, now. Reads nothing that is stored.

@@ -11,8 +11,10 @@ use crate::keyspace::{Keyspace, Place};
 
 /// How many keys are remembered as examples.
 const EXAMPLES_MAX: usize = 20;
-/// How much of a key is remembered.
-const EXAMPLE_BYTES_MAX: usize = 200;
+/// How much of a key is shown to who wrote it.
+const SHOWN_BYTES_MAX: usize = 200;
+/// How much of a key's first word is remembered.
+const WORD_BYTES_MAX: usize = 32;
 
 /// What becomes of writes to keys that no pattern declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,7 +33,8 @@ pub enum UnknownKeys {
 pub struct UnknownSeen {
     /// How many writes.
     pub writes: u64,
-    /// The first different keys, each with its store, up to 20.
+    /// What the first different ones look like, up to 20: their stores and first words. The rest of
+    /// a key may name somebody, and stays out of logs and tables.
     pub examples: Vec<String>,
 }
 
@@ -89,7 +92,7 @@ impl Unknown {
         }
         let mut examples = self.examples.lock();
         if examples.len() < EXAMPLES_MAX {
-            let example = described(place, key);
+            let example = outline(place, key);
             if !examples.contains(&example) {
                 examples.push(example);
             }
@@ -102,8 +105,25 @@ impl Unknown {
     }
 }
 
+/// What a key looks like: its first word, up to what may be an id.
+fn outline(place: Place<'_>, key: &[u8]) -> String {
+    let is_word = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_' || *byte == b'-';
+    let length = key.iter().take(WORD_BYTES_MAX).take_while(|byte| is_word(byte)).count();
+    let word = String::from_utf8_lossy(key.get(..length).unwrap_or_default());
+    let rest = match key.get(length) {
+        None => "",
+        Some(b':') => ":…",
+        Some(_) => "…",
+    };
+    match place {
+        Place::Redis => format!("`{word}{rest}` in Redis"),
+        Place::Table("") => format!("`{word}{rest}` in the default table"),
+        Place::Table(table) => format!("`{word}{rest}` in table `{table}`"),
+    }
+}
+
 fn described(place: Place<'_>, key: &[u8]) -> String {
-    let shown = key.get(..EXAMPLE_BYTES_MAX).unwrap_or(key);
+    let shown = key.get(..SHOWN_BYTES_MAX).unwrap_or(key);
     let key = String::from_utf8_lossy(shown);
     match place {
         Place::Redis => format!("the key `{key}` of Redis"),
