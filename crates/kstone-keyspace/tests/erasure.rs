@@ -59,7 +59,7 @@ fn what_is_listed_is_what_is_there_now() {
 }
 
 #[test]
-fn an_export_shows_every_value_and_nothing_of_others() {
+fn debug_student_state_shows_every_value_and_nothing_of_others() {
     let place = Place::open(&SimDisk::new(1), Compression::Lz4);
     fill(&place);
     let export = now(place.eraser.stores().export(&place.subject(), 1_768_386_600_000)).unwrap();
@@ -79,7 +79,7 @@ fn an_export_shows_every_value_and_nothing_of_others() {
 }
 
 #[test]
-fn after_an_erasure_nobody_reads_and_no_file_holds_anything_of_the_person() {
+fn delete_student_data_leaves_nothing_for_readers_and_no_byte_in_any_file() {
     for compression in [Compression::None, Compression::Zstd { level: 1 }] {
         let disk = SimDisk::new(1);
         let place = Place::open(&disk, compression);
