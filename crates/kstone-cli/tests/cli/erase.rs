@@ -110,6 +110,10 @@ fn a_person_is_listed_exported_and_erased_while_a_server_runs() {
     // Without a server the folder itself is asked.
     let verified = place.ok(["erase", "verify-receipt", "r.json", "--data", "db"]);
     assert!(verified.starts_with("genuine"), "{verified}");
+    let searched = place.ok(["erase", "search", PERSON, "--data", "db"]);
+    assert!(searched.starts_with("nothing found"), "{searched}");
+    let searched = place.run(["erase", "search", "OTHER", "--data", "db"]);
+    assert!(searched.code == Some(1) && searched.out.contains(".sst"), "{searched:?}");
     let of = ["erase", "verify-receipt", "r.json", "--subject"];
     place.ok(of.iter().chain(&[who[1]]));
     place.run(of.iter().chain(&["student_id=1"])).failed_with("somebody else");
