@@ -16,10 +16,12 @@
 //! | `check`, `explain`, `docs` | for people |
 //! | [`index`] | the form of the index of persons |
 //! | `policy` | a keyspace in force on a database: [`Governor`] |
+//! | [`erasure`] | everything about one person: listed, exported, erased with a receipt |
 //! | `tenant` | the two ports, confined to the keys of one tenant |
 //! | [`typed`], [`keys`] | keys as types, so that a wrong key does not compile |
 //!
-//! Nothing but `policy` and `tenant` knows a store, a clock or a file: the database asks, and acts on the answers.
+//! Nothing but `policy`, `erasure` and `tenant` knows a store or a clock: the database asks, and acts
+//! on the answers.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 extern crate self as kstone_keyspace;

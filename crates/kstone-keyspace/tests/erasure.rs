@@ -7,7 +7,7 @@ mod support;
 use kstone::Item;
 use kstone_core::Compression;
 use kstone_keyspace::Subject;
-use kstone_keyspace::erasure::{ErasureState, SignedReceipt};
+use kstone_keyspace::erasure::{ErasureError, ErasureState, SignedReceipt};
 use kstone_sim::SimDisk;
 use support::{MASTERY, Place, SECRET, fill, now, remove_folder};
 
@@ -59,7 +59,7 @@ fn what_is_listed_is_what_is_there_now() {
 }
 
 #[test]
-fn an_export_shows_every_value_and_nothing_of_others() {
+fn debug_student_state_shows_every_value_and_nothing_of_others() {
     let place = Place::open(&SimDisk::new(1), Compression::Lz4);
     fill(&place);
     let export = now(place.eraser.stores().export(&place.subject(), 1_768_386_600_000)).unwrap();
@@ -79,7 +79,7 @@ fn an_export_shows_every_value_and_nothing_of_others() {
 }
 
 #[test]
-fn after_an_erasure_nobody_reads_and_no_file_holds_anything_of_the_person() {
+fn delete_student_data_leaves_nothing_for_readers_and_no_byte_in_any_file() {
     for compression in [Compression::None, Compression::Zstd { level: 1 }] {
         let disk = SimDisk::new(1);
         let place = Place::open(&disk, compression);
@@ -211,4 +211,51 @@ fn a_checkpoint_from_before_the_keyspace_was_in_force_is_cleared_too() {
     assert_eq!(receipt.receipt.purge.checkpoints, 1);
     assert_eq!(place.sightings(&disk), Vec::<String>::new());
     place.check_others();
+}
+
+#[test]
+fn what_has_expired_and_is_still_stored_goes_too() {
+    let disk = SimDisk::new(1);
+    let place = Place::open(&disk, Compression::None);
+    fill(&place);
+    // Nothing is reclaimed here unless somebody asks for it.
+    place.clock.advance(100 * 86_400_000);
+    let left = now(place.eraser.stores().holdings(&place.subject())).unwrap();
+    let patterns: Vec<&str> = left.iter().map(|it| it.pattern.as_str()).collect();
+    assert_eq!(patterns, ["mastery.school_mastery", "mastery.current_mastery"]);
+    place.db.engine().flush().unwrap();
+    assert!(place.sightings(&disk).len() > 10);
+    let receipt = place.erase();
+    assert_eq!(receipt.receipt.patterns.len(), 2);
+    assert_eq!(place.sightings(&disk), Vec::<String>::new());
+}
+
+#[test]
+fn nobody_is_erased_by_asking_for_somebody_of_whom_there_is_nothing() {
+    let disk = SimDisk::new(1);
+    let place = Place::open(&disk, Compression::None);
+    fill(&place);
+    let before = now(place.eraser.stores().holdings(&place.subject())).unwrap();
+    let nobody = Subject::canonical("nobody", None);
+    let receipt = now(place.eraser.erase(&nobody, &|_| {})).unwrap();
+    assert!(receipt.receipt.patterns.is_empty());
+    assert_eq!(now(place.eraser.stores().holdings(&place.subject())).unwrap(), before);
+}
+
+#[test]
+fn two_erasures_at_a_time_are_one_after_the_other() {
+    let disk = SimDisk::new(1);
+    let place = Place::open(&disk, Compression::None);
+    fill(&place);
+    let second = std::sync::atomic::AtomicBool::new(false);
+    let progress = |_| {
+        let other = now(place.eraser.erase(&Subject::canonical("OTHER1", None), &|_| {}));
+        assert!(matches!(other, Err(ErasureError::Running)), "{other:?}");
+        second.store(true, std::sync::atomic::Ordering::Relaxed);
+    };
+    now(place.eraser.erase(&place.subject(), &progress)).unwrap();
+    assert!(second.load(std::sync::atomic::Ordering::Relaxed));
+    place.check_others();
+    now(place.eraser.erase(&Subject::canonical("OTHER1", None), &|_| {})).unwrap();
+    assert!(place.get_state("student:OTHER1", "mastery:2026-01-14").is_none());
 }

@@ -106,6 +106,15 @@ Examples:
   kstone erase receipt 1768386600000-00c0ffee00c0ffee --data mydb")]
     Receipt(ErasureReceipt),
 
+    /// Look for texts in every file of a database and of its checkpoints, raw and decoded
+    #[command(after_help = "\
+What proves an erasure: compressed blocks are unpacked, keys put together, commits of the log read.
+The database must not be open elsewhere. Exit code 1 if anything is found.
+
+Examples:
+  kstone erase search 12345 --data mydb")]
+    Search(Search),
+
     /// Check that a receipt is what a database signed
     #[command(after_help = "\
 Without --data or --key only the receipt itself is checked, not whose key it is signed with. Exit
@@ -132,6 +141,17 @@ pub struct ErasureReceipt {
     pub id: String,
     #[command(flatten)]
     pub erased_in: ErasedIn,
+}
+
+/// `kstone erase search`
+#[derive(Debug, Args)]
+pub struct Search {
+    /// What to look for, byte for byte
+    #[arg(required = true)]
+    pub texts: Vec<String>,
+    /// Folder of the database
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
 }
 
 /// `kstone erase verify-receipt`

@@ -5,18 +5,20 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use kstone_core::env::Env;
+use kstone_core::{Error as EngineError, find_bytes};
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::SignedReceipt;
 use serde_json::Value as Json;
 
 use crate::Outcome;
 use crate::args::person::{
-    Erase, EraseCommand, ErasureReceipt, Subject as SubjectArgs, SubjectCommand, SubjectList,
-    VerifyReceipt, Who,
+    Erase, EraseCommand, ErasureReceipt, Search, Subject as SubjectArgs, SubjectCommand,
+    SubjectList, VerifyReceipt, Who,
 };
 use crate::output::{Output, bytes, count, counted};
 use crate::persons::{self, Call, Person, Persons};
-use crate::time;
+use crate::{database, time};
 
 pub fn subject(args: &SubjectArgs, out: &mut Output) -> Result<Outcome> {
     match &args.command {
@@ -44,6 +46,7 @@ pub fn erase(args: &Erase, out: &mut Output) -> Result<Outcome> {
             let receipt = ask(&erased_in.data, &Call::Receipt { id: id.clone() }, out)?;
             print_json(&receipt, out)
         }
+        Some(EraseCommand::Search(args)) => search(args, out),
         Some(EraseCommand::VerifyReceipt(args)) => verify(args, out),
         None => {
             let (Some(subject), Some(dir)) = (&args.subject, &args.data) else {
@@ -192,6 +195,31 @@ fn erasures(dir: &Path, out: &mut Output) -> Result<Outcome> {
     }
     let key = answer.get("public_key").and_then(Json::as_str).unwrap_or_default();
     out.note(&format!("receipts are signed with the key {key}"));
+    Ok(Outcome::Done)
+}
+
+fn search(args: &Search, out: &mut Output) -> Result<Outcome> {
+    let checkpoints = database::open(&args.data)?.engine().checkpoints();
+    let mut found = 0;
+    for dir in std::iter::once(&args.data).chain(&checkpoints) {
+        let sightings = match find_bytes(&Env::system(), dir, &args.texts) {
+            Err(EngineError::NotFound { .. }) if *dir != args.data => {
+                out.complain(&format!("the checkpoint {} is not there", dir.display()));
+                continue;
+            }
+            sightings => sightings.map_err(|error| database::explain_engine(dir, error))?,
+        };
+        for sighting in &sightings {
+            let text = args.texts.get(sighting.needle).map_or("", String::as_str);
+            out.line(format!("{}  {}  {text}", sighting.path.display(), sighting.place))?;
+        }
+        found += sightings.len();
+    }
+    if found > 0 {
+        return Ok(Outcome::No);
+    }
+    let folders = counted(checkpoints.len() as u64, "checkpoint", "checkpoints");
+    out.line(format!("nothing found, in any file, also not in {folders}"))?;
     Ok(Outcome::Done)
 }
 

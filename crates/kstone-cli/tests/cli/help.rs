@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "put",
     "get",
     "delete",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 12] = [
     "checkpoint",
     "tables",
     "serve",
+    "subject",
+    "erase",
 ];
 
 #[test]

@@ -227,7 +227,7 @@ impl Eraser {
                 self.clear_copies(&mut job, &subject, progress).await?;
                 progress(Progress::Purging);
                 // Last, because each checkpoint is cleared by its own index, which this purges too.
-                let index = index_of(&subject, &places);
+                let index = index_of(&subject, &places, &self.stores.ways_among(&places));
                 job.add(&self.stores.items.purge(&index).await?);
                 return self.seal(job, &plan, progress).await;
             }
@@ -357,7 +357,7 @@ fn is_theirs(seen: &Seen) -> bool {
 }
 
 /// The entries of the index that lead to these places.
-fn index_of(subject: &Subject, places: &[Indexed]) -> PurgeItems {
+fn index_of(subject: &Subject, places: &[Indexed], ways: &[&Location]) -> PurgeItems {
     let table = || SUBJECTS_TABLE.to_owned();
     let pk = pk_of_subject(&subject.id);
     let mut purge = PurgeItems::default();
@@ -372,11 +372,8 @@ fn index_of(subject: &Subject, places: &[Indexed]) -> PurgeItems {
             purge.items.extend(places.iter().map(entry));
         }
     }
-    for place in places {
-        if let Location::Key { .. } | Location::Item { .. } = place.location {
-            purge.partitions.push((table(), Value::S(pk_via(&place.location))));
-        }
-    }
+    let via = |way: &&Location| (table(), Value::S(pk_via(way)));
+    purge.partitions.extend(ways.iter().map(via));
     purge
 }
 

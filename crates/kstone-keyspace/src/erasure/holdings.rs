@@ -86,6 +86,16 @@ impl Stores {
         Ok(theirs.map(|it| it.indexed.location).collect())
     }
 
+    /// Those of these places through which others are found.
+    pub(super) fn ways_among<'p>(&self, places: &'p [Indexed]) -> Vec<&'p Location> {
+        let ways = Ways::of(&self.keyspace);
+        let is_way = |place: &&Location| {
+            let found = match_of(&self.keyspace, place);
+            found.is_some_and(|found| ways.is_one(&found.pattern.full_name()))
+        };
+        places.iter().map(|it| &it.location).filter(is_way).collect()
+    }
+
     /// Every place that the index names for a person, and what is there.
     pub(super) async fn survey(&self, subject: &Subject) -> Result<Vec<Seen>> {
         let mut tables = TableKeys::new();
@@ -99,9 +109,13 @@ impl Stores {
                 behind.extend(self.entries(&pk_via(&place.indexed.location)).await?);
             }
         }
+        // What is found through a key may be found by name too, and counts once.
+        let known: BTreeSet<Indexed> = match behind.is_empty() {
+            true => return Ok(seen),
+            false => seen.iter().map(|it| it.indexed.clone()).collect(),
+        };
+        behind.retain(|it| !known.contains(it));
         seen.extend(self.look(behind, None, &mut tables).await?);
-        let mut known = BTreeSet::new();
-        seen.retain(|it| known.insert(it.indexed.clone()));
         Ok(seen)
     }
 
@@ -112,37 +126,51 @@ impl Stores {
         subject: Option<&Subject>,
         tables: &mut TableKeys,
     ) -> Result<Vec<Seen>> {
+        // An entry for each tenant may lead to one place: it is looked at once.
         entries.sort_by(|one, other| one.location.cmp(&other.location));
         entries.dedup();
-        let mut standings: BTreeMap<&Location, Standing> = BTreeMap::new();
-        let mut by_db: BTreeMap<u8, Vec<&Location>> = BTreeMap::new();
-        let mut by_table: BTreeMap<&str, Vec<&Location>> = BTreeMap::new();
-        for Indexed { location, .. } in &entries {
-            match location {
+        let mut places: Vec<&Location> = entries.iter().map(|it| &it.location).collect();
+        places.dedup();
+        let mut by_db: BTreeMap<u8, Vec<usize>> = BTreeMap::new();
+        let mut by_table: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, place) in places.iter().enumerate() {
+            match place {
                 Location::Key { db, .. } | Location::Member { db, .. } => {
-                    push_new(by_db.entry(*db).or_default(), location);
+                    by_db.entry(*db).or_default().push(at);
                 }
-                Location::Item { table, .. } => {
-                    push_new(by_table.entry(table).or_default(), location);
-                }
+                Location::Item { table, .. } => by_table.entry(table).or_default().push(at),
             }
         }
-        for (db, places) in by_db {
-            let found = self.look_at_keys(db, &places, subject).await?;
-            standings.extend(places.into_iter().zip(found));
+        let mut standings = vec![Standing::Gone; places.len()];
+        let these = |at: &[usize]| -> Vec<&Location> {
+            at.iter().filter_map(|at| places.get(*at).copied()).collect()
+        };
+        let mut note = |at: &[usize], found: Vec<Standing>| {
+            for (at, standing) in at.iter().zip(found) {
+                if let Some(place) = standings.get_mut(*at) {
+                    *place = standing;
+                }
+            }
+        };
+        for (db, at) in by_db {
+            note(&at, self.look_at_keys(db, &these(&at), subject).await?);
         }
-        for (table, places) in by_table {
-            let found = self.look_at_items(table, &places, subject, tables).await?;
-            standings.extend(places.into_iter().zip(found));
+        for (table, at) in by_table {
+            note(&at, self.look_at_items(table, &these(&at), subject, tables).await?);
         }
-        let seen = entries.iter().map(|indexed| Seen {
-            pattern: match_of(&self.keyspace, &indexed.location)
-                .map(|found| found.pattern.full_name())
-                .unwrap_or_default(),
-            standing: standings.get(&indexed.location).copied().unwrap_or(Standing::Gone),
-            indexed: indexed.clone(),
-        });
-        Ok(seen.collect())
+        let mut standings = places.iter().zip(standings).peekable();
+        let mut seen = Vec::with_capacity(entries.len());
+        for indexed in &entries {
+            while standings.next_if(|(place, _)| **place < &indexed.location).is_some() {}
+            seen.push(Seen {
+                pattern: match_of(&self.keyspace, &indexed.location)
+                    .map(|found| found.pattern.full_name())
+                    .unwrap_or_default(),
+                standing: standings.peek().map_or(Standing::Gone, |(_, standing)| *standing),
+                indexed: indexed.clone(),
+            });
+        }
+        Ok(seen)
     }
 
     async fn look_at_keys(
@@ -151,29 +179,36 @@ impl Stores {
         places: &[&Location],
         subject: Option<&Subject>,
     ) -> Result<Vec<Standing>> {
-        let mut commands = Vec::with_capacity(2 * places.len());
+        let mut commands = Vec::with_capacity(places.len());
+        let mut is_asked = Vec::with_capacity(places.len());
         for place in places {
             let (Location::Key { key, .. } | Location::Member { key, .. }) = place else {
                 continue;
             };
             commands.push(command([&b"PEXPIRETIME"[..], key]));
-            commands.push(self.question(place, key));
+            let question = self.question(place, key);
+            is_asked.push(question.is_some());
+            commands.extend(question);
         }
-        let replies = pipeline(&*self.keys_of(db)?, &commands).await?;
-        let mut answers = replies.chunks(2);
-        let standings = places.iter().map(|place| match answers.next() {
-            Some([Reply::Integer(ends), answer]) if *ends != -2 => {
-                let expires_at_ms = u64::try_from(*ends).ok();
-                self.standing_of_key(place, answer, expires_at_ms, subject)
-            }
-            _ => Standing::Gone,
-        });
-        Ok(standings.collect())
+        let mut replies = pipeline(&*self.keys_of(db)?, &commands).await?.into_iter();
+        let mut standings = Vec::with_capacity(places.len());
+        for (place, is_asked) in places.iter().zip(is_asked) {
+            let ends = replies.next();
+            let answer = if is_asked { replies.next() } else { None };
+            standings.push(match ends {
+                Some(Reply::Integer(ends)) if ends != -2 => {
+                    let expires_at_ms = u64::try_from(ends).ok();
+                    let answer = answer.unwrap_or(Reply::Null);
+                    self.standing_of_key(place, &answer, expires_at_ms, subject)
+                }
+                _ => Standing::Gone,
+            });
+        }
+        Ok(standings)
     }
 
-    /// What to ask a key in order to know whose it is. Always something, so that questions and
-    /// answers stay in step.
-    fn question(&self, place: &Location, key: &[u8]) -> Vec<bytes::Bytes> {
+    /// What to ask a key in order to know whose it is, if its name does not say that.
+    fn question(&self, place: &Location, key: &[u8]) -> Option<Vec<bytes::Bytes>> {
         let found = match_of(&self.keyspace, place);
         let kind = found.as_ref().map(|found| found.pattern.value_type);
         if let Location::Member { member, .. } = place {
@@ -182,20 +217,19 @@ impl Stores {
                 Some(ValueType::Set) => b"SISMEMBER",
                 Some(ValueType::Hash) => b"HEXISTS",
                 Some(ValueType::List) => b"LPOS",
-                _ => return command([&b"EXISTS"[..], key]),
+                _ => return None,
             };
-            return command([name, key, member]);
+            return Some(command([name, key, member]));
         }
         let field = found.as_ref().and_then(|found| match &found.pattern.subject {
             SubjectSource::Field(field) => Some(field.as_bytes()),
             _ => None,
         });
-        match (kind, field) {
-            (Some(ValueType::Hash), Some(field)) => command([&b"HGET"[..], key, field]),
-            (Some(ValueType::Stream), Some(_)) => command([&b"XRANGE"[..], key, b"-", b"+"]),
-            (_, Some(_)) => command([&b"GET"[..], key]),
-            (_, None) => command([&b"EXISTS"[..], key]),
-        }
+        Some(match (kind, field?) {
+            (Some(ValueType::Hash), field) => command([&b"HGET"[..], key, field]),
+            (Some(ValueType::Stream), _) => command([&b"XRANGE"[..], key, b"-", b"+"]),
+            _ => command([&b"GET"[..], key]),
+        })
     }
 
     fn standing_of_key(
@@ -207,12 +241,15 @@ impl Stores {
     ) -> Standing {
         let found = match_of(&self.keyspace, place);
         if let Location::Member { .. } = place {
-            return match answer {
-                Reply::Null | Reply::NullArray | Reply::Integer(0) if !is_list(&found) => {
-                    Standing::Gone
-                }
-                Reply::Null => Standing::Gone,
-                _ => Standing::Theirs { expires_at_ms, is_shared: true },
+            let is_there = match answer {
+                // A list answers with a position, which may be the first.
+                Reply::Integer(0) => is_list(&found),
+                Reply::Null | Reply::NullArray => false,
+                _ => true,
+            };
+            return match is_there {
+                true => Standing::Theirs { expires_at_ms, is_shared: true },
+                false => Standing::Gone,
             };
         }
         let named = found.as_ref().and_then(|found| match &found.pattern.subject {
@@ -279,30 +316,31 @@ impl Stores {
                 names.extend([field.as_str(), shared::VALUE]);
             }
         }
-        let mut request = BatchGet {
-            tables: vec![BatchGetTable {
-                table: table.to_owned(),
-                keys: wanted.collect(),
-                projection: Some(Projection::Attributes(
-                    names.into_iter().map(str::to_owned).collect(),
-                )),
-                consistent_read: true,
-                ..BatchGetTable::default()
-            }],
-            ..BatchGet::default()
-        };
-        let mut found = Vec::new();
-        while let Some(table) = request.tables.first_mut().filter(|it| !it.keys.is_empty()) {
-            let asked = std::mem::take(&mut table.keys);
-            let request_now = BatchGet {
-                tables: vec![BatchGetTable { keys: asked.clone(), ..table.clone() }],
+        let names = names.into_iter().map(str::to_owned).collect();
+        let projection = Some(Projection::Attributes(names));
+        let mut keys: Vec<Item> = wanted.collect();
+        let mut found = Vec::with_capacity(keys.len());
+        while !keys.is_empty() {
+            let mut asked = BatchGet {
+                tables: vec![BatchGetTable {
+                    table: table.to_owned(),
+                    keys,
+                    projection: projection.clone(),
+                    consistent_read: true,
+                    ..BatchGetTable::default()
+                }],
                 ..BatchGet::default()
             };
-            let output = self.items.batch_get(&request_now).await?;
+            let output = self.items.batch_get(&asked).await?;
             found.extend(output.found.into_iter().flat_map(|(_, items)| items));
             // What did not fit into one answer comes last, so the order stays.
             let left: Vec<usize> = output.unprocessed.into_iter().flat_map(|(_, at)| at).collect();
-            table.keys = left.iter().filter_map(|at| asked.get(*at).cloned()).collect();
+            keys = asked.tables.pop().map(|table| table.keys).unwrap_or_default();
+            let mut at = 0;
+            keys.retain(|_| {
+                at += 1;
+                left.contains(&(at - 1))
+            });
         }
         Ok(found)
     }
@@ -351,13 +389,6 @@ pub(super) fn item_key(key: &TableKey, place: &Location) -> Option<Item> {
 
 fn is_list(found: &Option<Match<'_, '_>>) -> bool {
     found.as_ref().is_some_and(|found| found.pattern.value_type == ValueType::List)
-}
-
-/// Adds what is not there already. The places come in order.
-fn push_new<'l>(places: &mut Vec<&'l Location>, place: &'l Location) {
-    if places.last() != Some(&place) {
-        places.push(place);
-    }
 }
 
 /// The patterns through whose keys those of others are found.

@@ -15,7 +15,7 @@ use kstone::{Database, DatabaseOptions, Durability, Item};
 use kstone_core::env::{Env, ManualClock, SeededRandom};
 use kstone_core::{Compression, Options, find_bytes};
 use kstone_keyspace::erasure::{Eraser, ReceiptKey, SignedReceipt};
-use kstone_keyspace::{Governor, GovernorOptions, Subject, shipped};
+use kstone_keyspace::{Governor, GovernorOptions, Keyspace, Subject, shipped};
 use kstone_redis::port::{Keys, LocalKeys};
 use kstone_redis::{Redis, Value as Reply};
 use kstone_sim::{CrashPolicy, SimDisk};
@@ -78,6 +78,15 @@ impl Place {
 
     /// The same on a disk that may stop.
     pub fn try_open(disk: &SimDisk, compression: Compression) -> Result<Place, String> {
+        Place::with_keyspace(disk, compression, shipped().unwrap())
+    }
+
+    /// The same with other keys.
+    pub fn with_keyspace(
+        disk: &SimDisk,
+        compression: Compression,
+        keyspace: Keyspace,
+    ) -> Result<Place, String> {
         let clock = Arc::new(ManualClock::at(START_MS));
         let env = env(disk, &clock);
         // A small log is quickly overwritten.
@@ -94,7 +103,7 @@ impl Place {
         let redis = Redis::open(&db).map_err(text)?;
         // After a crash keys are counted anew, by what was there.
         db.run_background().map_err(text)?;
-        let keyspace = Arc::new(shipped().unwrap());
+        let keyspace = Arc::new(keyspace);
         let options =
             GovernorOptions { random: Arc::clone(&env.random), ..GovernorOptions::default() };
         let governor = Governor::govern(&db, keyspace, options).map_err(text)?;
@@ -111,6 +120,13 @@ impl Place {
 
     pub fn erase(&self) -> SignedReceipt {
         now(self.eraser.erase(&self.subject(), &|_| {})).unwrap()
+    }
+
+    /// Another of the databases of Redis.
+    pub fn redis_in(&self, db: u8, line: &str) -> Reply {
+        let words: Vec<Bytes> =
+            line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        now(self.redis.keys(db).unwrap().command(&words)).unwrap()
     }
 
     pub fn redis(&self, line: &str) -> Reply {
