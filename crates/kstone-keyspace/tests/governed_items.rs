@@ -294,6 +294,8 @@ fn counts_are_kept_and_say_how_far_they_may_be_off_after_a_crash() {
     it.put(state("student:s1", "prediction:7days", PREDICTION)).unwrap();
     assert!(it.governor.save().unwrap());
     assert!(!it.governor.save().unwrap());
+    it.put_days(10..12);
+    assert!(it.governor.save().unwrap());
     // What no pattern declares takes sequence numbers too.
     it.put(state("order:7", "#", "x")).unwrap();
     let before = it.governor.metrics();

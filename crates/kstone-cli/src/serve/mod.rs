@@ -162,11 +162,11 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     for runtime in redis_threads.into_iter().chain([runtime]) {
         runtime.shutdown_timeout(LAST_WORK);
     }
+    drop(without_door);
+    drop(control);
     let saved = governor.map_or(Ok(()), |governor| governor.close());
     // Writes that nobody waited for are on disk too when a server was stopped in peace.
     let synced = db.engine().sync();
-    drop(without_door);
-    drop(control);
     drop(posted);
     drop(db);
     served?;

@@ -47,9 +47,14 @@ fn a_second_signal_ends_it_at_once() {
     let mut slow = server.connect();
     slow.write_all(
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-amz-json-1.0\r\n\
-          X-Amz-Target: DynamoDB_20120810.ListTables\r\nContent-Length: 10\r\n\r\n{",
+          X-Amz-Target: DynamoDB_20120810.ListTables\r\nContent-Length: 10\r\n\
+          Expect: 100-continue\r\n\r\n",
     )
     .unwrap();
+    // It asks for the body, so the request is under way.
+    let mut asked = [0; 12];
+    slow.read_exact(&mut asked).unwrap();
+    assert_eq!(&asked, b"HTTP/1.1 100");
     let status = loop {
         if let Some(status) = server.ended() {
             break status;

@@ -61,8 +61,8 @@ pub(super) struct Saved {
     /// The engine's sequence number when counts were last looked at: every change up to it has been
     /// counted since.
     looked_at: Seq,
-    /// The same after the last row was written.
-    written_at: Seq,
+    /// Up to where the database itself says that the counts are right.
+    noted: Seq,
 }
 
 /// While nothing changes, what is shown is looked at this often: keys come closer to their end, and
@@ -399,7 +399,7 @@ impl Governor {
 
     /// Notes that the counts are right up to a sequence number. `rows` were written after it.
     fn note_seq(&self, saving: &mut Saved, seq: Seq, rows: u64, now_ms: u64) -> Result<()> {
-        if saving.written_at >= seq && rows == 0 {
+        if saving.noted >= seq && rows == 0 {
             return Ok(());
         }
         let counted = key(KEYSPACE, COUNTED)
@@ -408,7 +408,7 @@ impl Governor {
             .with("off_by", saving.off_by)
             .with("at", now_ms);
         put(&self.db.with_durability(Durability::Os), counted)?;
-        saving.written_at = self.db.engine().applied_seq();
+        saving.noted = seq + rows + 1;
         Ok(())
     }
 
