@@ -1,5 +1,5 @@
-// Package dapr runs Dapr's own conformance suite for state stores against KeystoneDB: the two stock
-// stores pointed at its doors, and its own component as a sidecar plugs it in. See ../daprd.
+// Package dapr runs Dapr's own conformance suite against KeystoneDB: the stock components pointed at
+// its doors, and its own state store as a sidecar plugs it in. See ../daprd.
 package dapr
 
 import (

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::field::FieldType;
+use crate::field::{Field, FieldType};
 use crate::pattern::{Limits, Over, Pattern, Store, ValueType};
 use crate::ttl::{AskedTtl, Effect, Expiry};
 use crate::value::{FieldValue, Json};
@@ -291,8 +291,17 @@ impl Pattern {
     }
 
     pub(crate) fn check_field(&self, name: &str, value: &FieldValue<'_>) -> Result<(), Refusal> {
+        self.check_as(self.fields.iter().find(|field| field.name == name), name, value)
+    }
+
+    /// The same for a field that was looked for already.
+    pub(crate) fn check_as(
+        &self,
+        declared: Option<&Field>,
+        name: &str,
+        value: &FieldValue<'_>,
+    ) -> Result<(), Refusal> {
         let rule = || Rule::Field(name.to_owned());
-        let declared = self.fields.iter().find(|field| field.name == name);
         let kind: &FieldType = match (declared, &self.other_fields) {
             (Some(field), _) if field.optional && *value == FieldValue::Null => return Ok(()),
             (Some(field), _) => &field.kind,

@@ -32,11 +32,10 @@ pub enum FieldValue<'v> {
 impl<'v> FieldValue<'v> {
     /// A number from its decimal digits, as DynamoDB writes it.
     pub fn number(digits: &str) -> FieldValue<'v> {
-        match (digits.parse::<i64>(), digits.parse::<f64>()) {
-            (Ok(whole), _) => FieldValue::Int(whole),
-            (_, Ok(number)) => FieldValue::Number(number),
-            _ => FieldValue::Binary,
+        if let Ok(whole) = digits.parse::<i64>() {
+            return FieldValue::Int(whole);
         }
+        digits.parse::<f64>().map_or(FieldValue::Binary, FieldValue::Number)
     }
 
     pub(crate) fn as_number(&self) -> Option<f64> {

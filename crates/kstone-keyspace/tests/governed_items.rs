@@ -368,7 +368,7 @@ fn what_was_written_without_the_keyspace_is_counted_and_indexed_when_it_is_back(
 
 #[test]
 fn a_table_that_is_dropped_takes_its_counts_with_it() {
-    let (it, _) = kept();
+    let (it, env) = kept();
     make_table(&it.db, "reviews-s2026");
     make_table(&it.db, "reviews-s2027");
     for table in ["reviews-s2026", "reviews-s2027"] {
@@ -377,9 +377,17 @@ fn a_table_that_is_dropped_takes_its_counts_with_it() {
         it.db.table(table).put(memory).unwrap();
     }
     let keys = |it: &Fixture| it.keys("reviews.memory");
-    assert_eq!(keys(&it), 2);
+    assert_eq!((keys(&it), it.places("l-1").len()), (2, 2));
+    assert_eq!(it.governor.prune_if_due().unwrap(), 0);
     it.db.delete_table("reviews-s2026").unwrap();
     assert_eq!(keys(&it), 1);
+    // What the index says of its items goes at the next start.
+    let it = it.reopened(&env, true);
+    assert_eq!(it.places("l-1").len(), 2);
+    assert_eq!(it.governor.metrics().off_by_changes_max, 0);
+    assert_eq!(it.governor.prune_if_due().unwrap(), 1);
+    assert_eq!(it.places("l-1"), ["|treviews-s2027|l-1|q-1"]);
+    assert_eq!(it.governor.prune_if_due().unwrap(), 0);
 }
 
 #[test]

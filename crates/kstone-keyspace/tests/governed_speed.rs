@@ -123,7 +123,8 @@ fn a_declared_key_costs_under_200_ns_more_per_write() {
 fn what_the_governor_itself_takes() {
     let db = database();
     let governor = govern(&db);
-    let before = Some(Footprint { bytes: 40, members: 0, expires_at_ms: Some(9_000_000_000_000) });
+    let footprint = Footprint { bytes: 40, members: 0, expires_at_ms: Some(9_000_000_000_000) };
+    let before = Some(footprint);
     let write = |key: &'static [u8], kind, value: Option<&'static [u8]>| KeyWrite {
         db: 0,
         key,
@@ -167,7 +168,7 @@ fn what_the_governor_itself_takes() {
         is_write: true,
     };
     println!("{:6.1} ns  count", ns(|| governor.committed(black_box(&[change]))));
-    let after = Some(Footprint { expires_at_ms: Some(9_000_000_300_000), ..before.unwrap() });
+    let after = Some(Footprint { expires_at_ms: Some(9_000_000_300_000), ..footprint });
     let moved = Counted { after, ..change };
     println!("{:6.1} ns  count, with another end", ns(|| governor.committed(black_box(&[moved]))));
 }

@@ -193,6 +193,9 @@ impl Staged<'_> {
         let live = old.and_then(Stored::live);
         let (pk, sk) = key_text(table, key);
         let before = old.map(|old| footprint(key, &old.item, old.expires_at_ms));
+        // Looked for once: an item has its attributes in a row.
+        let said = table.ttl_attribute().and_then(|attribute| new.as_ref().get(attribute));
+        let at_ms = said.and_then(|_| table.expiry_ms(new.as_ref(), now_ms));
         let admitted = rules.policy.admit_item(&ItemWrite {
             table: table.name(),
             pk: &pk,
@@ -201,14 +204,17 @@ impl Staged<'_> {
             old: live.map(ItemBytes::as_ref),
             before,
             effect,
-            asked: asked(table, live, new, effect, now_ms),
+            asked: asked(table, live, said, effect, at_ms, now_ms),
             ttl_attribute: table.ttl_attribute(),
             now_ms,
         })?;
-        let ruled = with_expiry(table, new, admitted.expiry, now_ms)?;
+        let is_null = matches!(said, Some(ValueRef::Null));
+        let ruled = with_expiry(table, new, admitted.expiry, at_ms, is_null, now_ms)?;
         rules.index(&mut self.batch, &admitted)?;
-        let item = ruled.as_ref().unwrap_or(new);
-        let after = footprint(key, item, table.expiry_ms(item.as_ref(), now_ms));
+        let after = match &ruled {
+            None => footprint(key, new, at_ms),
+            Some(item) => footprint(key, item, table.expiry_ms(item.as_ref(), now_ms)),
+        };
         self.count(admitted.pattern, before, Some(after), true);
         Ok(ruled)
     }
@@ -319,45 +325,39 @@ pub(crate) fn key_text<'k>(table: &Table, key: &'k Key) -> (Cow<'k, [u8]>, Optio
 fn asked(
     table: &Table,
     live: Option<&ItemBytes>,
-    new: &ItemBytes,
+    has: Option<ValueRef<'_>>,
     effect: Effect,
+    at_ms: Option<u64>,
     now_ms: u64,
 ) -> AskedTtl {
     let Some(attribute) = table.ttl_attribute() else { return AskedTtl::Unsaid };
     let had =
         live.filter(|_| effect == Effect::Changes).and_then(|old| old.as_ref().get(attribute));
-    let has = new.as_ref().get(attribute);
     match (had, has) {
         (Some(_), None) => AskedTtl::Never,
         (Some(had), Some(has)) if had.eq_value(has) => AskedTtl::Unsaid,
         (_, Some(ValueRef::Null)) => AskedTtl::Never,
         // A value that the table does not expire by says nothing.
-        _ => match table.expiry_ms(new.as_ref(), now_ms) {
+        _ => match at_ms {
             Some(at_ms) => AskedTtl::Ms(at_ms.saturating_sub(now_ms)),
             None => AskedTtl::Unsaid,
         },
     }
 }
 
-/// Whether a write says that the item shall not end. A put has no other way to say so: without the
-/// attribute it leaves it to the policy.
-fn is_null(item: &ItemBytes, attribute: &str) -> bool {
-    matches!(item.as_ref().get(attribute), Some(ValueRef::Null))
-}
-
-/// The item with the expiry that the policy says; `None` if it has that already.
+/// The item with the expiry that the policy says; `None` if it has that already. A put that says that
+/// the item shall not end says so by null: without the attribute it leaves it to the policy.
 fn with_expiry(
     table: &Table,
     item: &ItemBytes,
     expiry: Expiry,
+    at_ms: Option<u64>,
+    is_null: bool,
     now_ms: u64,
 ) -> Result<Option<ItemBytes>> {
-    let at_ms = table.expiry_ms(item.as_ref(), now_ms);
     let ruled = match (expiry, table.ttl_attribute()) {
         (Expiry::Keep, _) | (Expiry::Never, None) => return Ok(None),
-        (Expiry::Never, Some(attribute)) if at_ms.is_none() && !is_null(item, attribute) => {
-            return Ok(None);
-        }
+        (Expiry::Never, Some(_)) if at_ms.is_none() && !is_null => return Ok(None),
         (Expiry::Never, Some(attribute)) => item.as_ref().filter(|name| name != attribute),
         (Expiry::InMs(_), None) => {
             return Err(Error::Refused(format!(

@@ -202,8 +202,8 @@ fn recount(args: &args::Recount, out: &mut Output) -> Result<Outcome> {
     };
     let said = count_anew(&governor, &db, out)?;
     out.line(said.unwrap_or_else(|| "there is nothing to count".to_owned()))?;
+    let mut removed = governor.prune()?;
     if let Some(redis) = Redis::open_if_any(&db)? {
-        let mut removed = 0;
         loop {
             let swept = governor.sweep(&redis, SWEPT_AT_ONCE)?;
             removed += swept.removed;
@@ -211,10 +211,10 @@ fn recount(args: &args::Recount, out: &mut Output) -> Result<Outcome> {
                 break;
             }
         }
-        if removed > 0 {
-            let entries = counted(removed, "entry", "entries");
-            out.line(format!("removed {entries} about keys that name others, or nobody, by now"))?;
-        }
+    }
+    if removed > 0 {
+        let entries = counted(removed, "entry", "entries");
+        out.line(format!("removed {entries} about what names others, or nobody, or is gone"))?;
     }
     governor.close()?;
     db.engine().sync()?;

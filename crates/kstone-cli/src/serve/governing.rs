@@ -62,6 +62,7 @@ pub fn begin(
             lines.push(format!("keyspace  {said}"));
         }
     }
+    governor.prune_if_due().context("cannot tidy the index of persons")?;
     lines.push(line(&governor, unknown_keys));
     Ok((Some(governor), lines))
 }

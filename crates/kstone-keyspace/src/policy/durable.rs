@@ -7,6 +7,7 @@
 //! | `catalogue` | number | a catalogue that is in force: its file's name and text |
 //! | `keyspace` | `rules` | what becomes of keys that no pattern declares |
 //! | `keyspace` | `metrics` | what there is, as [`Metrics`], for whoever reads the table |
+//! | `keyspace` | `dropped` | there if a table was dropped whose items are still in the index |
 //! | `keyspace` | `counted` | up to which of the engine's sequence numbers the counts are right |
 //! | `counts` | pattern and place | keys, bytes, members, writes |
 //! | `expiring` and pattern and place | day | how many keys end in each five minutes of it |
@@ -40,6 +41,7 @@ const KEYSPACE: &str = "keyspace";
 const PATTERNS: &str = "patterns";
 const COUNTED: &str = "counted";
 const METRICS: &str = "metrics";
+const DROPPED: &str = "dropped";
 const COUNTS: &str = "counts";
 const ERASED: &str = "erased";
 const CATALOGUE: &str = "catalogue";
@@ -223,6 +225,17 @@ impl Governor {
         Ok(found.map(|item| item.decode()).transpose()?)
     }
 
+    /// Removes what the index of persons says of tables that were dropped since this was last
+    /// called, as [`prune`](Governor::prune) does, if there were any.
+    pub fn prune_if_due(&self) -> Result<u64> {
+        if self.row(DROPPED)?.is_none() {
+            return Ok(0);
+        }
+        let removed = self.prune()?;
+        delete(&self.db, key(KEYSPACE, DROPPED))?;
+        Ok(removed)
+    }
+
     /// Notes the catalogues, for those who open the database next.
     fn remember(&self) -> Result<()> {
         let catalogues = self.keyspace.catalogues();
@@ -319,6 +332,7 @@ impl Governor {
     /// one day.
     pub fn save(&self) -> Result<bool> {
         let mut saving = self.saving.lock();
+        self.note_dropped()?;
         // A change is counted a moment after it is committed: what was committed when this was last
         // called is in the counts for sure.
         let seq = std::mem::replace(&mut saving.looked_at, self.db.engine().applied_seq());
@@ -328,8 +342,16 @@ impl Governor {
     /// Keeps the counts when nobody writes any more. The database may be closed then.
     pub fn close(&self) -> Result<()> {
         let mut saving = self.saving.lock();
+        self.note_dropped()?;
         let seq = self.db.engine().applied_seq();
         self.save_now(&mut saving, seq).map(drop)
+    }
+
+    fn note_dropped(&self) -> Result<()> {
+        match self.sweep.take_dropped() {
+            true => put(&self.db.with_durability(Durability::Os), key(KEYSPACE, DROPPED)),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn save_now(&self, saving: &mut Saved, seq: Seq) -> Result<bool> {

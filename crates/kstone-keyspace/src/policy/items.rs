@@ -266,10 +266,12 @@ impl Pattern {
             Some(value) => self.admit_value(checked, value, write),
             None => {
                 let admission = self.admit_whole(&checked)?;
-                self.check_attributes(write, |_| false)?;
-                // An item from before the pattern was declared may be changed as it is.
-                let was_there = |name: &str| write.old.is_none_or(|old| old.contains(name));
-                self.check_missing(|name| write.item.contains(name) || !was_there(name))?;
+                let seen = self.check_attributes(write, |_| false)?;
+                if seen < self.required() {
+                    // An item from before the pattern was declared may be changed as it is.
+                    let was_there = |name: &str| write.old.is_none_or(|old| old.contains(name));
+                    self.check_missing(|name| write.item.contains(name) || !was_there(name))?;
+                }
                 Ok(admission)
             }
         }
@@ -331,22 +333,33 @@ impl Pattern {
         self.admit(&Write { shape: Shape::Bytes, value: Some(bytes), ..checked })
     }
 
-    /// Checks the attributes that are fields of their own.
+    /// How many fields may not be missing.
+    fn required(&self) -> usize {
+        self.fields.iter().filter(|field| !field.optional).count()
+    }
+
+    /// Checks the attributes that are fields of their own; answers how many of those that may not be
+    /// missing there are.
     fn check_attributes(
         &self,
         write: &ItemWrite<'_>,
         is_other: impl Fn(&str) -> bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<usize, Refusal> {
+        let mut required = 0;
         for (name, value) in write.item.iter() {
-            let is_declared = self.fields.iter().any(|field| field.name == name);
-            let is_plumbing =
-                || name == ETAG || write.ttl_attribute == Some(name) || is_key(value, write);
-            if is_other(name) || (!is_declared && is_plumbing()) {
+            if is_other(name) {
                 continue;
             }
-            self.check_field(name, &field_value(value))?;
+            let declared = self.fields.iter().find(|field| field.name == name);
+            let is_plumbing =
+                || name == ETAG || write.ttl_attribute == Some(name) || is_key(value, write);
+            if declared.is_none() && is_plumbing() {
+                continue;
+            }
+            required += usize::from(declared.is_some_and(|field| !field.optional));
+            self.check_as(declared, name, &field_value(value))?;
         }
-        Ok(())
+        Ok(required)
     }
 }
 
@@ -365,7 +378,10 @@ fn is_key(value: ValueRef<'_>, write: &ItemWrite<'_>) -> bool {
 fn field_value<'v>(value: ValueRef<'v>) -> FieldValue<'v> {
     match value {
         ValueRef::S(text) => FieldValue::Text(text.into()),
-        ValueRef::N(number) => FieldValue::number(number.decimal().as_str()),
+        ValueRef::N(number) => match number.to_i64() {
+            Some(whole) => FieldValue::Int(whole),
+            None => FieldValue::number(number.decimal().as_str()),
+        },
         ValueRef::B(_) => FieldValue::Binary,
         ValueRef::Bool(truth) => FieldValue::Bool(truth),
         ValueRef::Null => FieldValue::Null,

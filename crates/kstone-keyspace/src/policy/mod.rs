@@ -260,6 +260,7 @@ impl WritePolicy for Governor {
     }
 
     fn dropped(&self, table: &str) {
+        self.sweep.note_dropped();
         let of_table = |pattern: &Pattern| match &pattern.store {
             Store::Table(name) => name.accepts(table.as_bytes()),
             Store::Redis => false,

@@ -6,12 +6,15 @@
 //! index is gone through now and then, some entries at a time, and what is no longer true is removed,
 //! under the lock of its key.
 //!
+//! A table that is dropped takes its items with it at once, and nobody says which they were. Their
+//! entries are removed at the next start, when nobody can make a table of that name again.
+//!
 //! What the key itself says is indexed when the key is made and removed when it goes; that needs no
 //! sweeping while the database is open.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kstone::ops::{DeleteItem, Scan};
 use kstone::policy::{IndexEntry, SUBJECTS_TABLE};
@@ -40,6 +43,8 @@ pub struct Swept {
 pub(super) struct Sweep {
     /// How often something happened that may have left entries behind.
     left: AtomicU64,
+    /// Whether a table was dropped since this was last noted in the database.
+    is_table_dropped: AtomicBool,
     round: Mutex<Round>,
 }
 
@@ -53,6 +58,16 @@ struct Round {
 }
 
 impl Sweep {
+    /// A table was dropped.
+    pub(super) fn note_dropped(&self) {
+        self.is_table_dropped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one was since this was last asked.
+    pub(super) fn take_dropped(&self) -> bool {
+        self.is_table_dropped.swap(false, Ordering::Relaxed)
+    }
+
     /// Something may have left entries behind.
     pub(super) fn note(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
@@ -83,9 +98,7 @@ impl Governor {
         let (mut swept, mut expected) = (Swept::default(), Expected::new());
         for item in page.items.unwrap_or_default() {
             swept.looked_at += 1;
-            let item = item.decode()?;
-            let text = |name| item.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let entry = IndexEntry { pk: text("pk"), sk: text("sk") };
+            let entry = entry_of(&item.decode()?);
             swept.removed += u64::from(self.sweep_entry(redis, &entry, &mut expected)?);
         }
         round.start = page.next;
@@ -93,6 +106,35 @@ impl Governor {
             round.left_at_last = round.left_at_start.take();
         }
         Ok(swept)
+    }
+
+    /// Removes the entries about items of tables that are gone; answers how many there were. Only to
+    /// be called while nobody makes tables, before the doors open: the entry of an item that is
+    /// written meanwhile to a new table of an old name could be lost.
+    pub fn prune(&self) -> Result<u64> {
+        let (mut removed, mut start) = (0, None);
+        let mut is_gone: HashMap<String, bool> = HashMap::new();
+        loop {
+            let scan = Scan { table: SUBJECTS_TABLE.to_owned(), start, ..Scan::default() };
+            let page = self.db.scan_items(&scan).wait()?;
+            for item in page.items.unwrap_or_default() {
+                let entry = entry_of(&item.decode()?);
+                let Some(Location::Item { table, .. }) =
+                    Indexed::parse(&entry.sk).map(|indexed| indexed.location)
+                else {
+                    continue;
+                };
+                let look = |table: &String| self.db.describe_table(table).is_err();
+                if *is_gone.entry(table).or_insert_with_key(look) {
+                    remove(&self.db, &entry)?;
+                    removed += 1;
+                }
+            }
+            start = page.next;
+            if start.is_none() {
+                return Ok(removed);
+            }
+        }
     }
 
     /// Removes an entry that is no longer true; answers whether it was not.
@@ -138,6 +180,11 @@ impl Governor {
         expected.insert((db, key), now.into_inner());
         Ok(is_removed)
     }
+}
+
+fn entry_of(item: &Item) -> IndexEntry {
+    let text = |name| item.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    IndexEntry { pk: text("pk"), sk: text("sk") }
 }
 
 fn remove(db: &Database, entry: &IndexEntry) -> Result<()> {
