@@ -56,6 +56,9 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
     let records = delete(redis, request).await?;
     let last_seq = server.engine.applied_seq();
     forget(redis, request);
+    if request.files_later {
+        return Ok(PurgeReport { records, first_seq, last_seq, ..PurgeReport::default() });
+    }
     for path in server.engine.checkpoints() {
         let Some(database) = server.database.open_checkpoint(&path).map_err(unavailable)? else {
             continue;

@@ -214,14 +214,11 @@ impl Eraser {
             progress(Progress::Found(plan.len() as u64));
             progress(Progress::Deleting);
             let places: Vec<Indexed> = plan.iter().filter_map(Planned::place).collect();
-            let (mut items, keys) =
+            let (keys, items) =
                 self.stores.remove(&places, &subject, &mut TableKeys::new()).await?;
-            items.remains = true;
-            items.told = Some(self.stores.told_of(&subject));
+            job.add(&self.stores.keys.purge(&keys).await?);
             progress(Progress::Purging);
             job.add(&self.stores.items.purge(&items).await?);
-            // Their bytes are gone with the remains; what is left is in caches and logs.
-            job.add(&self.stores.keys.purge(&keys).await?);
             let left = self.stores.survey(&subject).await?;
             if left.iter().all(|seen| !matches!(seen.standing, Standing::Theirs { .. })) {
                 self.clear_copies(&mut job, &subject, progress).await?;
@@ -288,10 +285,9 @@ impl Eraser {
                         .filter(|it| is_theirs(it))
                         .map(|it| it.indexed.clone())
                         .collect();
-                    let (mut items, _) =
+                    let (keys, items) =
                         copy.remove(&places, subject, &mut TableKeys::new()).await?;
-                    items.remains = true;
-                    items.told = Some(copy.told_of(subject));
+                    job.purge.records += copy.keys.purge(&keys).await?.records;
                     job.purge.records += copy.items.purge(&items).await?.records;
                     job.purge.checkpoints += 1;
                 }

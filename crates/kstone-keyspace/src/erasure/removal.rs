@@ -4,7 +4,6 @@
 //! value that names them may have changed hands since it was looked at: it is deleted or changed only
 //! if it is still what was seen.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,7 +18,7 @@ use kstone_redis::port::PurgeKeys;
 
 use super::holdings::{item_key, match_of};
 use super::shared::{self, Named};
-use super::stores::{ErasureError, Result, Stores, TableKeys, bytes_of, command, pipeline};
+use super::stores::{ErasureError, Result, Stores, TableKeys, bytes_of, command};
 use crate::index::{Indexed, Location};
 use crate::keyspace::{Match, Parts, WHOLE_KEY};
 use crate::pattern::{SubjectSource, ValueType};
@@ -50,16 +49,20 @@ impl Stores {
         }))
     }
 
-    /// Deletes what is at these places as far as it is theirs: keys at once, items with the purge
-    /// that the answer asks for.
+    /// Takes the person out of values that name them, and answers what else has to be purged: first
+    /// the keys, which are gone at once, then the items, with all bytes of both.
     pub(super) async fn remove(
         &self,
         places: &[Indexed],
         subject: &Subject,
         tables: &mut TableKeys,
-    ) -> Result<(PurgeItems, PurgeKeys)> {
-        let (mut purge, mut purge_keys) = (PurgeItems::default(), PurgeKeys::default());
-        let mut whole: BTreeMap<u8, Vec<Vec<Bytes>>> = BTreeMap::new();
+    ) -> Result<(PurgeKeys, PurgeItems)> {
+        let mut keys = PurgeKeys { files_later: true, ..PurgeKeys::default() };
+        let mut items = PurgeItems {
+            remains: true,
+            told: Some(self.told_of(subject)),
+            ..PurgeItems::default()
+        };
         for place in places {
             let found = match_of(&self.keyspace, &place.location);
             match &place.location {
@@ -67,17 +70,11 @@ impl Stores {
                     Some((found, field)) => {
                         self.remove_named_key(*db, key, found, field, subject).await?;
                     }
-                    None => {
-                        whole.entry(*db).or_default().push(command([&b"DEL"[..], key]));
-                        purge_keys.keys.push((*db, Bytes::copy_from_slice(key)));
-                    }
+                    None => keys.keys.push((*db, Bytes::copy_from_slice(key))),
                 },
                 Location::Member { db, key, member } => {
-                    let kind = found.map(|found| found.pattern.value_type);
-                    let Some(command) = without_member(kind, key, member) else { continue };
-                    whole.entry(*db).or_default().push(command);
                     let [key, member] = [key, member].map(|it| Bytes::copy_from_slice(it));
-                    purge_keys.members.push((*db, key, member));
+                    keys.members.push((*db, key, member));
                 }
                 Location::Item { table, .. } => {
                     let Some(table_key) = self.table(tables, table).await? else { continue };
@@ -85,17 +82,14 @@ impl Stores {
                     match by_field(&found) {
                         Some((found, field)) => {
                             self.remove_named_item(table, &key, found, field, subject).await?;
-                            purge.kept.push((table.clone(), key));
+                            items.kept.push((table.clone(), key));
                         }
-                        None => purge.items.push((table.clone(), key)),
+                        None => items.items.push((table.clone(), key)),
                     }
                 }
             }
         }
-        for (db, commands) in whole {
-            pipeline(&*self.keys_of(db)?, &commands).await?;
-        }
-        Ok((purge, purge_keys))
+        Ok((keys, items))
     }
 
     /// A key of Redis that names persons in its value.
@@ -201,18 +195,6 @@ fn by_field<'f, 's, 'k>(found: &'f Option<Match<'s, 'k>>) -> Option<(&'f Match<'
         Some((found, SubjectSource::Field(field))) => Some((found, field)),
         _ => None,
     }
-}
-
-fn without_member(kind: Option<ValueType>, key: &[u8], member: &[u8]) -> Option<Vec<Bytes>> {
-    let name: &[u8] = match kind? {
-        ValueType::Zset => b"ZREM",
-        ValueType::Set => b"SREM",
-        ValueType::Hash => b"HDEL",
-        ValueType::List => return Some(command([&b"LREM"[..], key, b"0", member])),
-        ValueType::Stream => b"XDEL",
-        ValueType::Json | ValueType::String | ValueType::Counter | ValueType::Item => return None,
-    };
-    Some(command([name, key, member]))
 }
 
 /// The command that takes the person out of a key; `None` when they are not in it.

@@ -165,4 +165,7 @@ pub struct PurgeKeys {
     /// rewritten, and not only those of the keys that are named here. Keys that were deleted, that
     /// expired or were renamed before anybody asked for a purge are in no list.
     pub remains: bool,
+    /// Only delete them, here and not in checkpoints. The bytes stay until somebody purges the
+    /// remains: for those who have more to delete before that.
+    pub files_later: bool,
 }
