@@ -25,10 +25,13 @@ mod server;
 mod session;
 mod store;
 
+use std::future::Future as _;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kstone::Database;
@@ -67,12 +70,21 @@ impl Redis {
         self.server.durability == kstone_core::Durability::Sync
     }
 
-    /// Waits until everything up to [`Session::seq`] is durable.
+    /// The number up to which everything is durable.
+    pub fn durable_seq(&self) -> u64 {
+        self.server.engine.durable_seq()
+    }
+
+    /// Ready when everything up to [`Session::seq`] is durable.
     ///
     /// # Errors
     /// If the disk failed: then the reply must not leave.
-    pub async fn wait_durable(&self, seq: u64) -> kstone_core::Result<()> {
-        self.server.engine.durable(seq).await
+    pub fn poll_durable(
+        &self,
+        seq: u64,
+        context: &mut Context<'_>,
+    ) -> Poll<kstone_core::Result<()>> {
+        pin!(self.server.engine.durable(seq)).poll(context)
     }
 
     /// How many clients wait for a key.

@@ -7,16 +7,18 @@
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use kstone_redis::{Pipeline, Redis, Session, Sink as _, Step, Waiting};
+use kstone_redis::{Pipeline, Session, Sink as _, Step, Waiting};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::net::TcpStream;
 use tokio::task::coop::{consume_budget, has_budget_remaining};
 use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep};
 
+use crate::durably::Durably;
 use crate::encode::Encoder;
 use crate::parse::{Found, Limits, Parser};
 use crate::turns::Turn;
@@ -40,7 +42,8 @@ const FEW_ARGS: usize = 12;
 /// See the module.
 pub(crate) struct Connection {
     stream: TcpStream,
-    redis: Redis,
+    /// Where it waits for the disk, if its replies promise that.
+    durably: Option<Arc<Durably>>,
     session: Session,
     /// What came; what is before `start` is done with.
     buffer: Vec<u8>,
@@ -84,10 +87,15 @@ enum Event {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, redis: Redis, session: Session, turn: Turn) -> Connection {
+    pub(crate) fn new(
+        stream: TcpStream,
+        durably: Option<Arc<Durably>>,
+        session: Session,
+        turn: Turn,
+    ) -> Connection {
         Connection {
             stream,
-            redis,
+            durably,
             session,
             buffer: Vec::new(),
             start: 0,
@@ -253,7 +261,9 @@ impl Connection {
         if self.unread() == 0 {
             return true;
         }
-        if self.redis.is_sync() && self.redis.wait_durable(self.session.seq()).await.is_err() {
+        if let Some(durably) = &self.durably
+            && !durably.reached(self.session.seq()).await
+        {
             return false;
         }
         while self.unread() > 0 {

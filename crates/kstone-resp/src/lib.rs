@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod connection;
+mod durably;
 mod encode;
 mod errands;
 #[cfg(feature = "fuzzing")]
@@ -26,6 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use connection::Connection;
+use durably::Durably;
 use turns::{Turn, Turns};
 
 /// How often clients that do nothing are looked for.
@@ -50,6 +52,7 @@ pub async fn serve(
     let address = listener.local_addr()?;
     let mut other_ports = listen_elsewhere(&redis, address);
     let (mut connections, turns) = (JoinSet::new(), Arc::default());
+    let durably = redis.is_sync().then(|| Arc::new(Durably::new(redis.clone())));
     let mut idle_check = interval(IDLE_CHECK);
     idle_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tokio::pin!(shutdown);
@@ -58,7 +61,10 @@ pub async fn serve(
             biased;
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept(stream, peer, &redis, &turns, &mut connections),
+                Ok((stream, peer)) => {
+                    let common = (&redis, &turns, &durably);
+                    accept(stream, peer, common, &mut connections);
+                },
                 // Too many open files, or a client that has gone already: neither ends the server.
                 Err(_) => sleep(ACCEPT_AGAIN).await,
             },
@@ -96,8 +102,7 @@ fn listen_elsewhere(
 fn accept(
     stream: TcpStream,
     peer: SocketAddr,
-    redis: &Redis,
-    turns: &Arc<Turns>,
+    (redis, turns, durably): (&Redis, &Arc<Turns>, &Option<Arc<Durably>>),
     connections: &mut JoinSet<()>,
 ) {
     let local = stream.local_addr().map(|local| local.to_string()).unwrap_or_default();
@@ -114,7 +119,7 @@ fn accept(
         let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
     }
     let turn = Turn::new(turns);
-    connections.spawn(Connection::new(stream, redis.clone(), session, turn).run());
+    connections.spawn(Connection::new(stream, durably.clone(), session, turn).run());
 }
 
 /// How long it takes at most until another thread has taken over this one's tasks.
