@@ -32,9 +32,12 @@ impl Place<'_> {
     /// application, as Dapr writes it (`shop||student:s1:profile`): the same keys are declared,
     /// whoever keeps them. Keys of Redis are what they are.
     pub(crate) fn owner_and_key<'k>(&self, key: &'k [u8]) -> (&'k [u8], &'k [u8]) {
+        if *self == Place::Redis {
+            return (&[], key);
+        }
         // In most keys there is none: then this is one look at them.
-        let end = match (self, memchr::memchr2(b'|', b':', key)) {
-            (Place::Table(_), Some(at)) if key.get(at) == Some(&b'|') => {
+        let end = match memchr::memchr2(b'|', b':', key) {
+            Some(at) if key.get(at) == Some(&b'|') => {
                 // No name has a colon, and what has one behind it may well have `||` in a text.
                 let first = key.split(|byte| *byte == b':').next().unwrap_or_default();
                 memchr::memmem::rfind(first, b"||").map_or(0, |at| at + 2)

@@ -80,7 +80,7 @@ fn both(mut one: impl FnMut(), mut other: impl FnMut()) -> (f64, f64) {
 
 #[test]
 #[ignore = "a measurement: run it alone, with --release and --nocapture"]
-fn a_declared_key_costs_under_200_ns_more_per_write() {
+fn what_a_declared_key_costs_more_per_write() {
     let (plain, ruled) = (database(), database());
     let _governor = govern(&ruled);
     let session = |db: &Database| Redis::open(db).unwrap().session();
