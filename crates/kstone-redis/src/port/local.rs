@@ -80,7 +80,7 @@ impl LocalKeys {
     /// Waits for the disk, if replies promise that.
     async fn durable(&self, session: &Session) -> Result<()> {
         if self.redis.is_sync() {
-            let synced = self.redis.wait_durable(session.seq()).await;
+            let synced = self.redis.server.engine.durable(session.seq()).await;
             synced.map_err(|error| Error::Unavailable(error.to_string()))?;
         }
         Ok(())
