@@ -1,5 +1,6 @@
 //! `kstone keyspace …`: declared keys, checked, explained and counted.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +11,9 @@ use serde_json::{Value as Json, json};
 
 use crate::Outcome;
 use crate::args::keyspace as args;
+use crate::json as items;
 use crate::output::{Output, bytes, count, counted};
+use crate::persons::{self, Call};
 use crate::tables::{Tables, is_url};
 use crate::{catalogues, database};
 
@@ -46,10 +49,23 @@ fn explain(args: &args::Explain, out: &mut Output) -> Result<Outcome> {
 }
 
 fn docs(args: &args::Docs, out: &mut Output) -> Result<Outcome> {
+    if args.which.keyspace.is_empty()
+        && let Some(page) = asked(args.which.data.as_deref(), &Call::Docs)?
+    {
+        out.line(page.trim_end())?;
+        return Ok(Outcome::Done);
+    }
     let (keyspace, metrics) = keyspace_of(&args.which)?;
     let page = keyspace.docs(|pattern| metrics.as_ref()?.usage(&pattern.full_name()));
     out.line(page.trim_end())?;
     Ok(Outcome::Done)
+}
+
+/// What the server says that has this folder open; `None` if there is none.
+fn asked(place: Option<&Path>, call: &Call) -> Result<Option<String>> {
+    let Some(server) = place.and_then(persons::connect) else { return Ok(None) };
+    let answer = server.ask(call, &mut |_| {})?;
+    Ok(Some(answer.as_str().unwrap_or_default().to_owned()))
 }
 
 /// The keyspace that is meant, and what there is of it where a database is named.
@@ -81,7 +97,17 @@ fn never_governed(place: &str) -> String {
 
 fn metrics(args: &args::Metrics, out: &mut Output) -> Result<Outcome> {
     let place = args.data.display().to_string();
-    let found = match Tables::open(&args.data)? {
+    let found = match asked(Some(&args.data), &Call::Metrics)? {
+        Some(item) => Some(Metrics::of_item(&items::item(&item)?)),
+        None => stored(&args.data)?,
+    };
+    let Some(metrics) = found else { bail!("{}", never_governed(&place)) };
+    show(&metrics, args, &place, out)
+}
+
+/// What is stored of the metrics, in a folder that nobody has open, or at a server's URL.
+fn stored(place: &Path) -> Result<Option<Metrics>> {
+    Ok(match Tables::open(place)? {
         // What is stored is of when it was closed: keys have come closer to their ends since.
         Tables::Here(governed, _) => governed.map(|governed| governed.0.metrics()),
         there => match there.get(TABLE, Governor::metrics_key()) {
@@ -89,13 +115,15 @@ fn metrics(args: &args::Metrics, out: &mut Output) -> Result<Outcome> {
             Err(_) if !there.names()?.iter().any(|name| name == TABLE) => None,
             Err(error) => return Err(error),
         },
-    };
-    let Some(metrics) = found else { bail!("{}", never_governed(&place)) };
+    })
+}
+
+fn show(metrics: &Metrics, args: &args::Metrics, place: &str, out: &mut Output) -> Result<Outcome> {
     if args.json {
-        out.line(as_json(&metrics).to_string())?;
+        out.line(as_json(metrics).to_string())?;
         return Ok(Outcome::Done);
     }
-    for line in table(&metrics) {
+    for line in table(metrics) {
         out.line(line)?;
     }
     match metrics.off_by_changes_max {

@@ -18,6 +18,7 @@ use tokio::runtime::Builder;
 
 use super::{Bar, Call, Person, SOCKET, key};
 use crate::commands::count_anew;
+use crate::json as items;
 use crate::output::Output;
 use crate::tables::Governed;
 
@@ -106,6 +107,11 @@ pub fn answer(
             Some(_) => bail!("erasure {id} is not over: kstone erase resume"),
             None => bail!("there was no erasure {id}"),
         },
+        Call::Metrics => Ok(items::text(&governor.metrics().item()).into()),
+        Call::Docs => {
+            let metrics = governor.metrics();
+            Ok(keyspace.docs(|pattern| metrics.usage(&pattern.full_name())).into())
+        }
     }
 }
 

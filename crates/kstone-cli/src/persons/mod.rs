@@ -1,4 +1,4 @@
-//! What can be asked about persons, wherever the database is: in a folder that this process opens
+//! What can be asked about persons and the keyspace, wherever the database is: in a folder that this process opens
 //! (`here`), or in a server that has it open, by its socket (`there`). Both are asked with a
 //! [`Call`] and answer with JSON.
 
@@ -8,7 +8,7 @@ mod there;
 
 pub use here::{Here, answer};
 pub use key::{load_or_make as receipt_key, public_key};
-pub use there::{SOCKET, Said};
+pub use there::{SOCKET, Said, connect};
 
 use std::path::Path;
 
@@ -42,6 +42,10 @@ pub enum Call {
         /// Which one.
         id: String,
     },
+    /// What there is of each pattern.
+    Metrics,
+    /// A page of the whole keyspace.
+    Docs,
 }
 
 /// A person, as somebody typed it.

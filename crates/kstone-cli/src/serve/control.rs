@@ -1,5 +1,5 @@
-//! The socket by which the owner of the folder asks a server about persons: `kstone subject` and
-//! `kstone erase` while it runs. See `crate::persons`.
+//! The socket by which the owner of the folder asks a server about persons and the keyspace:
+//! `kstone subject`, `kstone erase` and `kstone keyspace` while it runs. See `crate::persons`.
 //!
 //! It is a file in the folder that only its owner can open, so it needs no password.
 

@@ -85,6 +85,11 @@ impl Metrics {
                 == (other.off_by_changes_max, &other.unknown)
     }
 
+    /// As an item without key, which [`of_item`](Metrics::of_item) reads.
+    pub fn item(&self) -> Item {
+        self.row(Item::new())
+    }
+
     /// The item that shows this, with these key attributes. Patterns of which there is nothing are
     /// left out.
     pub(super) fn row(&self, key: Item) -> Item {
