@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kstone::Database;
@@ -20,11 +21,14 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
 use crate::persons::{self, Bar, Call, SOCKET, Said};
 
 /// A call is a person's name and little else.
 const CALL_BYTES_MAX: u64 = 64 * 1024;
+/// How long to wait before accepting again when there is no room for another connection.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// What answers calls.
 #[derive(Debug)]
@@ -76,8 +80,12 @@ pub fn serve(
         if let Ok(Err(error)) = resumed {
             eprintln!("kstone: an erasure that was interrupted cannot go on: {error:#}");
         }
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(talk(stream, Arc::clone(&control)));
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => drop(tokio::spawn(talk(stream, Arc::clone(&control)))),
+                // Too many open files, say: that passes.
+                Err(_) => sleep(ACCEPT_AGAIN).await,
+            }
         }
     });
     Ok(Socket(path))
