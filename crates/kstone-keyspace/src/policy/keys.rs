@@ -35,9 +35,12 @@ impl Governor {
                 fields: &[],
                 members: write.members,
                 members_after: write.members_after,
-                item_bytes: None,
+                whole_bytes: write.value_len,
             })
             .map_err(refused)?;
+        if let (None, Some(len)) = (write.value, write.value_len) {
+            pattern.check_unseen(len).map_err(refused)?;
+        }
         for (name, value) in write.fields {
             pattern.check_raw_field(name, value).map_err(refused)?;
         }

@@ -16,7 +16,7 @@
 //! What the key itself says of others is indexed when the key is made and removed when it goes; that
 //! needs no sweeping while the database is open.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -28,7 +28,7 @@ use kstone::policy::{IndexEntry, SUBJECTS_TABLE};
 use kstone::table::{KeyAttribute, KeyType};
 use kstone::{Database, Durability, Error, Item, Result, Value, placeholders};
 use kstone_core::sync::Mutex;
-use kstone_redis::{Fault, Redis};
+use kstone_redis::{Fault, Redis, Stored};
 
 use super::Governor;
 use crate::index::{Indexed, Location, pk_via};
@@ -170,23 +170,24 @@ impl Governor {
             return Ok(false);
         }
         let now = RefCell::new(BTreeSet::new());
-        let is_there = Cell::new(false);
         let is_removed = redis
             .look(
                 db,
                 &key,
                 &mut |key| {
-                    is_there.set(true);
                     let entries = self.entries_of_key(&key.write);
                     now.borrow_mut().extend(entries.into_iter().flat_map(|(_, entries)| entries));
                 },
-                || {
-                    // A key that is there and names somebody else is no way to this person's.
-                    let is_kept = || match is_way && !is_there.get() {
+                // Of what has ended the bytes are still there, and have to be found: its entries go
+                // once it is reclaimed. One that is there and names somebody else is no way to this
+                // person's.
+                |stored| {
+                    let is_kept = || match is_way && stored != Stored::Shown {
                         true => self.leads_to_any(&via).map_err(Stopped::Database),
                         false => Ok(false),
                     };
-                    if now.borrow().contains(entry) || is_kept()? {
+                    let is_true = stored == Stored::Hidden || now.borrow().contains(entry);
+                    if is_true || is_kept()? {
                         return Ok(false);
                     }
                     remove(&self.db, entry).map(|()| true).map_err(Stopped::Database)
