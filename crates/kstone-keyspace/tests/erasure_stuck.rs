@@ -247,7 +247,7 @@ fn who_is_erased_in_one_tenant_is_not_named_in_the_index_any_more() {
     // The index says too much until it is swept.
     place.redis(&format!("SET group:before {}", named("B")));
     now(place.eraser.erase(&subject, &|_| {})).unwrap();
-    assert_eq!(place.redis("GET group:before"), Reply::bulk(&named("B")));
+    assert_eq!(place.redis("GET group:before"), Reply::bulk(named("B")));
     assert_eq!(sightings(&disk), Vec::<String>::new());
 }
 

@@ -259,7 +259,7 @@ impl Pattern {
 
     fn admit_item(&self, write: &ItemWrite<'_>) -> Result<Admission, Refusal> {
         let key_bytes = (write.pk.len() + write.sk.map_or(0, |sk| sk.len() + 1)) as u64;
-        let item_bytes = self.limits.value_bytes.map(|_| write.item.size() as u64);
+        let whole_bytes = self.limits.value_bytes.map(|_| write.item.size() as u64);
         let checked = Write {
             key_bytes,
             shape: Shape::Item,
@@ -270,7 +270,7 @@ impl Pattern {
             fields: &[],
             members: &[],
             members_after: None,
-            item_bytes,
+            whole_bytes,
         };
         match self.value_of(write.item) {
             Some(value) => self.admit_value(checked, value, write),

@@ -28,7 +28,7 @@ impl Governor {
             };
         };
         let pattern = found.pattern;
-        let admission = match self.judge(pattern, write) {
+        let admission = match judge(pattern, write) {
             Err(_) if is_free => Admission { expiry: Expiry::Keep, trim_to: None },
             admission => admission.map_err(refused)?,
         };
@@ -45,25 +45,6 @@ impl Governor {
             false => self.index_key(&self.erased, &found, write, &mut admitted)?,
         }
         Ok(admitted)
-    }
-
-    /// What the rules of its pattern say to a write.
-    fn judge(&self, pattern: &Pattern, write: &KeyWrite<'_>) -> Result<Admission, Refusal> {
-        let admission = pattern.admit(&Write {
-            key_bytes: write.key.len() as u64,
-            shape: shape_of(write.kind),
-            effect: write.effect,
-            ttl: write.asked,
-            value: write.value,
-            fields: &[],
-            members: write.members,
-            members_after: write.members_after,
-            item_bytes: None,
-        })?;
-        for (name, value) in write.fields {
-            pattern.check_raw_field(name, value)?;
-        }
-        Ok(admission)
     }
 
     /// All entries that a key has in the index, as far as the write shows it: for a pass over all
@@ -247,6 +228,28 @@ impl Governor {
             }
         })
     }
+}
+
+/// What the rules of its pattern say to a write.
+fn judge(pattern: &Pattern, write: &KeyWrite<'_>) -> Result<Admission, Refusal> {
+    let admission = pattern.admit(&Write {
+        key_bytes: write.key.len() as u64,
+        shape: shape_of(write.kind),
+        effect: write.effect,
+        ttl: write.asked,
+        value: write.value,
+        fields: &[],
+        members: write.members,
+        members_after: write.members_after,
+        whole_bytes: write.value_len,
+    })?;
+    if let (None, Some(len)) = (write.value, write.value_len) {
+        pattern.check_unseen(len)?;
+    }
+    for (name, value) in write.fields {
+        pattern.check_raw_field(name, value)?;
+    }
+    Ok(admission)
 }
 
 fn is_new(write: &KeyWrite<'_>) -> bool {

@@ -20,7 +20,7 @@ use kstone::ops::{DeleteItem, Scan};
 use kstone::policy::{IndexEntry, SUBJECTS_TABLE};
 use kstone::{Database, Durability, Error, Item, Result, Value};
 use kstone_core::sync::Mutex;
-use kstone_redis::{Fault, Redis};
+use kstone_redis::{Fault, Redis, Stored};
 
 use super::Governor;
 use crate::index::{Indexed, Location};
@@ -171,7 +171,9 @@ impl Governor {
                     let entries = self.entries_of_key(&key.write);
                     now.borrow_mut().extend(entries.into_iter().flat_map(|(_, entries)| entries));
                 },
-                || match now.borrow().contains(entry) {
+                // Of what has ended the bytes are still there, and have to be found: its entries go
+                // once it is reclaimed.
+                |stored| match stored == Stored::Hidden || now.borrow().contains(entry) {
                     true => Ok(false),
                     false => remove(&self.db, entry).map(|()| true).map_err(Stopped::Database),
                 },
