@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::keyspace::Match;
 use crate::subject::Subject;
+use crate::value::whole_number;
 
 /// The attribute that holds the whole value of an item, as the Dapr door writes it.
 pub(super) const VALUE: &str = "value";
@@ -259,6 +260,17 @@ impl<'de> Visitor<'de> for InOrder {
     }
 }
 
+/// The ids that a field of a JSON object names, with numbers as they are written.
+pub(crate) fn ids_as_written(value: &[u8], field: &str) -> Vec<String> {
+    let Some(fields) = Fields::parse(value) else { return Vec::new() };
+    let named = fields.0.iter().filter(|(name, _)| name == field);
+    let ids = named.filter_map(|(_, raw)| Ids::parse(raw)).flat_map(|ids| match ids {
+        Ids::One(id) => vec![id],
+        Ids::Several(ids) => ids.into_iter().filter_map(|(id, _)| id).collect(),
+    });
+    ids.filter(|id| !id.is_empty()).collect()
+}
+
 /// What a field names: members of a list that are no ids are kept as they are.
 enum Ids {
     One(String),
@@ -267,11 +279,15 @@ enum Ids {
 
 impl Ids {
     fn parse(raw: &RawValue) -> Option<Ids> {
-        if let Ok(id) = serde_json::from_str::<String>(raw.get()) {
+        // A whole number is an id by its digits.
+        let id = |raw: &RawValue| {
+            let digits = whole_number(raw.get()).map(str::to_owned);
+            digits.or_else(|| serde_json::from_str::<String>(raw.get()).ok())
+        };
+        if let Some(id) = id(raw) {
             return Some(Ids::One(id));
         }
         let members: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
-        let id = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
         Some(Ids::Several(members.into_iter().map(|raw| (id(&raw), raw)).collect()))
     }
 }
@@ -291,6 +307,16 @@ mod tests {
         for wrong in [&b"[1]"[..], b"{", b"\xff", b"{} x"] {
             assert_eq!(json_without(wrong, "students", &|_| true), None);
         }
+    }
+
+    #[test]
+    fn whole_numbers_of_any_length_are_ids_by_their_digits() {
+        let json = br#"{"students":[12345, "b", 123456789012345678901234567890, 1.5, 12345]}"#;
+        let long = "123456789012345678901234567890";
+        assert_eq!(ids_as_written(json, "students"), ["12345", "b", long, "12345"]);
+        let without = json_without(json, "students", &|id| id == "12345").unwrap();
+        assert_eq!(without, format!(r#"{{"students":["b",{long},1.5]}}"#));
+        assert_eq!(ids_as_written(br#"{"student":-7}"#, "student"), ["-7"]);
     }
 
     #[test]

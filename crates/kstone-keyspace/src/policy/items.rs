@@ -80,10 +80,7 @@ impl Governor {
         let pattern = found.pattern;
         let is_new = write.before.is_none();
         let address = Address { table: write.table, pk: write.pk, sk: write.sk };
-        if self.plans.get(found.index as usize).is_some_and(|plan| plan.is_way)
-            && erased.any()
-            && erased.has_via(&pk_via(&address.location()))
-        {
+        if self.is_way(found) && erased.any() && erased.has_via(&pk_via(&address.location())) {
             return Err(erased_refusal(pattern));
         }
         match &pattern.subject {
@@ -143,7 +140,16 @@ impl Governor {
         let pattern = Some(self.counts.id_of_item(found.index, removal.table));
         let mut admitted = Admitted { pattern, ..Admitted::AS_IT_IS };
         let address = Address { table: removal.table, pk: removal.pk, sk: removal.sk };
-        admitted.unindex = self.entries_of_item(&found, address, removal.old);
+        match (&found.pattern.subject, self.is_way(&found)) {
+            // Others may be found by it alone: its entries stay until those are gone, too.
+            (_, true) => self.sweep.note(),
+            (subject, false) => {
+                if let SubjectSource::Through(_) = subject {
+                    self.sweep.note();
+                }
+                admitted.unindex = self.entries_of_item(&found, address, removal.old);
+            }
+        }
         admitted
     }
 

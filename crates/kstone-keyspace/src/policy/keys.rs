@@ -9,6 +9,7 @@ use kstone::policy::{
 
 use super::erased::Erased;
 use super::{Governor, erased_refusal, refused};
+use crate::erasure::ids_as_written;
 use crate::index::{Location, entry_for_key, entry_for_member, pk_of_subject, pk_via_key};
 use crate::keyspace::{Match, Place};
 use crate::pattern::{Pattern, Store, SubjectSource};
@@ -71,11 +72,7 @@ impl Governor {
     ) -> Result<(), Refused> {
         let pattern = found.pattern;
         let is_new = is_new(write);
-        let plan = self.plans.get(found.index as usize);
-        if plan.is_some_and(|plan| plan.is_way)
-            && erased.any()
-            && erased.has_via(&pk_via_key(write.db, write.key))
-        {
+        if self.is_way(found) && erased.any() && erased.has_via(&pk_via_key(write.db, write.key)) {
             return Err(erased_refusal(pattern));
         }
         match &pattern.subject {
@@ -193,6 +190,8 @@ impl Governor {
         let mut admitted = Admitted { pattern: Some(PatternId(found.index)), ..Admitted::AS_IT_IS };
         let tenant = found.tenant();
         match &found.pattern.subject {
+            // Other keys may be found by it alone: its entry stays until they are gone, too.
+            SubjectSource::Placeholder(_) if self.is_way(&found) => self.sweep.note(),
             SubjectSource::Placeholder(name) => {
                 let Some(id) = found.text(name) else { return admitted };
                 let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
@@ -203,12 +202,19 @@ impl Governor {
                 let Some(pk) = self.way(&found, removal.db) else { return admitted };
                 let tenant = tenant.as_deref();
                 admitted.unindex.push(entry_for_key(pk, tenant, removal.db, removal.key));
+                // It may have been the last that kept the entry of the other key.
+                self.sweep.note();
             }
             // Nobody says who was named. The entries stay until they are swept.
             SubjectSource::Field(_) | SubjectSource::Members => self.sweep.note(),
             SubjectSource::Nobody => {}
         }
         admitted
+    }
+
+    /// Whether other keys belong to whomever this one belongs to.
+    pub(super) fn is_way(&self, found: &Match<'_, '_>) -> bool {
+        self.plans.get(found.index as usize).is_some_and(|plan| plan.is_way)
     }
 
     /// The `pk` of the entries about whoever this key belongs to by another key.
@@ -301,7 +307,11 @@ pub(super) fn ids_in_json(value: &[u8], field: &str) -> Vec<String> {
             FieldValue::List(members) => members,
             _ => single,
         };
-        ids.extend(all.iter().filter_map(FieldValue::as_text).map(str::to_owned));
+        // A number that is too long for a machine's is an id all the same, by its digits.
+        if all.iter().any(|it| matches!(it, FieldValue::Number(_))) {
+            return ids_as_written(value, field);
+        }
+        ids.extend(all.iter().filter_map(FieldValue::as_id).map(Cow::into_owned));
     }
     ids.retain(|id| !id.is_empty());
     ids

@@ -105,6 +105,7 @@ impl Governor {
     ) -> Result<Arc<Governor>> {
         let governor = Arc::new(Governor::load(db, keyspace, options)?);
         db.govern(Arc::clone(&governor) as Arc<dyn WritePolicy>)?;
+        governor.look_for_unruled()?;
         Ok(governor)
     }
 

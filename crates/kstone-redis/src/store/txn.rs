@@ -746,6 +746,11 @@ impl<'s> Txn<'s> {
         self.told.origin = client;
     }
 
+    /// Whether there are any changes, as Redis counts them.
+    pub(crate) fn has_counted_changes(&self) -> bool {
+        self.told.dirty > 0
+    }
+
     /// So many changes, as Redis counts them.
     pub(crate) fn count_changes(&mut self, changes: u64) {
         self.told.dirty += changes;

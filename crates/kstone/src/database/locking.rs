@@ -49,6 +49,9 @@ impl Database {
         mut work: impl FnMut(&mut Staged<'_>) -> Result<T, Stop>,
     ) -> Result<Option<Changed<T>>> {
         let inner = self.inner();
+        if !self.is_internal() && !inner.governing.is_in_force() {
+            self.note_unruled()?;
+        }
         loop {
             let locked = inner.engine.lock_stripes(stripes)?;
             let mut staged = Staged {
