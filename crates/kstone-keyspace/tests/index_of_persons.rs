@@ -104,6 +104,13 @@ impl Place {
         now(self.eraser.stores().holdings(&Subject::canonical(id, None))).unwrap().len()
     }
 
+    /// What no port passes on.
+    fn redis_session(&self, line: &str) {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let reply = self.redis.session().call(&words);
+        assert!(!matches!(reply, Reply::Error(_)), "{line}: {reply:?}");
+    }
+
     fn index_len(&self) -> usize {
         self.db.table("kstone.subjects").scan().unwrap().len()
     }
@@ -262,6 +269,20 @@ fn an_item_that_was_written_without_a_policy_makes_the_next_one_look_again() {
 #[test]
 fn a_key_that_was_written_without_a_policy_makes_the_next_one_look_again() {
     check_looks_again(|place| drop(place.redis("SADD class:a U")));
+}
+
+#[test]
+fn keys_that_changed_places_without_a_policy_make_the_next_one_look_again() {
+    let disk = SimDisk::new(10);
+    let first = place(&disk);
+    first.governor.recount(Some(&first.redis), &mut |_| {}).unwrap();
+    first.redis("SADD class:a U");
+    first.db.ungovern();
+    first.redis_session("SWAPDB 0 3");
+    drop(first);
+    let next = place(&disk);
+    next.count_anew();
+    assert_eq!(next.places_of("U"), 1);
 }
 
 #[test]

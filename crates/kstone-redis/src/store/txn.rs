@@ -746,9 +746,9 @@ impl<'s> Txn<'s> {
         self.told.origin = client;
     }
 
-    /// Whether there are any changes, as Redis counts them.
+    /// Whether there are any changes, as Redis counts them, or databases that change places.
     pub(crate) fn has_counted_changes(&self) -> bool {
-        self.told.dirty > 0
+        self.told.dirty > 0 || self.layout.is_some()
     }
 
     /// So many changes, as Redis counts them.
