@@ -62,9 +62,9 @@ pub(crate) struct Rules {
 }
 
 impl Governing {
-    /// Whether there is a policy.
-    pub fn is_in_force(&self) -> bool {
-        self.is_in_force.load(Ordering::Acquire)
+    /// Whether a write that no policy sees needs no more notes.
+    pub fn is_unruled_noted(&self) -> bool {
+        self.is_unruled_noted.load(Ordering::Relaxed)
     }
 
     pub fn rules(&self) -> Option<Arc<Rules>> {
@@ -81,6 +81,8 @@ impl Governing {
 
     /// Lets go of the policy, when the database is closed.
     pub fn end(&self) {
+        // What comes then is noted anew, whatever was noted before.
+        self.is_unruled_noted.store(false, Ordering::Relaxed);
         let ended = self.rules.write().take();
         self.is_in_force.store(false, Ordering::Release);
         drop(ended);
@@ -100,12 +102,8 @@ impl Database {
         let spec = TableSpec { name: SUBJECTS_TABLE.to_owned(), key: pair, ..TableSpec::default() };
         internal.require_now(&spec, None)?;
         let subjects = internal.table_for_items(SUBJECTS_TABLE)?.id();
-        let governing = &self.inner().governing;
-        governing.begin(Rules { policy, subjects });
-        self.settle_now()?;
-        // What comes once the policy is let go of is noted anew.
-        governing.is_unruled_noted.store(false, Ordering::Relaxed);
-        Ok(())
+        self.inner().governing.begin(Rules { policy, subjects });
+        self.settle_now()
     }
 
     /// Puts no policy in force any more, and lets go of the one that was.
@@ -118,7 +116,7 @@ impl Database {
     /// in force. For a layer that has a commit of its own.
     pub fn note_unruled(&self) -> Result<()> {
         let governing = &self.inner().governing;
-        if governing.is_unruled_noted.load(Ordering::Relaxed) {
+        if governing.is_unruled_noted() {
             return Ok(());
         }
         if self.table_for_items(SUBJECTS_TABLE).is_ok() && !self.has_unruled()? {
@@ -141,9 +139,7 @@ impl Database {
     pub fn forget_unruled(&self) -> Result<()> {
         let mut batch = WriteBatch::new();
         batch.delete(SYSTEM, &Key::new(UNRULED.to_vec()))?;
-        self.engine().write(&batch, Durability::Sync)?.wait()?;
-        self.inner().governing.is_unruled_noted.store(false, Ordering::Relaxed);
-        Ok(())
+        Ok(self.engine().write(&batch, Durability::Sync)?.wait()?)
     }
 
     /// The policy that is in force.

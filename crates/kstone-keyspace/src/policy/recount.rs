@@ -188,9 +188,9 @@ impl Pass<'_> {
     }
 
     fn index(&mut self, entries: Vec<IndexEntry>) -> Result<()> {
-        self.done.entries += entries.len() as u64;
         let fits = |entry: &IndexEntry| entry.pk.len() + entry.sk.len() <= KEY_LEN_MAX;
         let (fitting, long): (Vec<_>, Vec<_>) = entries.into_iter().partition(fits);
+        self.done.entries += fitting.len() as u64;
         self.done.too_long += long.len() as u64;
         self.entries.extend(fitting);
         if (self.done.items + self.done.keys).is_multiple_of(1000) {
