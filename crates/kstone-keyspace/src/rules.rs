@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::field::{Field, FieldType};
-use crate::pattern::{Limits, Over, Pattern, Store, ValueType};
+use crate::pattern::{Limits, Over, Pattern, Store, SubjectSource, ValueType};
 use crate::ttl::{AskedTtl, Effect, Expiry};
 use crate::value::{FieldValue, Json};
 
@@ -28,8 +28,8 @@ pub struct Write<'w> {
     pub members: &'w [&'w [u8]],
     /// How many members the collection has afterwards, if that is known.
     pub members_after: Option<u64>,
-    /// Bytes of an item afterwards, if that is known.
-    pub item_bytes: Option<u64>,
+    /// Bytes of an item, or of a string of which only a part is written, afterwards, if that is known.
+    pub whole_bytes: Option<u64>,
 }
 
 /// What a key holds, as its store sees it: JSON, strings and counters are all bytes there.
@@ -109,7 +109,7 @@ impl<'w> Write<'w> {
             fields: &[],
             members: &[],
             members_after: None,
-            item_bytes: None,
+            whole_bytes: None,
         }
     }
 }
@@ -206,7 +206,7 @@ impl Pattern {
                 FieldValue::Raw(bytes) => Some(bytes.len() as u64),
                 _ => None,
             });
-            let largest = value.max(member).max(field.max()).max(write.item_bytes);
+            let largest = value.max(member).max(field.max()).max(write.whole_bytes);
             if let Some(found) = largest.filter(|found| *found > most) {
                 return Err(over(Rule::ValueBytes, most, found, "bytes"));
             }
@@ -229,6 +229,21 @@ impl Pattern {
         // What is no text is the name of no declared field, whatever is put in the place of it.
         let name = std::str::from_utf8(name).unwrap_or("\u{fffd}");
         self.check_field(name, &FieldValue::Raw(value))
+    }
+
+    /// A part of a string was written that is too long to be looked at for that: refused where a rule
+    /// is about all of it, or where it may name a person.
+    pub(crate) fn check_unseen(&self, bytes: u64) -> Result<(), Refusal> {
+        let is_by_field = matches!(self.subject, SubjectSource::Field(_));
+        let is_any = self.value_type == ValueType::String && self.value.is_none() && !is_by_field;
+        match is_any {
+            true => Ok(()),
+            false => Err(self.refuse(
+                Rule::Value,
+                || "written whole, being so long".to_owned(),
+                || format!("a part of {bytes} bytes"),
+            )),
+        }
     }
 
     fn check_content(&self, write: &Write<'_>) -> Result<(), Refusal> {

@@ -107,8 +107,8 @@ impl Match<'_, '_> {
                 FieldValue::List(members) => members,
                 _ => single,
             };
-            for id in values.iter().filter_map(FieldValue::as_text).filter(|id| !id.is_empty()) {
-                found.push(Subject::canonical(id, self.tenant().as_deref()));
+            for id in values.iter().filter_map(FieldValue::as_id).filter(|id| !id.is_empty()) {
+                found.push(Subject::canonical(&id, self.tenant().as_deref()));
             }
         };
         match &self.pattern.subject {

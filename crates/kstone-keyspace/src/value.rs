@@ -58,6 +58,14 @@ impl<'v> FieldValue<'v> {
         }
     }
 
+    /// The id that it may be: text, or a whole number by its digits.
+    pub(crate) fn as_id(&self) -> Option<Cow<'_, str>> {
+        match self {
+            FieldValue::Int(number) => Some(Cow::Owned(number.to_string())),
+            _ => self.as_text().map(Cow::Borrowed),
+        }
+    }
+
     /// What it is, in words.
     pub(crate) fn describe(&self) -> String {
         /// Enough to recognise a value by; the rest of it stays out of logs.
@@ -102,6 +110,14 @@ impl<'v> Json<'v> {
         let whole = read.and_then(|json| reader.end().map(|()| json));
         whole.map_err(|error| error.to_string())
     }
+}
+
+/// The digits of a JSON text that is a whole number, of any length.
+pub(crate) fn whole_number(json: &str) -> Option<&str> {
+    let json = json.trim_ascii();
+    let digits = json.strip_prefix('-').unwrap_or(json);
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then_some(json)
 }
 
 struct Object;

@@ -181,6 +181,22 @@ fn whoever_is_named_in_whatever_way_is_listed_exported_and_erased() {
     check_others(&place);
 }
 
+#[test]
+fn after_an_erasure_no_log_shows_what_commands_said_of_the_person() {
+    let disk = SimDisk::new(3);
+    let place = place(&disk);
+    let mut session = place.redis.session();
+    let mut say =
+        |line: &str| session.call(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+    say("CONFIG SET slowlog-log-slower-than 0");
+    say(&format!(r#"SET group:a {{"persons":["OTHER","{SECRET}"],"size":2}}"#));
+    say("CONFIG SET slowlog-log-slower-than -1");
+    assert_ne!(say("SLOWLOG LEN"), Reply::Integer(0));
+    place.erase();
+    assert_eq!(say("GET group:a"), Reply::bulk(r#"{"persons":["OTHER"],"size":2}"#));
+    assert_eq!(say("SLOWLOG LEN"), Reply::Integer(0));
+}
+
 fn check_others(place: &Place) {
     assert_eq!(place.redis("HGET hm:a OTHER"), Reply::bulk("2"));
     assert_eq!(place.redis("HLEN hm:a"), Reply::Integer(1));

@@ -296,3 +296,20 @@ fn what_the_index_says_of_keys_that_are_gone_is_swept_away() {
     assert_eq!(it.entries("subject#2").len(), 2);
     assert_eq!(sweep(&it), 0);
 }
+
+#[test]
+fn what_has_ended_is_in_the_index_as_long_as_it_is_stored() {
+    let mut it = fixture();
+    let sweep = |it: &Fixture| while !it.governor.sweep(&it.redis, 3).unwrap().is_done {};
+    it.done("HSET session:s-1 user_id student_1");
+    it.done("EXPIRE session:s-1 60");
+    // Something else is gone, so that there is a sweep.
+    it.done("HSET session:s-2 user_id student_1");
+    it.clock.advance(61_000);
+    it.done("DEL session:s-2");
+    sweep(&it);
+    assert_eq!(it.entries("subject#1"), ["|r0|session:s-1"]);
+    it.db.run_background().unwrap();
+    sweep(&it);
+    assert_eq!(it.entries("subject#1"), Vec::<String>::new());
+}

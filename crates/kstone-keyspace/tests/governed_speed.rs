@@ -132,6 +132,7 @@ fn what_the_governor_itself_takes() {
         effect: Effect::Changes,
         asked: AskedTtl::Unsaid,
         value,
+        value_len: value.map(|value| value.len() as u64),
         fields: &[],
         members: &[],
         removed: &[],

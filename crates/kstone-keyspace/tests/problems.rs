@@ -146,6 +146,18 @@ fn a_subject_and_a_tenant_are_placeholders_of_the_pattern() {
 }
 
 #[test]
+fn entries_of_a_stream_are_no_persons_but_their_fields_may_name_some() {
+    let stream = |subject: &str| {
+        with(subject).replace("type = \"json\"", "type = \"stream\"").replace("item", "redis")
+    };
+    let text = stream("subject = { members = true }");
+    let Problems(found) = problems(&text);
+    let wrong = found.iter().find(|it| it.what.contains("names no person by itself")).unwrap();
+    assert_eq!((wrong.at.line, wrong.at.column), (text.lines().count(), 11));
+    assert_eq!(wrong.help, "name the field of an entry that does: { field = \"user_id\" }");
+}
+
+#[test]
 fn fields_and_limits_are_checked() {
     wrong(
         "fields = { score = \"nubmer 0..1\" }",

@@ -182,7 +182,7 @@ fn keys_and_values_beyond_their_limits_are_refused() {
     assert_eq!(refused("mastery.component_score", &long).rule, Rule::KeyBytes);
     let large = format!("\"{}\"", "x".repeat(400 * 1024));
     assert_eq!(refused("mastery.history", &bytes(large.as_bytes())).rule, Rule::ValueBytes);
-    let item = Write { item_bytes: Some(500_000), ..Write::makes(b"k", Shape::Item) };
+    let item = Write { whole_bytes: Some(500_000), ..Write::makes(b"k", Shape::Item) };
     assert_eq!(refused("reviews.review", &item).rule, Rule::ValueBytes);
 }
 

@@ -40,7 +40,7 @@ pub use fault::Fault;
 pub use float::double_text;
 pub use reply::{Mark, Sink, Tree, Value};
 pub use server::errands::{Errand, RunErrand};
-pub use server::survey::Surveyed;
+pub use server::survey::{Stored, Surveyed};
 pub use session::{Pipeline, Session, Step, Waiting};
 
 use server::{Server, Stop, config};

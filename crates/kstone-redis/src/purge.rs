@@ -107,8 +107,15 @@ fn unavailable(error: impl std::fmt::Display) -> Error {
     Error::Unavailable(error.to_string())
 }
 
-/// Forgets what is kept in memory of commands that named them, and shown: SLOWLOG, ACL LOG.
+/// Forgets what is kept in memory of commands that named them, and shown: SLOWLOG, ACL LOG. Who wants
+/// all bytes gone of what was there may not know what commands said: a person may be named in a value
+/// that was rewritten since, or in a key that is long gone. Then nothing of the logs stays.
 fn forget(redis: &Redis, request: &PurgeKeys) {
+    if request.remains || request.files_later {
+        redis.server.slowlog.clear();
+        redis.server.acl.log.clear();
+        return;
+    }
     let keys = request.keys.iter().map(|(_, key)| key.as_ref());
     let members = request.members.iter().map(|(_, _, member)| member.as_ref());
     let named = keys.chain(members);

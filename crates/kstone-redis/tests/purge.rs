@@ -230,11 +230,33 @@ fn the_slow_log_forgets_commands_that_named_it() {
     client.say("SET SECRET:string 1");
     client.say("SET kept 1");
     client.say("CONFIG SET slowlog-log-slower-than -1");
-    purge(&client.redis).unwrap();
+    let some = PurgeKeys { remains: false, ..request() };
+    now(client.redis.keys(0).unwrap().purge(&some)).unwrap();
     let log = format!("{:?}", client.say("SLOWLOG GET"));
     // Bytes are shown as numbers.
     assert!(!log.contains(&format!("{:?}", b"SECRET:string")));
     assert!(log.contains(&format!("{:?}", b"kept")));
+}
+
+#[test]
+fn who_purges_the_remains_leaves_no_command_in_the_logs() {
+    let disk = SimDisk::new(1);
+    let database = open(&disk);
+    let mut client = Client::of(&database);
+    let all = PurgeKeys { remains: true, ..PurgeKeys::default() };
+    let later = PurgeKeys { files_later: true, ..PurgeKeys::default() };
+    for request in [all, later] {
+        client.say("CONFIG SET slowlog-log-slower-than 0");
+        // The person is named in a value, and the key stays.
+        client.say(r#"SET group:a {"persons":["SECRET","OTHER"]}"#);
+        client.say("CONFIG SET slowlog-log-slower-than -1");
+        client.say("AUTH SECRET wrong");
+        assert!(client.say("SLOWLOG LEN") != int(0));
+        assert!(client.say("ACL LOG") != array([]));
+        now(client.redis.keys(0).unwrap().purge(&request)).unwrap();
+        assert_eq!(client.say("SLOWLOG LEN"), int(0));
+        assert_eq!(client.say("ACL LOG"), array([]));
+    }
 }
 
 #[test]

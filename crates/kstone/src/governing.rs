@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use kstone_core::sync::RwLock;
-use kstone_core::{Key, KeyRef, TableId, WriteBatch};
+use kstone_core::{Durability, Key, KeyRef, TableId, WriteBatch};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -29,6 +29,7 @@ use crate::policy::{
     PatternId, SUBJECTS_TABLE, WritePolicy,
 };
 use crate::staging::{Cause, Staged, Stored};
+use crate::table::catalog::SYSTEM;
 use crate::table::live::Table;
 use crate::table::{KeyAttribute, KeySchema, KeyType, TableSpec};
 use crate::value::{ItemBuilder, ItemBytes, Number, NumberRef, ValueRef};
@@ -36,11 +37,21 @@ use crate::value::{ItemBuilder, ItemBytes, Number, NumberRef, ValueRef};
 /// What the names of the database's own tables begin with.
 const OWN_PREFIX: &str = "kstone.";
 
+/// The partition of [`SYSTEM`] that is there if anything was written that no policy has seen.
+const UNRULED: &[u8] = b"unruled";
+
+/// Whether a table of this name is the database's own.
+pub(crate) fn is_own(table: &str) -> bool {
+    table.starts_with(OWN_PREFIX)
+}
+
 /// Where the policy in force is kept. Without one, asking for it is one load.
 #[derive(Debug, Default)]
 pub(crate) struct Governing {
     is_in_force: AtomicBool,
     rules: RwLock<Option<Arc<Rules>>>,
+    /// Whether it is noted that there are writes which no policy has seen, or need not be.
+    is_unruled_noted: AtomicBool,
 }
 
 /// A policy, and where its index of persons is.
@@ -51,6 +62,11 @@ pub(crate) struct Rules {
 }
 
 impl Governing {
+    /// Whether a write that no policy sees needs no more notes.
+    pub fn is_unruled_noted(&self) -> bool {
+        self.is_unruled_noted.load(Ordering::Relaxed)
+    }
+
     pub fn rules(&self) -> Option<Arc<Rules>> {
         if !self.is_in_force.load(Ordering::Acquire) {
             return None;
@@ -65,6 +81,8 @@ impl Governing {
 
     /// Lets go of the policy, when the database is closed.
     pub fn end(&self) {
+        // What comes then is noted anew, whatever was noted before.
+        self.is_unruled_noted.store(false, Ordering::Relaxed);
         let ended = self.rules.write().take();
         self.is_in_force.store(false, Ordering::Release);
         drop(ended);
@@ -93,6 +111,37 @@ impl Database {
         self.inner().governing.end();
     }
 
+    /// Notes, durably, that something is about to be written which no policy sees: whoever governs
+    /// this database next has to look at everything. Noted once, and only where a policy was ever
+    /// in force. For a layer that has a commit of its own.
+    pub fn note_unruled(&self) -> Result<()> {
+        let governing = &self.inner().governing;
+        if governing.is_unruled_noted() {
+            return Ok(());
+        }
+        if self.table_for_items(SUBJECTS_TABLE).is_ok() && !self.has_unruled()? {
+            let mut batch = WriteBatch::new();
+            batch.put(SYSTEM, &Key::new(UNRULED.to_vec()), b"")?;
+            self.engine().write(&batch, Durability::Sync)?.wait()?;
+        }
+        governing.is_unruled_noted.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether anything was written that no policy has seen, since
+    /// [`forget_unruled`](Database::forget_unruled).
+    pub fn has_unruled(&self) -> Result<bool> {
+        Ok(self.engine().get(SYSTEM, &Key::new(UNRULED.to_vec()))?.is_some())
+    }
+
+    /// Takes the note back, once it has been noted elsewhere that everything has to be looked at.
+    /// Only while a policy is in force.
+    pub fn forget_unruled(&self) -> Result<()> {
+        let mut batch = WriteBatch::new();
+        batch.delete(SYSTEM, &Key::new(UNRULED.to_vec()))?;
+        Ok(self.engine().write(&batch, Durability::Sync)?.wait()?)
+    }
+
     /// The policy that is in force.
     pub fn policy(&self) -> Option<Arc<dyn WritePolicy>> {
         let governing = &self.inner().governing;
@@ -113,7 +162,7 @@ impl Database {
 
     /// Refuses what would write to one of the database's own tables from outside.
     pub(crate) fn check_may_write(&self, table: &str) -> Result<()> {
-        if self.is_internal() || !table.starts_with(OWN_PREFIX) {
+        if self.is_internal() || !is_own(table) {
             return Ok(());
         }
         Err(Error::Refused(format!(
@@ -172,7 +221,7 @@ impl IndexEntry {
 impl Staged<'_> {
     /// Whether writes to this table are shown to a policy: then what is stored has to be read.
     pub fn is_ruled(&self, table: &Table) -> bool {
-        self.rules.is_some() && !table.name().starts_with(OWN_PREFIX)
+        self.rules.is_some() && !is_own(table.name())
     }
 
     /// Shows an item that is about to be put to the policy, and stages what else belongs to it.

@@ -99,8 +99,11 @@ pub struct KeyWrite<'w> {
     pub effect: Effect,
     /// What the command says about the key's life.
     pub asked: AskedTtl,
-    /// The whole value of a string, if the command wrote it whole.
+    /// The whole value of a string that the command wrote at least a part of, unless it is very long
+    /// and the command changed only a part.
     pub value: Option<&'w [u8]>,
+    /// How long that value is; known even where the value is not shown.
+    pub value_len: Option<u64>,
     /// The fields of a hash, or of one entry of a stream, that the command wrote.
     pub fields: &'w [(&'w [u8], &'w [u8])],
     /// The members that the command added to a list, a set or a sorted set.

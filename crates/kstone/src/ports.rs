@@ -100,9 +100,6 @@ pub struct PurgeItems {
     pub items: Vec<(String, Item)>,
     /// Tables with values of the partition key: all items of these partitions.
     pub partitions: Vec<(String, Value)>,
-    /// Tables with the keys of items that stay as they are now, and of whose earlier versions
-    /// nothing may be left.
-    pub kept: Vec<(String, Item)>,
     /// Whether the bytes of everything that nobody can read any more go too: of items and of keys of
     /// Redis that were deleted, changed or expired at any time before, and of indexes and tables
     /// that were dropped. Rewrites all files.

@@ -59,7 +59,6 @@ struct Planned {
     table: Arc<Table>,
     items: Vec<Key>,
     partitions: Vec<Bytes>,
-    kept: Vec<Key>,
 }
 
 impl Plan {
@@ -71,13 +70,6 @@ impl Plan {
                 let key = planned.table.key_of_tree(item)?;
                 stripes.insert(key.stripe());
                 planned.items.push(key);
-            }
-        }
-        for (name, item) in &request.kept {
-            if let Some((planned, stripes)) = plan.of(db, name)? {
-                let key = planned.table.key_of_tree(item)?;
-                stripes.insert(key.stripe());
-                planned.kept.push(key);
             }
         }
         for (name, value) in &request.partitions {
@@ -93,10 +85,7 @@ impl Plan {
     fn of(&mut self, db: &Database, name: &str) -> Result<Option<(&mut Planned, &mut StripeSet)>> {
         if !self.tables.contains_key(name) {
             let planned = match db.table_to_write(name) {
-                Ok(table) => {
-                    let (items, partitions, kept) = Default::default();
-                    Some(Planned { table, items, partitions, kept })
-                }
+                Ok(table) => Some(Planned { table, items: Vec::new(), partitions: Vec::new() }),
                 Err(Error::NotFound(_)) => None,
                 Err(error) => return Err(error),
             };
@@ -148,7 +137,6 @@ impl Database {
             };
             is_everywhere |= planned.has_global();
             records += copy.delete_planned(&planned)? + all_told(&copy)?;
-            copy.copy_kept(&planned, &db)?;
         }
         let targets: Vec<PurgeTarget> = match is_everywhere {
             true => vec![PurgeTarget::Remains],
@@ -184,24 +172,6 @@ impl Database {
             deleted += self.delete_told(planned)?;
         }
         Ok(deleted)
-    }
-
-    /// Makes the items that are kept in this checkpoint what they are in `live`.
-    fn copy_kept(&self, plan: &Plan, live: &Database) -> Result<()> {
-        for Planned { table, kept, .. } in plan.planned() {
-            let Ok(now) = live.table_for_items(table.name()) else {
-                self.delete_items(table, kept)?;
-                continue;
-            };
-            for key in kept {
-                let item = live.engine().get(now.id(), key)?;
-                match item.map(|record| ItemBytes::from_bytes(record.value)).transpose()? {
-                    Some(item) => self.replace_item(table, key, &item)?,
-                    None => drop(self.delete_items(table, std::slice::from_ref(key))?),
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Every key of a partition, also of items whose time is over.
@@ -240,26 +210,10 @@ impl Database {
         Ok(deleted)
     }
 
-    /// Puts an item in place of what is stored, without telling the table's stream.
-    fn replace_item(&self, table: &Arc<Table>, key: &Key, item: &ItemBytes) -> Result<()> {
-        let stripes = [key.stripe()].into_iter().collect();
-        self.again_on(
-            table,
-            |staged, table| {
-                let old = staged.stored(table.id(), key)?;
-                if old.as_ref().is_some_and(|old| old.item == *item) {
-                    return Ok(());
-                }
-                staged.put_records(table, key, old.as_ref(), item)
-            },
-            stripes,
-        )
-    }
-
     /// Deletes the records of a table's streams that tell of these items.
     fn delete_told(&self, planned: &Planned) -> Result<u64> {
-        let Planned { table, items, partitions, kept } = planned;
-        let keys: HashSet<&Key> = items.iter().chain(kept).collect();
+        let Planned { table, items, partitions } = planned;
+        let keys: HashSet<&Key> = items.iter().collect();
         let partitions: HashSet<&Bytes> = partitions.iter().collect();
         let stripes: StripeSet = keys
             .iter()

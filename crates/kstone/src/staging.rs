@@ -113,7 +113,7 @@ impl Staged<'_> {
     }
 
     /// Writes an item and its index entries in place of what is stored; tells nobody.
-    pub fn put_records(
+    fn put_records(
         &mut self,
         table: &Table,
         key: &Key,

@@ -259,9 +259,16 @@ pub fn count_anew(governor: &Governor, db: &Database, out: &mut Output) -> Resul
         .context("cannot count and index what is stored")?;
     out.end_progress();
     let is_empty = done.items + done.keys + done.unknown == 0;
+    let too_long = match done.too_long {
+        0 => String::new(),
+        some => format!(
+            "; {} too long for the index of persons",
+            counted(some, "entry is", "entries are")
+        ),
+    };
     Ok((!is_empty).then(|| format!(
         "counted {} and {} of Redis by their patterns, with {} in the index of persons; {} outside \
-         every pattern",
+         every pattern{too_long}",
         counted(done.items, "item", "items"),
         counted(done.keys, "key", "keys"),
         counted(done.entries, "entry", "entries"),

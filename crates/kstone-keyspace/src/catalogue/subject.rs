@@ -50,7 +50,10 @@ pub(super) fn read_subject<'t>(
         return Some(SubjectSource::Through(through.value.to_owned()));
     }
     let members = reader.truth(choice, "members")?;
-    if !members || value_type.is_some_and(|it| !it.has_members()) {
+    if value_type == Some(ValueType::Stream) {
+        let hint = "name the field of an entry that does: { field = \"user_id\" }";
+        reader.problem(&value.span(), "an entry of a stream names no person by itself", hint);
+    } else if !members || value_type.is_some_and(|it| !it.has_members()) {
         reader.problem(&value.span(), "there are no members that could be persons", FORMS);
     }
     Some(SubjectSource::Members)

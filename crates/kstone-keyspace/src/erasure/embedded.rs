@@ -69,7 +69,7 @@ impl Copies for Checkpoints {
             governor.recount(Some(&redis), &mut |_| {})?;
         }
         let stores = Stores::embedded(&db, &redis, Arc::clone(&self.keyspace))?;
-        Ok(Some(OpenCopy { stores, keep: Box::new(keep) }))
+        Ok(Some(OpenCopy { stores, governor, keep: Box::new(keep) }))
     }
 }
 

@@ -29,7 +29,7 @@ use super::job::{ERASURES_TABLE, ErasureRecord, ErasureState, How, Job, Jobs, Pl
 use super::receipt::{
     PurgeCount, RECEIPT_VERSION, Receipt, ReceiptKey, SignedReceipt, subject_hash,
 };
-use super::stores::{ErasureError, Result, Stores, TableKeys};
+use super::stores::{ErasureError, Result, Stores};
 use crate::index::{Indexed, Location, pk_of_subject, pk_via};
 use crate::policy::Governor;
 use crate::subject::Subject;
@@ -51,6 +51,8 @@ pub trait Copies: Debug + Send + Sync {
 pub struct OpenCopy {
     /// What is in it.
     pub stores: Stores,
+    /// What is in force in it.
+    pub governor: Arc<Governor>,
     /// What has to be let go of after the stores.
     pub keep: Box<dyn Keep>,
 }
@@ -152,25 +154,40 @@ impl Eraser {
     }
 
     /// Goes on with every erasure that was interrupted; answers with their receipts.
+    ///
+    /// # Errors
+    /// [`ErasureError::Unfinished`] if some could not go on. Those after them are done all the same,
+    /// and their receipts are among the [`erasures`](Eraser::erasures).
     pub async fn resume(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Vec<SignedReceipt>> {
         let _only_one = Busy::take(&self.is_busy)?;
-        let mut receipts = Vec::new();
-        for record in self.jobs().all().await? {
-            match record.state {
-                ErasureState::Done(_) => {}
-                ErasureState::Sealed(receipt) => receipts.push(self.finish(*receipt).await?),
-                ErasureState::Running => {
-                    let (job, plan) = self.jobs().load(&record.id).await?.ok_or_else(|| {
-                        ErasureError::Unreadable(format!(
-                            "erasure {} runs, and nothing says whom it is about",
-                            record.id
-                        ))
-                    })?;
-                    receipts.push(self.go_on(job, plan, progress).await?);
-                }
+        let (mut receipts, mut failed) = (Vec::new(), Vec::new());
+        for ErasureRecord { id, state, .. } in self.jobs().all().await? {
+            let resumed = match state {
+                ErasureState::Done(_) => continue,
+                ErasureState::Sealed(receipt) => self.finish(*receipt).await,
+                ErasureState::Running => self.go_on_with(&id, progress).await,
+            };
+            match resumed {
+                Ok(receipt) => receipts.push(receipt),
+                // Whoever comes next is not to wait for this one.
+                Err(error) => failed.push(format!("{id}: {error}")),
             }
         }
-        Ok(receipts)
+        match failed.is_empty() {
+            true => Ok(receipts),
+            false => Err(ErasureError::Unfinished(failed.join("; "))),
+        }
+    }
+
+    async fn go_on_with(
+        &self,
+        id: &str,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<SignedReceipt> {
+        let (job, plan) = self.jobs().load(id).await?.ok_or_else(|| {
+            ErasureError::Unreadable("it runs, and nothing says whom it is about".to_owned())
+        })?;
+        self.go_on(job, plan, progress).await
     }
 
     /// All erasures that there were, the earliest first.
@@ -200,7 +217,7 @@ impl Eraser {
         let subject = job.subject();
         progress(Progress::Refusing);
         self.governor.mark_erased(&subject).await?;
-        self.settle().await?;
+        self.stores.settle().await?;
         self.refuse_through(&subject).await?;
         if job.first_seq.is_none() {
             let now = self.stores.items.purge(&PurgeItems::default()).await?;
@@ -209,14 +226,14 @@ impl Eraser {
             job.checkpoints = self.copies.list();
             self.jobs().keep(&job).await?;
         }
+        let mut entries = BTreeSet::new();
         for _ in 0..ROUNDS {
-            self.plan(&job, &mut plan, &subject).await?;
+            entries.extend(self.plan(&job, &mut plan, &subject).await?);
             progress(Progress::Found(plan.len() as u64));
             progress(Progress::Deleting);
             let places: Vec<Indexed> = plan.iter().filter_map(Planned::place).collect();
-            let (keys, items) =
-                self.stores.remove(&places, &subject, &mut TableKeys::new()).await?;
-            job.add(&self.stores.keys.purge(&keys).await?);
+            let (keys, items) = self.stores.remove(&places, &subject, &self.governor).await?;
+            job.add(&keys);
             progress(Progress::Purging);
             job.add(&self.stores.items.purge(&items).await?);
             let left = self.stores.survey(&subject).await?;
@@ -224,18 +241,14 @@ impl Eraser {
                 self.clear_copies(&mut job, &subject, progress).await?;
                 progress(Progress::Purging);
                 // Last, because each checkpoint is cleared by its own index, which this purges too.
-                let index = index_of(&subject, &places, &self.stores.ways_among(&places));
+                entries.extend(places.iter().cloned());
+                entries.extend(left.into_iter().map(|seen| seen.indexed));
+                let index = index_of(&subject, &entries, &self.stores.ways_among(&places));
                 job.add(&self.stores.items.purge(&index).await?);
                 return self.seal(job, &plan, progress).await;
             }
         }
         Err(ErasureError::Busy("what is left of the person".to_owned()))
-    }
-
-    /// Returns once every write that the refusals were not known to is over.
-    async fn settle(&self) -> Result<()> {
-        self.stores.items.settle().await?;
-        Ok(self.stores.keys.settle().await?)
     }
 
     /// Refuses writes to keys that say whose they are through another key of the person.
@@ -246,19 +259,25 @@ impl Eraser {
         }
         match ways.is_empty() {
             true => Ok(()),
-            false => self.settle().await,
+            false => self.stores.settle().await,
         }
     }
 
-    /// Adds every place to the plan that is not in it, and remembers that.
-    async fn plan(&self, job: &Job, plan: &mut Vec<Planned>, subject: &Subject) -> Result<()> {
+    /// Adds every place to the plan that is not in it, and remembers that. Answers which places the
+    /// index names: also those that are somebody else's by now.
+    async fn plan(
+        &self,
+        job: &Job,
+        plan: &mut Vec<Planned>,
+        subject: &Subject,
+    ) -> Result<Vec<Indexed>> {
         let known: BTreeSet<Indexed> = plan.iter().filter_map(Planned::place).collect();
         let seen = self.stores.survey(subject).await?;
         let new: Vec<Planned> =
             seen.iter().filter(|it| !known.contains(&it.indexed)).filter_map(planned).collect();
         self.jobs().plan(job, plan.len(), &new).await?;
         plan.extend(new);
-        Ok(())
+        Ok(seen.into_iter().map(|seen| seen.indexed).collect())
     }
 
     /// Removes the person from the checkpoints.
@@ -278,17 +297,21 @@ impl Eraser {
             progress(Progress::Checkpoint(cleared.len() as u64 + 1, all));
             match self.copies.open(&path)? {
                 None => job.purge.miss(&path),
-                Some(OpenCopy { stores: copy, keep: _closed_last }) => {
+                Some(OpenCopy { stores: copy, governor, keep: _closed_last }) => {
                     let seen = copy.survey(subject).await?;
                     let places: Vec<Indexed> = seen
                         .iter()
                         .filter(|it| is_theirs(it))
                         .map(|it| it.indexed.clone())
                         .collect();
-                    let (keys, items) =
-                        copy.remove(&places, subject, &mut TableKeys::new()).await?;
-                    job.purge.records += copy.keys.purge(&keys).await?.records;
+                    let (keys, items) = copy.remove(&places, subject, &governor).await?;
+                    job.purge.records += keys.records;
                     job.purge.records += copy.items.purge(&items).await?.records;
+                    // Of what was found here only this index may know.
+                    let ways = copy.ways_among(&places);
+                    let entries = seen.iter().map(|seen| seen.indexed.clone()).collect();
+                    let index = index_of(subject, &entries, &ways);
+                    job.purge.records += copy.items.purge(&index).await?.records;
                     job.purge.checkpoints += 1;
                 }
             }
@@ -352,8 +375,8 @@ fn is_theirs(seen: &Seen) -> bool {
     seen.standing != Standing::Others
 }
 
-/// The entries of the index that lead to these places.
-fn index_of(subject: &Subject, places: &[Indexed], ways: &[&Location]) -> PurgeItems {
+/// These entries of the index, or all about a person who is erased everywhere.
+fn index_of(subject: &Subject, entries: &BTreeSet<Indexed>, ways: &[&Location]) -> PurgeItems {
     let table = || SUBJECTS_TABLE.to_owned();
     let pk = pk_of_subject(&subject.id);
     let mut purge = PurgeItems::default();
@@ -365,7 +388,7 @@ fn index_of(subject: &Subject, places: &[Indexed], ways: &[&Location]) -> PurgeI
                 let entry = place.entry(pk.clone());
                 (table(), Item::new().with("pk", entry.pk).with("sk", entry.sk))
             };
-            purge.items.extend(places.iter().map(entry));
+            purge.items.extend(entries.iter().map(entry));
         }
     }
     let via = |way: &&Location| (table(), Value::S(pk_via(way)));

@@ -9,7 +9,7 @@ use kstone::ops::{BatchGet, BatchGetTable, Projection};
 use kstone::{Item, ItemRef};
 use kstone_redis::Value as Reply;
 
-use super::shared::{self, Named};
+use super::shared::{self, Named, Share};
 use super::stores::{Result, Stores, TableKey, TableKeys, bytes_of, command, pipeline};
 use crate::index::{Indexed, Location, pk_of_subject, pk_via};
 use crate::keyspace::{Keyspace, Match, Parts, Place, WHOLE_KEY};
@@ -411,9 +411,10 @@ impl Ways {
 impl Named {
     /// Whose a value is that names these.
     fn standing(&self, subject: &Subject, expires_at_ms: Option<u64>) -> Standing {
-        match self.persons.iter().any(|named| subject.covers(named)) {
-            true => Standing::Theirs { expires_at_ms, is_shared: self.is_list },
-            false => Standing::Others,
+        match self.share_of(subject) {
+            Share::Whole => Standing::Theirs { expires_at_ms, is_shared: false },
+            Share::Part => Standing::Theirs { expires_at_ms, is_shared: true },
+            Share::Nothing => Standing::Others,
         }
     }
 }

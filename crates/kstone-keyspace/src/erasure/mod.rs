@@ -25,6 +25,8 @@ mod removal;
 mod shared;
 mod stores;
 
+pub(crate) use shared::ids_as_written;
+
 pub use eraser::{Copies, Eraser, EraserParts, Keep, OpenCopy, Progress};
 pub use holdings::Holding;
 pub use job::{ErasureRecord, ErasureState};

@@ -11,17 +11,18 @@ use kstone::ops::{
     Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, TransactWrite,
     Update,
 };
-use kstone::ports::{PurgeItems, Told, ToldImage};
+use kstone::ports::{PurgeItems, PurgeReport, Told, ToldImage};
 use kstone::{CancellationCode, Item, Value};
 use kstone_redis::Value as Reply;
 use kstone_redis::port::PurgeKeys;
 
 use super::holdings::{item_key, match_of};
-use super::shared::{self, Named};
+use super::shared::{self, Named, Share};
 use super::stores::{ErasureError, Result, Stores, TableKeys, bytes_of, command};
 use crate::index::{Indexed, Location};
 use crate::keyspace::{Match, Parts, WHOLE_KEY};
 use crate::pattern::{SubjectSource, ValueType};
+use crate::policy::Governor;
 use crate::subject::Subject;
 
 /// How often a value is looked at again that others keep changing.
@@ -49,14 +50,41 @@ impl Stores {
         }))
     }
 
-    /// Takes the person out of values that name them, and answers what else has to be purged: first
-    /// the keys, which are gone at once, then the items, with all bytes of both.
+    /// Takes the person out of values that name them and deletes keys of theirs. Answers what that
+    /// was, and which items have still to be purged, with all bytes of both.
     pub(super) async fn remove(
         &self,
         places: &[Indexed],
         subject: &Subject,
-        tables: &mut TableKeys,
-    ) -> Result<(PurgeKeys, PurgeItems)> {
+        governor: &Governor,
+    ) -> Result<(PurgeReport, PurgeItems)> {
+        let edited: Vec<_> =
+            places.iter().filter(|it| self.is_edited(it)).map(|it| &it.location).collect();
+        let exempt: Vec<_> = edited.iter().map(|place| governor.exempt(place)).collect();
+        let (keys, items) = self.edit(places, subject).await?;
+        let report = self.keys.purge(&keys).await?;
+        drop(exempt);
+        if !edited.is_empty() {
+            self.settle().await?;
+        }
+        Ok((report, items))
+    }
+
+    /// Returns once every write is over that was judged before now.
+    pub(super) async fn settle(&self) -> Result<()> {
+        self.items.settle().await?;
+        Ok(self.keys.settle().await?)
+    }
+
+    /// Whether the person is taken out of what is there, and the rest of it stays.
+    fn is_edited(&self, place: &Indexed) -> bool {
+        matches!(place.location, Location::Member { .. })
+            || by_field(&match_of(&self.keyspace, &place.location)).is_some()
+    }
+
+    /// Takes the person out of values that name them, and answers what else has to go.
+    async fn edit(&self, places: &[Indexed], subject: &Subject) -> Result<(PurgeKeys, PurgeItems)> {
+        let mut tables = TableKeys::new();
         let mut keys = PurgeKeys { files_later: true, ..PurgeKeys::default() };
         let mut items = PurgeItems {
             remains: true,
@@ -77,12 +105,11 @@ impl Stores {
                     keys.members.push((*db, key, member));
                 }
                 Location::Item { table, .. } => {
-                    let Some(table_key) = self.table(tables, table).await? else { continue };
+                    let Some(table_key) = self.table(&mut tables, table).await? else { continue };
                     let Some(key) = item_key(table_key, &place.location) else { continue };
                     match by_field(&found) {
                         Some((found, field)) => {
                             self.remove_named_item(table, &key, found, field, subject).await?;
-                            items.kept.push((table.clone(), key));
                         }
                         None => items.items.push((table.clone(), key)),
                     }
@@ -148,14 +175,13 @@ impl Stores {
                 return self.clear_expired(table, key).await;
             };
             let named = Named::in_item(found, field, stored.as_ref());
-            if !named.persons.iter().any(|person| subject.covers(person)) {
-                return Ok(());
-            }
+            let share = named.share_of(subject);
             let item = stored.decode().map_err(kstone::Error::from)?;
             let is_theirs = |id: &str| subject.covers(&shared::person(found, id));
-            let action = match named.is_list {
-                true => change_of_item(table, key, &item, field, &is_theirs),
-                false => deletion(table, key, &item, field),
+            let action = match share {
+                Share::Nothing => None,
+                Share::Part => change_of_item(table, key, &item, field, &is_theirs),
+                Share::Whole => deletion(table, key, &item, field),
             };
             let Some(action) = action else { return Ok(()) };
             let request = TransactWrite { actions: vec![action], ..TransactWrite::default() };
@@ -223,10 +249,10 @@ fn change_of_key(
         (ValueType::Hash, Some(id)) => names(&Named::single(found, id)).then(delete),
         (_, Some(value)) => {
             let named = Named::in_json(found, field, value);
-            match (names(&named), named.is_list) {
-                (false, _) => None,
-                (true, false) => Some(delete()),
-                (true, true) => {
+            match named.share_of(subject) {
+                Share::Nothing => None,
+                Share::Whole => Some(delete()),
+                Share::Part => {
                     let is_theirs = |id: &str| subject.covers(&shared::person(found, id));
                     let text = shared::json_without(value, field, &is_theirs)?;
                     Some(command([&b"SET"[..], key, text.as_bytes(), b"KEEPTTL"]))

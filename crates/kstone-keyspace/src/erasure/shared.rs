@@ -1,7 +1,8 @@
 //! Values that name persons: whom they name, and the same value without one of them.
 //!
 //! A field that holds one id makes the whole value that person's. A field that holds a list of ids
-//! is shared, even if the list has one member: then only the member goes.
+//! is shared, even if the list has one member: then only the member goes. A value that names somebody
+//! in both ways is theirs.
 
 use kstone::{ItemRef, ListRef, Value, ValueRef};
 use kstone_redis::Value as Reply;
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::keyspace::Match;
 use crate::subject::Subject;
+use crate::value::whole_number;
 
 /// The attribute that holds the whole value of an item, as the Dapr door writes it.
 pub(super) const VALUE: &str = "value";
@@ -19,8 +21,20 @@ pub(super) const VALUE: &str = "value";
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Named {
     pub(super) persons: Vec<Subject>,
-    /// Whether they are in a list, from which one can be taken.
-    pub(super) is_list: bool,
+    /// Those of them who are named alone: the whole value is theirs, even if it names others in a
+    /// list elsewhere.
+    owners: Vec<Subject>,
+}
+
+/// What of a value is a person's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Share {
+    /// Nothing.
+    Nothing,
+    /// A place in a list, from which they can be taken.
+    Part,
+    /// All of it.
+    Whole,
 }
 
 /// The person whom an id means in a value of this key.
@@ -35,11 +49,28 @@ impl Named {
         }
     }
 
+    fn add_owner(&mut self, found: &Match<'_, '_>, id: &str) {
+        if !id.is_empty() {
+            self.owners.push(person(found, id));
+        }
+        self.add(found, id);
+    }
+
+    /// What of the value is this person's.
+    pub(super) fn share_of(&self, subject: &Subject) -> Share {
+        let has = |persons: &[Subject]| persons.iter().any(|person| subject.covers(person));
+        match (has(&self.owners), has(&self.persons)) {
+            (true, _) => Share::Whole,
+            (false, true) => Share::Part,
+            (false, false) => Share::Nothing,
+        }
+    }
+
     /// One person.
     pub(super) fn single(found: &Match<'_, '_>, id: &[u8]) -> Named {
         let mut named = Named::default();
         if let Ok(id) = std::str::from_utf8(id) {
-            named.add(found, id);
+            named.add_owner(found, id);
         }
         named
     }
@@ -50,9 +81,8 @@ impl Named {
         let Some(fields) = Fields::parse(value) else { return named };
         for (_, raw) in fields.0.iter().filter(|(name, _)| name == field) {
             match Ids::parse(raw) {
-                Some(Ids::One(id)) => named.add(found, &id),
+                Some(Ids::One(id)) => named.add_owner(found, &id),
                 Some(Ids::Several(ids)) => {
-                    named.is_list = true;
                     ids.iter()
                         .filter_map(|(id, _)| id.as_deref())
                         .for_each(|id| named.add(found, id));
@@ -72,35 +102,31 @@ impl Named {
             _ => Named::default(),
         };
         let own = Named::in_attribute(found, item.get(field));
-        named.is_list |= own.is_list;
         named.persons.extend(own.persons);
+        named.owners.extend(own.owners);
         named
     }
 
     fn in_attribute(found: &Match<'_, '_>, value: Option<ValueRef<'_>>) -> Named {
         let mut named = Named::default();
-        let mut one = |value: ValueRef<'_>| match value {
+        let one = |value: ValueRef<'_>| match value {
             ValueRef::S(id) => named.add(found, id),
             ValueRef::N(id) => named.add(found, id.decimal().as_str()),
             _ => {}
         };
-        let mut is_list = true;
         match value {
             Some(ValueRef::L(list)) => ListRef::iter(&list).for_each(one),
             Some(ValueRef::Ss(set) | ValueRef::Ns(set)) => set.iter().for_each(one),
-            Some(value) => {
-                is_list = false;
-                one(value);
-            }
-            None => is_list = false,
+            Some(ValueRef::S(id)) => named.add_owner(found, id),
+            Some(ValueRef::N(id)) => named.add_owner(found, id.decimal().as_str()),
+            _ => {}
         }
-        named.is_list = is_list;
         named
     }
 
     /// Those whom entries of a stream name; a stream is shared, entry by entry.
     pub(super) fn in_entries(found: &Match<'_, '_>, field: &str, entries: &Reply) -> Named {
-        let mut named = Named { is_list: true, ..Named::default() };
+        let mut named = Named::default();
         for (_, fields) in entries_of(entries) {
             for id in values_of(&fields, field) {
                 named.persons.extend(Named::single(found, id).persons);
@@ -234,6 +260,17 @@ impl<'de> Visitor<'de> for InOrder {
     }
 }
 
+/// The ids that a field of a JSON object names, with numbers as they are written.
+pub(crate) fn ids_as_written(value: &[u8], field: &str) -> Vec<String> {
+    let Some(fields) = Fields::parse(value) else { return Vec::new() };
+    let named = fields.0.iter().filter(|(name, _)| name == field);
+    let ids = named.filter_map(|(_, raw)| Ids::parse(raw)).flat_map(|ids| match ids {
+        Ids::One(id) => vec![id],
+        Ids::Several(ids) => ids.into_iter().filter_map(|(id, _)| id).collect(),
+    });
+    ids.filter(|id| !id.is_empty()).collect()
+}
+
 /// What a field names: members of a list that are no ids are kept as they are.
 enum Ids {
     One(String),
@@ -242,11 +279,15 @@ enum Ids {
 
 impl Ids {
     fn parse(raw: &RawValue) -> Option<Ids> {
-        if let Ok(id) = serde_json::from_str::<String>(raw.get()) {
+        // A whole number is an id by its digits.
+        let id = |raw: &RawValue| {
+            let digits = whole_number(raw.get()).map(str::to_owned);
+            digits.or_else(|| serde_json::from_str::<String>(raw.get()).ok())
+        };
+        if let Some(id) = id(raw) {
             return Some(Ids::One(id));
         }
         let members: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
-        let id = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
         Some(Ids::Several(members.into_iter().map(|raw| (id(&raw), raw)).collect()))
     }
 }
@@ -266,6 +307,16 @@ mod tests {
         for wrong in [&b"[1]"[..], b"{", b"\xff", b"{} x"] {
             assert_eq!(json_without(wrong, "students", &|_| true), None);
         }
+    }
+
+    #[test]
+    fn whole_numbers_of_any_length_are_ids_by_their_digits() {
+        let json = br#"{"students":[12345, "b", 123456789012345678901234567890, 1.5, 12345]}"#;
+        let long = "123456789012345678901234567890";
+        assert_eq!(ids_as_written(json, "students"), ["12345", "b", long, "12345"]);
+        let without = json_without(json, "students", &|id| id == "12345").unwrap();
+        assert_eq!(without, format!(r#"{{"students":["b",{long},1.5]}}"#));
+        assert_eq!(ids_as_written(br#"{"student":-7}"#, "student"), ["-7"]);
     }
 
     #[test]

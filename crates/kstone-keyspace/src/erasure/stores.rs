@@ -41,6 +41,10 @@ pub enum ErasureError {
     /// Another erasure is under way. Wait for it.
     #[error("another erasure is under way; wait for it")]
     Running,
+    /// Some of the erasures that were interrupted could not go on; the others are done. It says which,
+    /// and why.
+    #[error("erasures that could not go on: {0}")]
+    Unfinished(String),
     /// A value changes faster than the person can be taken out of it. Ask again.
     #[error("{0} is being changed all the time; try again")]
     Busy(String),

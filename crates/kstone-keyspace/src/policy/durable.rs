@@ -201,9 +201,15 @@ impl Governor {
         }
         let known = self.row(PATTERNS)?;
         let mut saving = self.saving.lock();
-        saving.is_counted =
-            known.is_some_and(|row| text(&row, "fingerprint") == fingerprint(&self.keyspace));
+        saving.is_counted = known
+            .as_ref()
+            .is_some_and(|row| text(row, "fingerprint") == fingerprint(&self.keyspace));
         if !saving.is_counted {
+            // What is written from now on is not indexed by those patterns: should they come back
+            // before these have looked at everything, they have to look at it again.
+            if known.is_some() {
+                delete(&self.db, key(KEYSPACE, PATTERNS))?;
+            }
             return Ok(());
         }
         for row in rows(&self.db, COUNTS)? {
@@ -217,6 +223,17 @@ impl Governor {
             saving.off_by = unsigned("off_by") + since;
         }
         Ok(())
+    }
+
+    /// Finds out whether anything was written that no policy has seen, and if so, that everything
+    /// has to be counted again. To be called once this one is in force.
+    pub(super) fn look_for_unruled(&self) -> Result<()> {
+        if !self.db.has_unruled()? {
+            return Ok(());
+        }
+        self.saving.lock().is_counted = false;
+        delete(&self.db, key(KEYSPACE, PATTERNS))?;
+        self.db.forget_unruled()
     }
 
     fn row(&self, sk: &str) -> Result<Option<Item>> {

@@ -47,6 +47,11 @@ impl Erased {
         Erased { secret, seed, count: AtomicUsize::new(0), known: RwLock::default() }
     }
 
+    /// That nobody was ever erased.
+    pub(crate) fn nobody() -> Erased {
+        Erased::new([0; 32])
+    }
+
     /// The token of a person, in one tenant or (without one) in all of them.
     pub(crate) fn token(&self, subject: &Subject) -> Token {
         self.token_of(&subject.id, subject.tenant.as_deref())

@@ -10,12 +10,13 @@ use kstone::policy::{
 };
 use kstone::{ItemRef, ListRef, ValueRef};
 
+use super::erased::Erased;
 use super::keys::{ids_in_json, never_without_end};
 use super::{Governor, erased_refusal, refused};
 use crate::index::{Location, entry_for_item, pk_of_subject, pk_via};
 use crate::keyspace::{Match, Parts, Place, WHOLE_KEY};
 use crate::pattern::{Pattern, SubjectSource, ValueType};
-use crate::rules::{Refusal, Rule, Shape, Write};
+use crate::rules::{Admission, Refusal, Rule, Shape, Write};
 use crate::subject::Subject;
 use crate::value::FieldValue;
 
@@ -43,7 +44,12 @@ impl Governor {
             }
         };
         let pattern = found.pattern;
-        let admission = pattern.admit_item(write).map_err(refused)?;
+        let address = Address { table: write.table, pk: write.pk, sk: write.sk };
+        let is_free = self.exempt.has(|| address.location());
+        let admission = match pattern.admit_item(write) {
+            Err(_) if is_free => Admission { expiry: Expiry::Keep, trim_to: None },
+            admission => admission.map_err(refused)?,
+        };
         let had = write.before.map(|before| before.expires_at_ms);
         let expiry = match write.asked {
             // The attribute says it already.
@@ -57,12 +63,16 @@ impl Governor {
             index: Vec::new(),
             unindex: Vec::new(),
         };
-        self.index_item(&found, write, &mut admitted)?;
+        match is_free {
+            true => self.index_item(&Erased::nobody(), &found, write, &mut admitted)?,
+            false => self.index_item(&self.erased, &found, write, &mut admitted)?,
+        }
         Ok(admitted)
     }
 
     fn index_item(
         &self,
+        erased: &Erased,
         found: &Match<'_, '_>,
         write: &ItemWrite<'_>,
         admitted: &mut Admitted,
@@ -70,17 +80,14 @@ impl Governor {
         let pattern = found.pattern;
         let is_new = write.before.is_none();
         let address = Address { table: write.table, pk: write.pk, sk: write.sk };
-        if self.plans.get(found.index as usize).is_some_and(|plan| plan.is_way)
-            && self.erased.any()
-            && self.erased.has_via(&pk_via(&address.location()))
-        {
+        if self.is_way(found) && erased.any() && erased.has_via(&pk_via(&address.location())) {
             return Err(erased_refusal(pattern));
         }
         match &pattern.subject {
             SubjectSource::Nobody => Ok(()),
             // The key says it all: what was indexed when it was made is still right.
             SubjectSource::Placeholder(_) | SubjectSource::Through(_)
-                if !is_new && !self.erased.any() =>
+                if !is_new && !erased.any() =>
             {
                 Ok(())
             }
@@ -88,7 +95,7 @@ impl Governor {
                 let Some(id) = found.text(name) else { return Ok(()) };
                 let tenant = found.tenant();
                 let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
-                self.erased.check(pattern, id, tenant)?;
+                erased.check(pattern, id, tenant)?;
                 if is_new {
                     admitted.index.push(address.entry(pk_of_subject(id), tenant));
                 }
@@ -96,7 +103,7 @@ impl Governor {
             }
             SubjectSource::Through(_) => {
                 let Some(pk) = self.way(found, 0) else { return Ok(()) };
-                if self.erased.has_via(&pk) {
+                if erased.has_via(&pk) {
                     return Err(erased_refusal(pattern));
                 }
                 if is_new {
@@ -107,7 +114,7 @@ impl Governor {
             SubjectSource::Field(field) => {
                 let named = persons(found, field, write.item);
                 for subject in &named {
-                    self.erased.check(pattern, &subject.id, subject.tenant.as_deref())?;
+                    erased.check(pattern, &subject.id, subject.tenant.as_deref())?;
                 }
                 let before = match write.old {
                     Some(old) => persons(found, field, old),
@@ -133,7 +140,16 @@ impl Governor {
         let pattern = Some(self.counts.id_of_item(found.index, removal.table));
         let mut admitted = Admitted { pattern, ..Admitted::AS_IT_IS };
         let address = Address { table: removal.table, pk: removal.pk, sk: removal.sk };
-        admitted.unindex = self.entries_of_item(&found, address, removal.old);
+        match (&found.pattern.subject, self.is_way(&found)) {
+            // Others may be found by it alone: its entries stay until those are gone, too.
+            (_, true) => self.sweep.note(),
+            (subject, false) => {
+                if let SubjectSource::Through(_) = subject {
+                    self.sweep.note();
+                }
+                admitted.unindex = self.entries_of_item(&found, address, removal.old);
+            }
+        }
         admitted
     }
 
@@ -247,9 +263,9 @@ impl Pattern {
         self.refuse(Rule::Partition, || format!("`{}`", self.partition()), found)
     }
 
-    fn admit_item(&self, write: &ItemWrite<'_>) -> Result<crate::rules::Admission, Refusal> {
+    fn admit_item(&self, write: &ItemWrite<'_>) -> Result<Admission, Refusal> {
         let key_bytes = (write.pk.len() + write.sk.map_or(0, |sk| sk.len() + 1)) as u64;
-        let item_bytes = self.limits.value_bytes.map(|_| write.item.size() as u64);
+        let whole_bytes = self.limits.value_bytes.map(|_| write.item.size() as u64);
         let checked = Write {
             key_bytes,
             shape: Shape::Item,
@@ -260,7 +276,7 @@ impl Pattern {
             fields: &[],
             members: &[],
             members_after: None,
-            item_bytes,
+            whole_bytes,
         };
         match self.value_of(write.item) {
             Some(value) => self.admit_value(checked, value, write),
@@ -302,7 +318,7 @@ impl Pattern {
         checked: Write<'_>,
         value: ValueRef<'_>,
         write: &ItemWrite<'_>,
-    ) -> Result<crate::rules::Admission, Refusal> {
+    ) -> Result<Admission, Refusal> {
         self.check_attributes(write, |name| name == VALUE)?;
         let digits;
         let bytes = match (self.value_type, value) {

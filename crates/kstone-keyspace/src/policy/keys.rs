@@ -3,43 +3,36 @@
 use std::borrow::Cow;
 
 use kstone::policy::{
-    Admitted, Effect, Expiry, IndexEntry, KeyKind, KeyRemoval, KeyWrite, PatternId, Refused,
+    Admitted, AskedTtl, Effect, Expiry, IndexEntry, KeyKind, KeyRemoval, KeyWrite, PatternId,
+    Refused,
 };
 
 use super::erased::Erased;
 use super::{Governor, erased_refusal, refused};
-use crate::index::{entry_for_key, entry_for_member, pk_of_subject, pk_via_key};
+use crate::erasure::ids_as_written;
+use crate::index::{Location, entry_for_key, entry_for_member, pk_of_subject, pk_via_key};
 use crate::keyspace::{Match, Place};
 use crate::pattern::{Pattern, Store, SubjectSource};
-use crate::rules::{Shape, Write};
+use crate::rules::{Admission, Refusal, Shape, Write};
 use crate::subject::Subject;
 use crate::ttl::Ttl;
 use crate::value::{FieldValue, Json};
 
-type Admission = Result<Admitted, Refused>;
-
 impl Governor {
-    pub(super) fn key(&self, write: &KeyWrite<'_>) -> Admission {
+    pub(super) fn key(&self, write: &KeyWrite<'_>) -> Result<Admitted, Refused> {
+        let is_free = only_removes(write)
+            || self.exempt.has(|| Location::Key { db: write.db, key: write.key.to_vec() });
         let Some(found) = self.keyspace.find(Place::Redis, write.key) else {
-            return self.unknown.admit(&self.keyspace, Place::Redis, write.key);
+            return match self.unknown.admit(&self.keyspace, Place::Redis, write.key) {
+                Err(_) if is_free => Ok(Admitted::AS_IT_IS),
+                admitted => admitted,
+            };
         };
         let pattern = found.pattern;
-        let admission = pattern
-            .admit(&Write {
-                key_bytes: write.key.len() as u64,
-                shape: shape_of(write.kind),
-                effect: write.effect,
-                ttl: write.asked,
-                value: write.value,
-                fields: &[],
-                members: write.members,
-                members_after: write.members_after,
-                item_bytes: None,
-            })
-            .map_err(refused)?;
-        for (name, value) in write.fields {
-            pattern.check_raw_field(name, value).map_err(refused)?;
-        }
+        let admission = match judge(pattern, write) {
+            Err(_) if is_free => Admission { expiry: Expiry::Keep, trim_to: None },
+            admission => admission.map_err(refused)?,
+        };
         let had = write.before.map(|before| before.expires_at_ms);
         let mut admitted = Admitted {
             pattern: Some(PatternId(found.index)),
@@ -48,7 +41,10 @@ impl Governor {
             index: Vec::new(),
             unindex: Vec::new(),
         };
-        self.index_key(&self.erased, &found, write, &mut admitted)?;
+        match is_free {
+            true => self.index_key(&Erased::nobody(), &found, write, &mut admitted)?,
+            false => self.index_key(&self.erased, &found, write, &mut admitted)?,
+        }
         Ok(admitted)
     }
 
@@ -62,7 +58,7 @@ impl Governor {
         let mut admitted = Admitted::AS_IT_IS;
         let made = KeyWrite { before: None, ..*write };
         // What is left of an erased person is indexed all the same, so that it is found.
-        let _ = self.index_key(&Erased::new([0; 32]), &found, &made, &mut admitted);
+        let _ = self.index_key(&Erased::nobody(), &found, &made, &mut admitted);
         Some((PatternId(found.index), admitted.index))
     }
 
@@ -76,11 +72,7 @@ impl Governor {
     ) -> Result<(), Refused> {
         let pattern = found.pattern;
         let is_new = is_new(write);
-        let plan = self.plans.get(found.index as usize);
-        if plan.is_some_and(|plan| plan.is_way)
-            && erased.any()
-            && erased.has_via(&pk_via_key(write.db, write.key))
-        {
+        if self.is_way(found) && erased.any() && erased.has_via(&pk_via_key(write.db, write.key)) {
             return Err(erased_refusal(pattern));
         }
         match &pattern.subject {
@@ -198,6 +190,8 @@ impl Governor {
         let mut admitted = Admitted { pattern: Some(PatternId(found.index)), ..Admitted::AS_IT_IS };
         let tenant = found.tenant();
         match &found.pattern.subject {
+            // Other keys may be found by it alone: its entry stays until they are gone, too.
+            SubjectSource::Placeholder(_) if self.is_way(&found) => self.sweep.note(),
             SubjectSource::Placeholder(name) => {
                 let Some(id) = found.text(name) else { return admitted };
                 let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
@@ -208,12 +202,19 @@ impl Governor {
                 let Some(pk) = self.way(&found, removal.db) else { return admitted };
                 let tenant = tenant.as_deref();
                 admitted.unindex.push(entry_for_key(pk, tenant, removal.db, removal.key));
+                // It may have been the last that kept the entry of the other key.
+                self.sweep.note();
             }
             // Nobody says who was named. The entries stay until they are swept.
             SubjectSource::Field(_) | SubjectSource::Members => self.sweep.note(),
             SubjectSource::Nobody => {}
         }
         admitted
+    }
+
+    /// Whether other keys belong to whomever this one belongs to.
+    pub(super) fn is_way(&self, found: &Match<'_, '_>) -> bool {
+        self.plans.get(found.index as usize).is_some_and(|plan| plan.is_way)
     }
 
     /// The `pk` of the entries about whoever this key belongs to by another key.
@@ -235,8 +236,42 @@ impl Governor {
     }
 }
 
+/// What the rules of its pattern say to a write.
+fn judge(pattern: &Pattern, write: &KeyWrite<'_>) -> Result<Admission, Refusal> {
+    let admission = pattern.admit(&Write {
+        key_bytes: write.key.len() as u64,
+        shape: shape_of(write.kind),
+        effect: write.effect,
+        ttl: write.asked,
+        value: write.value,
+        fields: &[],
+        members: write.members,
+        members_after: write.members_after,
+        whole_bytes: write.value_len,
+    })?;
+    if let (None, Some(len)) = (write.value, write.value_len) {
+        pattern.check_unseen(len)?;
+    }
+    for (name, value) in write.fields {
+        pattern.check_raw_field(name, value)?;
+    }
+    Ok(admission)
+}
+
 fn is_new(write: &KeyWrite<'_>) -> bool {
     write.before.is_none()
+}
+
+/// Whether a write only takes members away. That breaks no rule that was not broken before, and who
+/// may not be written about may still be taken out.
+fn only_removes(write: &KeyWrite<'_>) -> bool {
+    let had = write.before.map(|before| before.members);
+    write.effect == Effect::Changes
+        && write.asked == AskedTtl::Unsaid
+        && write.value.is_none()
+        && write.fields.is_empty()
+        && write.members.is_empty()
+        && matches!((had, write.members_after), (Some(had), Some(has)) if has < had)
 }
 
 fn entry_of_key(
@@ -272,7 +307,11 @@ pub(super) fn ids_in_json(value: &[u8], field: &str) -> Vec<String> {
             FieldValue::List(members) => members,
             _ => single,
         };
-        ids.extend(all.iter().filter_map(FieldValue::as_text).map(str::to_owned));
+        // A number that is too long for a machine's is an id all the same, by its digits.
+        if all.iter().any(|it| matches!(it, FieldValue::Number(_))) {
+            return ids_as_written(value, field);
+        }
+        ids.extend(all.iter().filter_map(FieldValue::as_id).map(Cow::into_owned));
     }
     ids.retain(|id| !id.is_empty());
     ids

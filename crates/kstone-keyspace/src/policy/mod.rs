@@ -6,6 +6,7 @@
 //! | `keys`, `items` | from a write to the rules of its pattern, and to whose data it is |
 //! | `unknown` | keys that no pattern declares |
 //! | `erased` | persons about whom nothing may be written |
+//! | `exempt` | places that the eraser edits, where nothing is refused meanwhile |
 //! | `counts`, `expiring`, `metrics` | keys, bytes and writes per pattern, counted as they change |
 //! | `recount` | a pass over everything, for what was written before or beside this |
 //! | `sweep` | removes entries of the index of persons that have come to say too much |
@@ -17,6 +18,7 @@
 mod counts;
 mod durable;
 mod erased;
+mod exempt;
 mod expiring;
 mod items;
 mod keys;
@@ -49,6 +51,7 @@ pub use unknown::{UnknownKeys, UnknownSeen};
 
 use counts::Counts;
 use erased::Erased;
+use exempt::Exempt;
 use sweep::Sweep;
 use unknown::Unknown;
 
@@ -61,6 +64,7 @@ pub struct Governor {
     plans: Vec<Plan>,
     unknown: Unknown,
     erased: Erased,
+    exempt: Exempt,
     counts: Counts,
     sweep: Sweep,
     /// Held while the counts are being written, or counted anew.
@@ -101,6 +105,7 @@ impl Governor {
     ) -> Result<Arc<Governor>> {
         let governor = Arc::new(Governor::load(db, keyspace, options)?);
         db.govern(Arc::clone(&governor) as Arc<dyn WritePolicy>)?;
+        governor.look_for_unruled()?;
         Ok(governor)
     }
 
@@ -149,6 +154,7 @@ impl Governor {
             plans: keyspace.patterns().iter().map(plan).collect(),
             unknown: Unknown::new(options.unknown_keys),
             erased: Erased::new(secret),
+            exempt: Exempt::default(),
             counts: Counts::new(&keyspace, db.engine().now_ms()),
             sweep: Sweep::default(),
             saving: Mutex::new(durable::Saved::default()),

@@ -11,6 +11,7 @@ use kstone::ops::{BatchWrite, Scan, WriteRequest};
 use kstone::policy::{Counted, Footprint, IndexEntry, PatternId, SUBJECTS_TABLE};
 use kstone::table::TtlState;
 use kstone::{Durability, Error, Item, ItemBytes, ItemRef, Result, ValueRef};
+use kstone_core::KEY_LEN_MAX;
 use kstone_redis::{Fault, Redis, Surveyed};
 
 use super::Governor;
@@ -37,6 +38,9 @@ pub struct Recount {
     pub unknown: u64,
     /// Entries of the index of persons that belong to what was found.
     pub entries: u64,
+    /// Entries that are not there because their keys are too long for the engine. Such keys are
+    /// refused while the patterns are in force, so they are from before.
+    pub too_long: u64,
     /// By how many changes the counts may be off, because they came meanwhile.
     pub off_by_changes_max: u64,
 }
@@ -184,8 +188,11 @@ impl Pass<'_> {
     }
 
     fn index(&mut self, entries: Vec<IndexEntry>) -> Result<()> {
-        self.done.entries += entries.len() as u64;
-        self.entries.extend(entries);
+        let fits = |entry: &IndexEntry| entry.pk.len() + entry.sk.len() <= KEY_LEN_MAX;
+        let (fitting, long): (Vec<_>, Vec<_>) = entries.into_iter().partition(fits);
+        self.done.entries += fitting.len() as u64;
+        self.done.too_long += long.len() as u64;
+        self.entries.extend(fitting);
         if (self.done.items + self.done.keys).is_multiple_of(1000) {
             (self.progress)(&self.done);
         }

@@ -9,22 +9,30 @@
 //! A table that is dropped takes its items with it at once, and nobody says which they were. Their
 //! entries are removed at the next start, when nobody can make a table of that name again.
 //!
-//! What the key itself says is indexed when the key is made and removed when it goes; that needs no
-//! sweeping while the database is open.
+//! A key through which others are found (a session) may go before them. Then nothing but its entry
+//! says whose they are. So its entry stays while any entry is left under its `via#`, and is swept
+//! after them.
+//!
+//! What the key itself says of others is indexed when the key is made and removed when it goes; that
+//! needs no sweeping while the database is open.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kstone::ops::{DeleteItem, Scan};
+use kstone::ops::{
+    Condition, DeleteItem, KeyCondition, Placeholders, Query, Scan, TransactAction, TransactKind,
+    TransactWrite,
+};
 use kstone::policy::{IndexEntry, SUBJECTS_TABLE};
-use kstone::{Database, Durability, Error, Item, Result, Value};
+use kstone::table::{KeyAttribute, KeyType};
+use kstone::{Database, Durability, Error, Item, Result, Value, placeholders};
 use kstone_core::sync::Mutex;
-use kstone_redis::{Fault, Redis};
+use kstone_redis::{Fault, Redis, Stored};
 
 use super::Governor;
-use crate::index::{Indexed, Location};
-use crate::keyspace::Place;
+use crate::index::{Indexed, Location, pk_via};
+use crate::keyspace::{Parts, Place, WHOLE_KEY};
 use crate::pattern::SubjectSource;
 
 /// What a step of the sweep came to.
@@ -145,15 +153,14 @@ impl Governor {
         expected: &mut Expected,
     ) -> Result<bool> {
         let Some(indexed) = Indexed::parse(&entry.sk) else { return Ok(false) };
-        let (Location::Key { db, key } | Location::Member { db, key, .. }) = indexed.location
-        else {
-            return Ok(false);
+        let via = pk_via(&indexed.location);
+        let (db, key) = match indexed.location {
+            Location::Key { db, key } | Location::Member { db, key, .. } => (db, key),
+            Location::Item { table, pk, sk } => return self.sweep_item(entry, &via, table, pk, sk),
         };
-        let found = self.keyspace.find(Place::Redis, &key);
-        let is_loose = found.is_some_and(|found| {
-            matches!(found.pattern.subject, SubjectSource::Field(_) | SubjectSource::Members)
-        });
-        if !is_loose {
+        let Some(found) = self.keyspace.find(Place::Redis, &key) else { return Ok(false) };
+        let is_way = self.is_way(&found);
+        if !is_way && matches!(found.pattern.subject, SubjectSource::Placeholder(_)) {
             return Ok(false);
         }
         // A collection of many persons is gone through once, not once for each of them: what was
@@ -171,14 +178,105 @@ impl Governor {
                     let entries = self.entries_of_key(&key.write);
                     now.borrow_mut().extend(entries.into_iter().flat_map(|(_, entries)| entries));
                 },
-                || match now.borrow().contains(entry) {
-                    true => Ok(false),
-                    false => remove(&self.db, entry).map(|()| true).map_err(Stopped::Database),
+                // Of what has ended the bytes are still there, and have to be found: its entries go
+                // once it is reclaimed. One that is there and names somebody else is no way to this
+                // person's.
+                |stored| {
+                    let is_kept = || match is_way && stored != Stored::Shown {
+                        true => self.leads_to_any(&via).map_err(Stopped::Database),
+                        false => Ok(false),
+                    };
+                    let is_true = stored == Stored::Hidden || now.borrow().contains(entry);
+                    if is_true || is_kept()? {
+                        return Ok(false);
+                    }
+                    remove(&self.db, entry).map(|()| true).map_err(Stopped::Database)
                 },
             )
             .map_err(failed)?;
+        if is_removed && matches!(found.pattern.subject, SubjectSource::Through(_)) {
+            self.sweep.note();
+        }
         expected.insert((db, key), now.into_inner());
         Ok(is_removed)
+    }
+
+    /// The same for an item through which others were found. Entries of other items go with them.
+    fn sweep_item(
+        &self,
+        entry: &IndexEntry,
+        via: &str,
+        table: String,
+        pk: Vec<u8>,
+        sk: Option<Vec<u8>>,
+    ) -> Result<bool> {
+        let parts = Parts { pk: &pk, sk: sk.as_deref().unwrap_or(WHOLE_KEY) };
+        let found = self.keyspace.find_item(&table, parts);
+        if !found.is_some_and(|found| self.is_way(&found)) {
+            return Ok(false);
+        }
+        // What is said of a table that was dropped is removed at the next start.
+        let Ok(description) = self.db.describe_table(&table) else { return Ok(false) };
+        let schema = &description.spec.key;
+        let Some(hash) = schema.hash.first() else { return Ok(false) };
+        let Some(mut item) = key_value(hash, &pk).map(|pk| Item::new().with(&*hash.name, pk))
+        else {
+            return Ok(false);
+        };
+        if let Some((range, sk)) = schema.range.first().zip(sk) {
+            let Some(sk) = key_value(range, &sk) else { return Ok(false) };
+            item = item.with(&*range.name, sk);
+        }
+        if self.leads_to_any(via)? {
+            return Ok(false);
+        }
+        let check = TransactAction {
+            table,
+            kind: TransactKind::Check(item),
+            condition: Some(Condition::Text("attribute_not_exists(#pk)".to_owned())),
+            placeholders: Placeholders {
+                names: Some(vec![("#pk".to_owned(), hash.name.clone())]),
+                values: None,
+            },
+            return_on_failure: false,
+        };
+        let delete = TransactAction {
+            table: SUBJECTS_TABLE.to_owned(),
+            kind: TransactKind::Delete(item_of(entry)),
+            condition: None,
+            placeholders: Placeholders::default(),
+            return_on_failure: false,
+        };
+        let actions = vec![check, delete];
+        let request = TransactWrite { actions, ..TransactWrite::default() };
+        match self.db.with_durability(Durability::Os).transact_write(&request).wait() {
+            Ok(_) => Ok(true),
+            Err(Error::TransactionCanceled { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether there are keys or items that belong to whoever had this one.
+    fn leads_to_any(&self, via: &str) -> Result<bool> {
+        let query = Query {
+            table: SUBJECTS_TABLE.to_owned(),
+            key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
+            placeholders: placeholders([(":pk", via)]),
+            limit: Some(1),
+            ..Query::default()
+        };
+        let page = self.db.query_items(&query).wait()?;
+        Ok(page.items.is_some_and(|items| !items.is_empty()))
+    }
+}
+
+/// A key attribute from the bytes that the index knows it by.
+fn key_value(attribute: &KeyAttribute, bytes: &[u8]) -> Option<Value> {
+    let text = || std::str::from_utf8(bytes).ok();
+    match attribute.kind {
+        KeyType::S => Some(Value::S(text()?.to_owned())),
+        KeyType::B => Some(Value::B(bytes.to_vec().into())),
+        KeyType::N => text()?.parse().ok().map(Value::N),
     }
 }
 
@@ -187,8 +285,12 @@ fn entry_of(item: &Item) -> IndexEntry {
     IndexEntry { pk: text("pk"), sk: text("sk") }
 }
 
+fn item_of(entry: &IndexEntry) -> Item {
+    Item::new().with("pk", entry.pk.as_str()).with("sk", entry.sk.as_str())
+}
+
 fn remove(db: &Database, entry: &IndexEntry) -> Result<()> {
-    let key = Item::new().with("pk", entry.pk.as_str()).with("sk", entry.sk.as_str());
+    let key = item_of(entry);
     let delete = DeleteItem { table: SUBJECTS_TABLE.to_owned(), key, ..DeleteItem::default() };
     db.with_durability(Durability::Os).delete_item(&delete).wait().map(drop)
 }

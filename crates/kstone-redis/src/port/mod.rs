@@ -163,9 +163,10 @@ pub struct PurgeKeys {
     pub members: Vec<(u8, Bytes, Bytes)>,
     /// Also every byte of what was deleted or overwritten before, whoever's it was: all files are
     /// rewritten, and not only those of the keys that are named here. Keys that were deleted, that
-    /// expired or were renamed before anybody asked for a purge are in no list.
+    /// expired or were renamed before anybody asked for a purge are in no list. SLOWLOG and ACL LOG
+    /// are emptied.
     pub remains: bool,
     /// Only delete them, here and not in checkpoints. The bytes stay until somebody purges the
-    /// remains: for those who have more to delete before that.
+    /// remains: for those who have more to delete before that. The logs are emptied at once.
     pub files_later: bool,
 }

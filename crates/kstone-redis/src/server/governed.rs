@@ -170,15 +170,15 @@ fn admit(
 ) -> Result<Option<Counted>> {
     let (mut counted, mut admitted) = match after.kind {
         Kind::String => {
-            let value = txn.touched_value(touched);
-            let write =
-                KeyWrite { value, ..bare(txn.touched_key(touched), txn.now_ms(), touched, after) };
-            (NOTHING, asked(policy, &write, touched)?)
+            let (value, value_len) = (txn.touched_value(touched), txn.touched_value_len(touched));
+            let write = bare(txn.touched_key(touched), txn.now_ms(), touched, after);
+            (NOTHING, asked(policy, &KeyWrite { value, value_len, ..write }, touched)?)
         }
         Kind::LongString => {
             let value = txn.touched_long_value(touched)?;
+            let (value, value_len) = (value.as_deref(), txn.touched_value_len(touched));
             let write = bare(txn.touched_key(touched), txn.now_ms(), touched, after);
-            (NOTHING, asked(policy, &KeyWrite { value: value.as_deref(), ..write }, touched)?)
+            (NOTHING, asked(policy, &KeyWrite { value, value_len, ..write }, touched)?)
         }
         _ => admit_members(policy, txn, touched, after)?,
     };
@@ -282,6 +282,7 @@ pub(super) fn made(db: u8, key: &[u8], now_ms: u64, after: State) -> KeyWrite<'_
         effect: Effect::Makes,
         asked: AskedTtl::Unsaid,
         value: None,
+        value_len: None,
         fields: &[],
         members: &[],
         removed: &[],
@@ -372,7 +373,8 @@ pub(super) fn some_at_a_time(
     show(&mut held)
 }
 
-/// Shows the policy all of a new key that is so large that its parts have been written already.
+/// Shows the policy all of a key that has got so large in this transaction that parts of it have been
+/// written already.
 fn show_annex(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,
@@ -396,7 +398,7 @@ fn show_annex(
             Ok(())
         },
     )?;
-    txn.note_index(index, true);
+    txn.note_index_again(index);
     Ok(())
 }
 

@@ -265,6 +265,10 @@ impl Server {
     /// rests on it may leave, and which of the keys that it made ready somebody waits for.
     pub(crate) fn commit(&self, mut txn: Txn<'_>) -> Result<(u64, Ready)> {
         let changes_libraries = txn.changes_libraries();
+        // What is only removed because its time is over is nobody's write.
+        if !txn.is_governed() && txn.has_counted_changes() {
+            self.database.note_unruled()?;
+        }
         let committed = match self.govern(&mut txn) {
             Ok(to_tell) => txn.commit(self.durability).map(|committed| (committed, to_tell)),
             Err(fault) => Err(fault),

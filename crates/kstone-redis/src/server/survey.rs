@@ -34,6 +34,18 @@ pub struct Surveyed<'k> {
     pub member_bytes: u64,
 }
 
+/// What is stored under a key that was [looked](Redis::look) at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The value that was shown.
+    Shown,
+    /// One whose time is over, which is shown to nobody until it is reclaimed; or nobody can tell,
+    /// because the database is being closed.
+    Hidden,
+    /// Nothing at all.
+    Nothing,
+}
+
 impl Redis {
     /// Shows every key of every logical database, until that fails. Each is shown as it is at some
     /// moment of the walk: what is made or removed meanwhile may be shown or not.
@@ -57,22 +69,29 @@ impl Redis {
 
 impl Redis {
     /// Shows a key as it is, unless it is not there, and does something while still nobody else can
-    /// write it.
+    /// write it. That hears whether anything is stored under the key.
     pub fn look<T, E: From<Fault>>(
         &self,
         db: u8,
         key: &[u8],
         see: &mut dyn FnMut(&Surveyed<'_>),
-        then: impl FnOnce() -> Result<T, E>,
+        then: impl FnOnce(Stored) -> Result<T, E>,
     ) -> Result<T, E> {
         let server = &self.server;
-        let Some(gate) = call::wait(server.locks.share(), || None) else { return then() };
+        let Some(gate) = call::wait(server.locks.share(), || None) else {
+            return then(Stored::Hidden);
+        };
         let _locked = server.locks.keys(&gate, &server.way, std::iter::once(key));
-        show(&mut server.begin(db), db, key, &mut |surveyed| {
+        let (mut txn, mut stored) = (server.begin(db), Stored::Nothing);
+        show(&mut txn, db, key, &mut |surveyed| {
+            stored = Stored::Shown;
             see(surveyed);
             Ok(())
         })?;
-        then()
+        if stored == Stored::Nothing && txn.is_stored(key)? {
+            stored = Stored::Hidden;
+        }
+        then(stored)
     }
 }
 
@@ -115,6 +134,9 @@ impl Server {
 
     fn index_elsewhere(&self, policy: &dyn WritePolicy, txn: &mut Txn<'_>, to: u8) -> Result<()> {
         let (mut names, mut batch) = (Names::default(), WriteBatch::new());
+        // What the commit deletes would be gone again, though it is written here.
+        let deleted = txn.index_entries_deleted();
+        let mut wanted_after_all = Vec::new();
         let write = |batch: &mut WriteBatch, len_min: usize| {
             if batch.encoded_len() > len_min {
                 // The log keeps the order: this is durable if the swap is.
@@ -132,11 +154,15 @@ impl Server {
                     })?;
                     for entry in &admitted.index {
                         self.spaces.note_subject(entry, true, &mut batch)?;
+                        if deleted.contains(entry) {
+                            wanted_after_all.push(entry.clone());
+                        }
                     }
                     write(&mut batch, PIECE_LEN)
                 })?;
             }
         }
+        txn.note_index(wanted_after_all, true);
         write(&mut batch, 0)
     }
 }
@@ -184,7 +210,8 @@ fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> 
     if matches!(entry.kind, Kind::String | Kind::LongString) {
         let Some(value) = StringValue::from_entry(entry)? else { return Ok(()) };
         let value = txn.string_bytes(key, &value)?;
-        let write = KeyWrite { value: Some(&value), ..write };
+        let value_len = Some(value.len() as u64);
+        let write = KeyWrite { value: Some(&value), value_len, ..write };
         return see(&Surveyed { write, footprint, members: 0, member_bytes: 0 });
     }
     some_at_a_time(

@@ -51,6 +51,8 @@ pub(super) struct KeyChanges {
     pub(super) held_back_len: usize,
     /// The annex that has the parts, if it is another than the engine's head names.
     pub(super) annex: Option<AnnexId>,
+    /// How often parts that were held back went to it.
+    pub(super) annex_fills: u32,
     /// The head as the engine has it had no parts, so none are stored.
     pub(super) bare: bool,
     /// Parts that are looked up by their names are among those written or removed.

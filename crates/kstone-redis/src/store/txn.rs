@@ -302,6 +302,11 @@ impl<'s> Txn<'s> {
         Ok(found)
     }
 
+    /// Whether the engine has anything under a key, expired or not.
+    pub(crate) fn is_stored(&mut self, key: &[u8]) -> Result<bool> {
+        self.stored_head(key).map(|head| head.is_some())
+    }
+
     /// The head that the engine has for a key, from memory if it was used lately.
     fn engine_head(&self, table: TableId, key: &[u8]) -> Result<Option<Head>> {
         let at = KeyRef { pk: key, sk: None };
@@ -522,6 +527,7 @@ impl<'s> Txn<'s> {
         };
         self.filling.fill(annex, changes.parts.iter())?;
         changes.parts.clear();
+        changes.annex_fills += 1;
         if is_begun && self.mark.as_ref().is_some_and(|mark| mark.filling.contains(&annex)) {
             // What was written over there is gone.
             self.changes.lose_mark();
@@ -738,6 +744,11 @@ impl<'s> Txn<'s> {
     /// Says whose doing it is.
     pub(crate) fn set_origin(&mut self, client: u64) {
         self.told.origin = client;
+    }
+
+    /// Whether there are any changes, as Redis counts them, or databases that change places.
+    pub(crate) fn has_counted_changes(&self) -> bool {
+        self.told.dirty > 0 || self.layout.is_some()
     }
 
     /// So many changes, as Redis counts them.

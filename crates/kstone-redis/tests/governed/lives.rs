@@ -62,15 +62,17 @@ fn a_string_in_pieces_is_shown_whole_unless_a_bit_of_a_long_one_is_changed() {
     let seen = governed.rules.asked_once();
     assert_eq!((seen.effect, seen.value), (Effect::Changes, Some(long + "y")));
     governed.do_("EXPIRE long 100");
-    assert_eq!(governed.rules.asked_once().value, None);
+    let seen = governed.rules.asked_once();
+    assert_eq!((seen.value, seen.value_len), (None, None));
     governed.do_("SETBIT long 0 1");
     // The byte is no text any more, and is remembered as a mark of three.
     assert_eq!(governed.rules.asked_once().value.map(|value| value.len()), Some(100_003));
-    // What is longer still is not read for the sake of a bit.
+    // What is longer still is not read for the sake of a bit; only its length is known.
     governed.do_("SETRANGE long 2000000 y");
     governed.do_("SETBIT long 0 0");
     for seen in governed.rules.asked() {
         assert_eq!((seen.effect, seen.value), (Effect::Changes, None));
+        assert_eq!(seen.value_len, Some(2_000_001));
     }
     let totals = governed.look();
     assert_eq!(governed.rules.totals(), totals);

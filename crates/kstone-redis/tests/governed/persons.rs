@@ -1,7 +1,7 @@
 //! The index of persons is written with the keys.
 
 use crate::Governed;
-use crate::support::{bulks, error, int};
+use crate::support::{bulk, bulks, error, int};
 
 fn entry(person: &str, key: &str) -> (String, String) {
     (format!("subject#{person}"), format!("r0|{key}"))
@@ -133,6 +133,52 @@ fn a_copy_too_large_for_one_commit_is_shown_in_full() {
     let told = error(governed.say("COPY plain who:other"));
     assert_eq!(told, "ERR who:other breaks a rule: no secrets");
     assert_eq!(governed.say("EXISTS who:other"), int(0));
+    let totals = governed.look();
+    assert_eq!(governed.rules.totals(), totals);
+}
+
+#[test]
+fn a_key_that_comes_by_a_swap_is_in_the_index_though_one_of_its_name_was_just_deleted() {
+    let mut governed = Governed::new();
+    governed.do_("SET of:ann:a v");
+    governed.do_("SELECT 3");
+    governed.do_("SET of:ann:a w");
+    for line in ["MULTI", "DEL of:ann:a", "SWAPDB 0 3", "EXEC"] {
+        governed.do_(line);
+    }
+    assert_eq!(governed.say("GET of:ann:a"), bulk("v"));
+    let there = ("subject#ann".to_owned(), "r3|of:ann:a".to_owned());
+    assert!(governed.index().contains(&there), "{:?}", governed.index());
+    // What is deleted after it came is not in the index any more.
+    governed.do_("SET of:ann:b w");
+    for line in ["MULTI", "DEL of:ann:b", "SWAPDB 0 3", "SWAPDB 0 3", "DEL of:ann:a", "EXEC"] {
+        governed.do_(line);
+    }
+    assert!(!governed.index().contains(&there), "{:?}", governed.index());
+}
+
+#[test]
+fn what_a_later_command_adds_to_a_key_too_large_for_one_commit_is_shown_too() {
+    let mut governed = Governed::new();
+    let value = "v".repeat(1 << 20);
+    // Each is more than is held back for a commit.
+    let fill = |governed: &mut Governed, key: &str, first: &str, (name, of): (&str, &str)| {
+        let fields: Vec<String> = (0..18).map(|n| format!("{first}{n}")).collect();
+        let mut args = vec!["HSET", key, name, of];
+        args.extend(fields.iter().flat_map(|field| [field.as_str(), value.as_str()]));
+        governed.client.call(&args)
+    };
+    governed.do_("MULTI");
+    fill(&mut governed, "who:large", "a", ("first", "1"));
+    fill(&mut governed, "who:large", "b", ("person", "ann"));
+    governed.do_("EXEC");
+    assert_eq!(governed.say("HLEN who:large"), int(38));
+    assert_eq!(governed.index(), [entry("ann", "who:large")]);
+    governed.do_("MULTI");
+    fill(&mut governed, "who:other", "a", ("first", "1"));
+    fill(&mut governed, "who:other", "b", ("secret", "s"));
+    governed.say("EXEC");
+    assert_eq!(governed.say("HEXISTS who:other secret"), int(0));
     let totals = governed.look();
     assert_eq!(governed.rules.totals(), totals);
 }

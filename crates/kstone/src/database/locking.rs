@@ -51,6 +51,13 @@ impl Database {
         let inner = self.inner();
         loop {
             let locked = inner.engine.lock_stripes(stripes)?;
+            let rules = inner.governing.rules();
+            // Asked under the locks, through which whoever puts a policy in force has to pass.
+            if rules.is_none() && !self.is_internal() && !inner.governing.is_unruled_noted() {
+                drop(locked);
+                self.note_unruled()?;
+                continue;
+            }
             let mut staged = Staged {
                 batch: WriteBatch::new(),
                 streams: inner.streams.ticket(locked.now_ms()),
@@ -58,7 +65,7 @@ impl Database {
                 costs: costs(),
                 seen: 0,
                 engine: &inner.engine,
-                rules: inner.governing.rules(),
+                rules,
                 counted: Vec::new(),
             };
             let outcome = work(&mut staged);

@@ -5,6 +5,7 @@
 //! What a command changed is what was changed since the last [mark](Txn::mark), or everything if
 //! there is none: several commands in one transaction are marked, one need not be.
 
+use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use kstone::policy::{AskedTtl, Counted, Effect, IndexEntry, WritePolicy};
 
 use crate::fault::Result;
-use crate::store::changes::Head;
+use crate::store::changes::{Head, KeyChanges};
 use crate::store::state::State;
 use crate::store::strings::StringValue;
 use crate::store::txn::Txn;
@@ -20,7 +21,8 @@ use crate::store::{Entry, Kind};
 
 /// A string of pieces up to this long is read in full when a part of it is changed: its value may be
 /// a document that names a person. Longer ones are bitmaps and files, of which a bit is to cost no
-/// more for being governed.
+/// more for being governed. The policy hears how long they are, and refuses the change where it would
+/// have to see all of it.
 const READ_LEN_MAX: u64 = 1 << 20;
 
 /// What a transaction under a policy remembers.
@@ -100,6 +102,8 @@ pub(crate) struct Touched {
     pub(crate) is_timed: bool,
     /// The command wrote more than when the key ends.
     is_value_written: bool,
+    /// Parts that the command wrote went to an annex, and are not held back any more.
+    is_annex_filled: bool,
 }
 
 impl<'s> Txn<'s> {
@@ -241,6 +245,24 @@ impl<'s> Txn<'s> {
         entries
     }
 
+    /// Those of them that the commit deletes.
+    pub(crate) fn index_entries_deleted(&self) -> BTreeSet<IndexEntry> {
+        let deleted = self.index_entries().into_iter().filter(|(_, is_written)| !is_written);
+        deleted.map(|(entry, _)| entry.clone()).collect()
+    }
+
+    /// The same as [`note_index`](Txn::note_index) for entries that are written, most of which are
+    /// known to be: those are not counted twice.
+    pub(crate) fn note_index_again(&mut self, mut entries: Vec<IndexEntry>) {
+        let known = self.index_entries();
+        let is_known = |entry: &IndexEntry| {
+            let found = known.binary_search_by(|(have, _)| (*have).cmp(entry));
+            found.ok().and_then(|at| known.get(at)).is_some_and(|(_, is_written)| *is_written)
+        };
+        entries.retain(|entry| !is_known(entry));
+        self.note_index(entries, true);
+    }
+
     /// What the policy is told after the commit of the commands so far.
     pub(crate) fn take_pending(&mut self) -> Option<Pending> {
         let pending = self.governed.as_mut()?.pending.as_deref_mut()?;
@@ -285,8 +307,9 @@ impl<'s> Txn<'s> {
                 None => changes.head.is_some(),
                 Some(was) => !is_same(&was.head, &changes.head),
             };
-            let has_parts =
-                changes.parts.has_changed() || (was.is_none() && changes.annex.is_some());
+            let is_annex_filled = changes.annex.is_some()
+                && was.is_none_or(|was| changes.annex_fills != was.annex_fills);
+            let has_parts = changes.parts.has_changed() || is_annex_filled;
             if !is_head_written && !has_parts {
                 continue;
             }
@@ -311,6 +334,7 @@ impl<'s> Txn<'s> {
                 asked: AskedTtl::Unsaid,
                 is_timed,
                 is_value_written: true,
+                is_annex_filled,
             })));
         }
         Ok(None)
@@ -375,6 +399,14 @@ impl<'s> Txn<'s> {
         }
     }
 
+    /// How long the string is of which the command has written at least a part.
+    pub(crate) fn touched_value_len(&self, touched: &Touched) -> Option<u64> {
+        let after = touched.after.filter(|_| touched.is_value_written)?;
+        let key_len = self.touched_key(touched).len() as u64;
+        let is_string = matches!(after.kind, Kind::String | Kind::LongString);
+        is_string.then(|| after.footprint.bytes.saturating_sub(key_len))
+    }
+
     /// The string that the command has written, if it is short enough to be in the head.
     pub(crate) fn touched_value(&self, touched: &Touched) -> Option<&[u8]> {
         let (_, _, changes) = self.changes.nth(touched.at)?;
@@ -411,8 +443,10 @@ impl<'s> Txn<'s> {
 
     /// Whether parts that the command wrote are not held back any more.
     pub(crate) fn has_annex(&self, touched: &Touched) -> bool {
-        touched.effect == Effect::Makes
-            && self.changes.nth(touched.at).is_some_and(|(_, _, changes)| changes.annex.is_some())
+        let is_made = touched.effect == Effect::Makes;
+        let has_one = |changes: &KeyChanges| changes.annex.is_some();
+        let changes = self.changes.nth(touched.at).map(|(_, _, changes)| changes);
+        touched.is_annex_filled || (is_made && changes.is_some_and(has_one))
     }
 
     /// Shows all parts of the key.
