@@ -112,9 +112,10 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(counted(1, "key", "keys"), "1 key");
         assert_eq!(counted(0, "key", "keys"), "0 keys");
-        assert_eq!([0, 1023, 1024, 1536, 10 << 30].map(bytes), [
-            "0 B", "1023 B", "1.00 KiB", "1.50 KiB", "10.0 GiB"
-        ]);
+        assert_eq!(
+            [0, 1023, 1024, 1536, 10 << 30].map(bytes),
+            ["0 B", "1023 B", "1.00 KiB", "1.50 KiB", "10.0 GiB"]
+        );
         assert_eq!(bytes(u64::MAX), "16384 PiB");
         assert_eq!([999, 1000, 2_500_000].map(micros), ["999 µs", "1.00 ms", "2.50 s"]);
         assert_eq!([0.0, 0.25, 12.4].map(rate), ["0", "0.2", "12"]);
@@ -126,7 +127,10 @@ mod tests {
         let now = 1_768_386_600_000;
         assert_eq!(moment_text(now), "2026-01-14 10:30:00");
         let shown = ago(now - 3 * 60_000, now).into_string();
-        assert!(shown.contains("3 min ago") && shown.contains("2026-01-14 10:27:00 UTC"), "{shown}");
+        assert!(
+            shown.contains("3 min ago") && shown.contains("2026-01-14 10:27:00 UTC"),
+            "{shown}"
+        );
         assert!(ago(now, now).into_string().contains("just now"));
         assert!(ago(now + 86_400_000, now).into_string().contains("in 24 h"));
     }

@@ -83,37 +83,40 @@ fn summary(governor: &Governor, metrics: &Metrics) -> Markup {
 }
 
 fn rows<'p>(patterns: impl Iterator<Item = &'p Pattern>, metrics: &Metrics) -> Markup {
-    table("Patterns", &html! {
-        thead {
-            tr {
-                th scope="col" { "Pattern" }
-                th scope="col" { "Where" }
-                th scope="col" { "Type" }
-                th scope="col" { "Lives" }
-                th.number scope="col" { "Keys" }
-                th.number scope="col" { "Bytes" }
-                th.number scope="col" { "Ending in 1 h" }
-                th.number scope="col" { "Writes/s" }
-            }
-        }
-        tbody {
-            @for pattern in patterns {
-                @let used = metrics.usage(&pattern.full_name()).unwrap_or_default();
+    table(
+        "Patterns",
+        &html! {
+            thead {
                 tr {
-                    th.key scope="row" {
-                        a.mono href=(links::pattern(&pattern.full_name())) { (pattern) }
-                    }
-                    td { (pattern.store) }
-                    td { (pattern.value_type) }
-                    td { (pattern.ttl) }
-                    td.number { (count(used.keys)) }
-                    td.number { (bytes(used.bytes)) }
-                    td.number { (count(used.expiring_next_hour)) }
-                    td.number { (rate(used.writes_per_second)) }
+                    th scope="col" { "Pattern" }
+                    th scope="col" { "Where" }
+                    th scope="col" { "Type" }
+                    th scope="col" { "Lives" }
+                    th.number scope="col" { "Keys" }
+                    th.number scope="col" { "Bytes" }
+                    th.number scope="col" { "Ending in 1 h" }
+                    th.number scope="col" { "Writes/s" }
                 }
             }
-        }
-    })
+            tbody {
+                @for pattern in patterns {
+                    @let used = metrics.usage(&pattern.full_name()).unwrap_or_default();
+                    tr {
+                        th.key scope="row" {
+                            a.mono href=(links::pattern(&pattern.full_name())) { (pattern) }
+                        }
+                        td { (pattern.store) }
+                        td { (pattern.value_type) }
+                        td { (pattern.ttl) }
+                        td.number { (count(used.keys)) }
+                        td.number { (bytes(used.bytes)) }
+                        td.number { (count(used.expiring_next_hour)) }
+                        td.number { (rate(used.writes_per_second)) }
+                    }
+                }
+            }
+        },
+    )
 }
 
 /// `/keyspaces/{pattern}`
@@ -218,20 +221,23 @@ fn browse(pattern: &Pattern) -> Markup {
 }
 
 fn fields(pattern: &Pattern) -> Markup {
-    table("Fields", &html! {
-        thead { tr { th scope="col" { "Field" } th scope="col" { "Holds" } } }
-        tbody {
-            @for field in &pattern.fields {
-                tr {
-                    th scope="row" { code { (field.name) } }
-                    td { (field.kind) @if field.optional { ", or nothing" } }
+    table(
+        "Fields",
+        &html! {
+            thead { tr { th scope="col" { "Field" } th scope="col" { "Holds" } } }
+            tbody {
+                @for field in &pattern.fields {
+                    tr {
+                        th scope="row" { code { (field.name) } }
+                        td { (field.kind) @if field.optional { ", or nothing" } }
+                    }
+                }
+                @if let Some(others) = &pattern.other_fields {
+                    tr { th scope="row" { "others" } td { (others) } }
                 }
             }
-            @if let Some(others) = &pattern.other_fields {
-                tr { th scope="row" { "others" } td { (others) } }
-            }
-        }
-    })
+        },
+    )
 }
 
 fn sentence(text: &str) -> String {

@@ -175,37 +175,40 @@ fn doors(traffic: &[Traffic]) -> Markup {
         return empty("No door is open.", &html! { p { "This process serves only the console." } });
     }
     let took = |us: Option<u64>| us.map_or("–".to_owned(), micros);
-    table("Doors", &html! {
-        thead {
-            tr {
-                th scope="col" { "Door" }
-                th scope="col" { "Address" }
-                th scope="col" { "Durability" }
-                th.number scope="col" { "Connections" }
-                th.number scope="col" { "Per second" }
-                th scope="col" { "Five minutes" }
-                th.number scope="col" { "50 %" }
-                th.number scope="col" { "99 %" }
-                th.number scope="col" { "Since the start" }
-            }
-        }
-        tbody {
-            @for it in traffic {
-                @let door = &it.door;
+    table(
+        "Doors",
+        &html! {
+            thead {
                 tr {
-                    th scope="row" { (door.name) }
-                    td { code { (door.address) } }
-                    td { (door.durability) }
-                    td.number { (count(door.reading.connections)) }
-                    td.number { (rate(it.now_per_second)) }
-                    td { (sparkline(&it.per_second, &format!("Operations per second at {}", door.name))) }
-                    td.number { (took(it.minute.quantile_us(0.5))) }
-                    td.number { (took(it.minute.quantile_us(0.99))) }
-                    td.number { (count(door.reading.operations)) }
+                    th scope="col" { "Door" }
+                    th scope="col" { "Address" }
+                    th scope="col" { "Durability" }
+                    th.number scope="col" { "Connections" }
+                    th.number scope="col" { "Per second" }
+                    th scope="col" { "Five minutes" }
+                    th.number scope="col" { "50 %" }
+                    th.number scope="col" { "99 %" }
+                    th.number scope="col" { "Since the start" }
                 }
             }
-        }
-    })
+            tbody {
+                @for it in traffic {
+                    @let door = &it.door;
+                    tr {
+                        th scope="row" { (door.name) }
+                        td { code { (door.address) } }
+                        td { (door.durability) }
+                        td.number { (count(door.reading.connections)) }
+                        td.number { (rate(it.now_per_second)) }
+                        td { (sparkline(&it.per_second, &format!("Operations per second at {}", door.name))) }
+                        td.number { (took(it.minute.quantile_us(0.5))) }
+                        td.number { (took(it.minute.quantile_us(0.99))) }
+                        td.number { (count(door.reading.operations)) }
+                    }
+                }
+            }
+        },
+    )
 }
 
 fn stripes(engine: &EngineVitals, by: Measure) -> Markup {

@@ -43,10 +43,13 @@ impl Asked {
 }
 
 fn off() -> Trouble {
-    Trouble::Off("Nobody knows whose data is whose", html! {
-        p { "Without a keyspace in force, and a folder for the data, persons cannot be looked up." }
-        (how_to_declare())
-    })
+    Trouble::Off(
+        "Nobody knows whose data is whose",
+        html! {
+            p { "Without a keyspace in force, and a folder for the data, persons cannot be looked up." }
+            (how_to_declare())
+        },
+    )
 }
 
 fn governed(pages: &Pages) -> Shown<(&Arc<Governor>, &Arc<Erasures>)> {
@@ -55,7 +58,10 @@ fn governed(pages: &Pages) -> Shown<(&Arc<Governor>, &Arc<Erasures>)> {
 }
 
 /// `/people`
-pub(crate) async fn find(State(pages): State<Pages>, Query(asked): Query<Asked>) -> Shown<Response> {
+pub(crate) async fn find(
+    State(pages): State<Pages>,
+    Query(asked): Query<Asked>,
+) -> Shown<Response> {
     let (_, erasures) = governed(&pages)?;
     let id = asked.id.trim();
     if !id.is_empty() {
@@ -92,31 +98,34 @@ pub(crate) async fn find(State(pages): State<Pages>, Query(asked): Query<Asked>)
 }
 
 fn erasure_rows(records: &[ErasureRecord], now_ms: u64) -> Markup {
-    table("Erasures", &html! {
-        thead {
-            tr {
-                th scope="col" { "Erasure" }
-                th scope="col" { "Began" }
-                th scope="col" { "State" }
-                th.number scope="col" { "Records removed" }
-            }
-        }
-        tbody {
-            @for record in records.iter().take(LISTED_MAX) {
+    table(
+        "Erasures",
+        &html! {
+            thead {
                 tr {
-                    th.key scope="row" { a.mono href=(links::erasure(&record.id)) { (record.id) } }
-                    td { (ago(record.began_ms, now_ms)) }
-                    td { (state(&record.state)) }
-                    td.number {
-                        @match &record.state {
-                            ErasureState::Done(signed) => (count(signed.receipt.purge.records)),
-                            _ => "–",
+                    th scope="col" { "Erasure" }
+                    th scope="col" { "Began" }
+                    th scope="col" { "State" }
+                    th.number scope="col" { "Records removed" }
+                }
+            }
+            tbody {
+                @for record in records.iter().take(LISTED_MAX) {
+                    tr {
+                        th.key scope="row" { a.mono href=(links::erasure(&record.id)) { (record.id) } }
+                        td { (ago(record.began_ms, now_ms)) }
+                        td { (state(&record.state)) }
+                        td.number {
+                            @match &record.state {
+                                ErasureState::Done(signed) => (count(signed.receipt.purge.records)),
+                                _ => "–",
+                            }
                         }
                     }
                 }
             }
-        }
-    })
+        },
+    )
 }
 
 fn state(state: &ErasureState) -> Markup {

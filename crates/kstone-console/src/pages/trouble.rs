@@ -49,9 +49,7 @@ impl From<kstone_keyspace::erasure::ErasureError> for Trouble {
 impl IntoResponse for Trouble {
     fn into_response(self) -> Response {
         let (status, title, content) = match self {
-            Trouble::NotFound(what) => {
-                (StatusCode::NOT_FOUND, "Not found", html! { p { (what) } })
-            }
+            Trouble::NotFound(what) => (StatusCode::NOT_FOUND, "Not found", html! { p { (what) } }),
             Trouble::Refused(why) => {
                 (StatusCode::BAD_REQUEST, "That does not work", html! { p { (why) } })
             }

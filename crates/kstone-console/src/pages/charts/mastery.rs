@@ -97,7 +97,8 @@ fn day_number(date: Date) -> i64 {
     // Years are counted from March, so that the leap day is the last of its year.
     let year = i64::from(year) - i64::from(month <= 2);
     let month_from_march = (i64::from(month) + 9) % 12;
-    year * 365 + year / 4 - year / 100 + year / 400
+    year * 365 + year / 4 - year / 100
+        + year / 400
         + (month_from_march * 153 + 2) / 5
         + i64::from(day)
 }

@@ -20,7 +20,8 @@ pub(crate) fn sparkline(values: &[f64], label: &str) -> Markup {
     };
     let points: Vec<String> = values.iter().enumerate().map(place).collect();
     let line = format!("M{}", points.join("L"));
-    let area = format!("{line}L{} {HEIGHT}L0 {HEIGHT}Z", at(step * points.len().saturating_sub(1) as f64));
+    let area =
+        format!("{line}L{} {HEIGHT}L0 {HEIGHT}Z", at(step * points.len().saturating_sub(1) as f64));
     html! {
         svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" role="img"
             aria-label=(label)

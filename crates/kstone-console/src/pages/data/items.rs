@@ -104,27 +104,30 @@ fn further(table: &str, search: &Search, next: Option<&Item>, is_begin: bool) ->
 fn rows(description: &TableDescription, items: &[Item]) -> Markup {
     let key = &description.spec.key;
     let names: Vec<&str> = key.hash.iter().chain(&key.range).map(|it| it.name.as_str()).collect();
-    table("Items", &html! {
-        thead {
-            tr {
-                @for name in &names { th scope="col" { (name) } }
-                th scope="col" { "Item" }
-            }
-        }
-        tbody {
-            @for item in items {
+    table(
+        "Items",
+        &html! {
+            thead {
                 tr {
-                    @for (nth, name) in names.iter().enumerate() {
-                        @let text = item.get(name).map(|it| links::text_of(&key_bytes(it))).unwrap_or_default();
-                        @if nth == 0 {
-                            th.key scope="row" { a.mono href=(address(description, item)) { (text) } }
-                        } @else { td.key { a.mono href=(address(description, item)) { (text) } } }
-                    }
-                    td.cut { (preview(item, &names)) }
+                    @for name in &names { th scope="col" { (name) } }
+                    th scope="col" { "Item" }
                 }
             }
-        }
-    })
+            tbody {
+                @for item in items {
+                    tr {
+                        @for (nth, name) in names.iter().enumerate() {
+                            @let text = item.get(name).map(|it| links::text_of(&key_bytes(it))).unwrap_or_default();
+                            @if nth == 0 {
+                                th.key scope="row" { a.mono href=(address(description, item)) { (text) } }
+                            } @else { td.key { a.mono href=(address(description, item)) { (text) } } }
+                        }
+                        td.cut { (preview(item, &names)) }
+                    }
+                }
+            }
+        },
+    )
 }
 
 /// What an item holds besides its key, in a line.
@@ -282,9 +285,7 @@ async fn everywhere(
 
 fn decoded(answer: &QueryOutput) -> Shown<Vec<Item>> {
     let items = answer.items.iter().flatten();
-    items
-        .map(|item| item.decode().map_err(|error| Trouble::Failed(error.to_string())))
-        .collect()
+    items.map(|item| item.decode().map_err(|error| Trouble::Failed(error.to_string()))).collect()
 }
 
 /// `/data/tables/{table}/item`
@@ -303,8 +304,7 @@ pub(crate) async fn one(
             key.insert(attribute.name.clone(), value_of(attribute, text)?);
         }
     }
-    let get =
-        GetItem { table: name.clone(), key, consistent_read: true, ..GetItem::default() };
+    let get = GetItem { table: name.clone(), key, consistent_read: true, ..GetItem::default() };
     let stored = pages.console.items.get(&get).await?.item;
     let not_found = || Trouble::NotFound("There is no such item: it may have expired.".to_owned());
     let item = stored.ok_or_else(not_found)?;

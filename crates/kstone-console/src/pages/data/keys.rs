@@ -151,18 +151,21 @@ async fn kinds(keys: &dyn Keys, names: &[Bytes]) -> Shown<Vec<(String, Option<u6
 }
 
 fn rows(db: u8, names: &[Bytes], kinds: &[(String, Option<u64>)]) -> Markup {
-    table("Keys", &html! {
-        thead { tr { th scope="col" { "Key" } th scope="col" { "Type" } th scope="col" { "Ends in" } } }
-        tbody {
-            @for (name, (kind, left)) in names.iter().zip(kinds) {
-                tr {
-                    th.key scope="row" { a.mono href=(links::key(db, name)) { (links::text_of(name)) } }
-                    td { (kind) }
-                    td { (left.map_or("never".to_owned(), span)) }
+    table(
+        "Keys",
+        &html! {
+            thead { tr { th scope="col" { "Key" } th scope="col" { "Type" } th scope="col" { "Ends in" } } }
+            tbody {
+                @for (name, (kind, left)) in names.iter().zip(kinds) {
+                    tr {
+                        th.key scope="row" { a.mono href=(links::key(db, name)) { (links::text_of(name)) } }
+                        td { (kind) }
+                        td { (left.map_or("never".to_owned(), span)) }
+                    }
                 }
             }
-        }
-    })
+        },
+    )
 }
 
 fn words(before: &[&'static str], key: &[u8], after: &[&'static str]) -> Vec<Bytes> {

@@ -46,33 +46,36 @@ pub(crate) async fn show(State(pages): State<Pages>) -> Shown {
 }
 
 fn list(tables: &[TableDescription]) -> Markup {
-    table("Tables", &html! {
-        thead {
-            tr {
-                th scope="col" { "Table" }
-                th scope="col" { "Key" }
-                th scope="col" { "Ends by" }
-                th.number scope="col" { "Items" }
-                th.number scope="col" { "Bytes" }
-            }
-        }
-        tbody {
-            @for it in tables {
+    table(
+        "Tables",
+        &html! {
+            thead {
                 tr {
-                    th scope="row" { a href=(links::table(&it.spec.name)) { (it.spec.name) } }
-                    td { (key(&it.spec.key.hash, &it.spec.key.range)) }
-                    td {
-                        @match &it.ttl {
-                            TtlState::On(name) | TtlState::Enabling(name) => { code { (name) } },
-                            _ => "–",
-                        }
-                    }
-                    td.number { (count(it.items)) }
-                    td.number { (bytes(it.bytes)) }
+                    th scope="col" { "Table" }
+                    th scope="col" { "Key" }
+                    th scope="col" { "Ends by" }
+                    th.number scope="col" { "Items" }
+                    th.number scope="col" { "Bytes" }
                 }
             }
-        }
-    })
+            tbody {
+                @for it in tables {
+                    tr {
+                        th scope="row" { a href=(links::table(&it.spec.name)) { (it.spec.name) } }
+                        td { (key(&it.spec.key.hash, &it.spec.key.range)) }
+                        td {
+                            @match &it.ttl {
+                                TtlState::On(name) | TtlState::Enabling(name) => { code { (name) } },
+                                _ => "–",
+                            }
+                        }
+                        td.number { (count(it.items)) }
+                        td.number { (bytes(it.bytes)) }
+                    }
+                }
+            }
+        },
+    )
 }
 
 fn key(hash: &[KeyAttribute], range: &[KeyAttribute]) -> Markup {
