@@ -115,10 +115,13 @@ impl Reading {
         let timed: u64 = self.took_us.iter().sum();
         let wanted = ((timed as f64 * q).ceil() as u64).max(1);
         let mut seen = 0;
-        self.took_us.iter().position(|count| {
-            seen += count;
-            seen >= wanted
-        }).map(|bucket| 1 << bucket.min(63))
+        self.took_us
+            .iter()
+            .position(|count| {
+                seen += count;
+                seen >= wanted
+            })
+            .map(|bucket| 1 << bucket.min(63))
     }
 }
 
