@@ -1,15 +1,19 @@
-//! The learning platform on KeystoneDB: pure domain models, and the requests that store and find
-//! them. Nothing here knows files, sockets or clocks; moments and randomness are arguments.
+//! The learning platform on KeystoneDB: pure domain models, and what stores, finds and moves them.
+//! Storage is reached through the two ports only; clocks and randomness are handed in.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`workflows`] | executions of two workflow engines side by side, with albums, tasks, metrics |
 //! | [`mastery`] | how well learners know what they learn: scores, ratings, streaks, predictions |
+//! | [`work`] | durable queues, schedules, alerts: what all systems do in the background |
+//! | [`guard`] | requests that came before, and clients that ask too often |
 //! | [`field`] | items to fields and back; errors that name the field |
 //! | [`time`] | days and moments as text that sorts by time |
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod field;
+pub mod guard;
 pub mod mastery;
 pub mod time;
+pub mod work;
 pub mod workflows;

@@ -102,15 +102,20 @@ impl Alerts {
             alert.at = Moment::from_epoch_ms(self.clock.now_ms());
         }
         let key = AlertKey { at: alert.at.millis(), alert_id: AlertId::new(alert.id.as_str())? };
-        let written = serde_json::to_string(&alert)
-            .map_err(|error| Error::Unreadable { key: alert.id.clone(), problem: error.to_string() })?;
+        let written = serde_json::to_string(&alert).map_err(|error| Error::Unreadable {
+            key: alert.id.clone(),
+            problem: error.to_string(),
+        })?;
         let item = key_of(&key).with("value", written);
         let absent = Some("attribute_not_exists(#pk)");
         let mut actions = vec![action(TransactKind::Put(item), absent, Words::names(&[PK]))];
         if self.to_webhook {
             let payload = serde_json::json!({ "alert": alert });
-            let mut job = NewJob::new(QUEUE, WEBHOOK, payload)
-                .once_per(format!("{}-{}", alert.at.epoch_ms(), alert.id));
+            let mut job = NewJob::new(QUEUE, WEBHOOK, payload).once_per(format!(
+                "{}-{}",
+                alert.at.epoch_ms(),
+                alert.id
+            ));
             job.student_id.clone_from(&alert.student_id);
             actions.push(self.outbox.action(&job)?);
         }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::{Error, Result};
 use super::request::{number, number_option, text, text_option};
-use super::table::{DUE, PK, SK};
+use super::table::{PK, SK};
 use crate::time::Moment;
 
 /// A queue is kept in so many partitions, so that many can ask at once.
@@ -159,7 +159,6 @@ impl Due {
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) job: Job,
-    pub(crate) due: String,
     /// When it is to run next, if it was asked for again.
     pub(crate) again_at: Moment,
 }
@@ -172,10 +171,6 @@ impl Record {
         };
         let payload = serde_json::from_str(text(item, "payload"))
             .map_err(|error| unreadable(error.to_string()))?;
-        let due = text(item, DUE).to_owned();
-        if !due.is_empty() && Due::read(&due).is_none() {
-            return Err(unreadable(format!("`{due}` is no state of a job")));
-        }
         let job = Job {
             id: text(item, SK).rsplit(':').next().unwrap_or_default().to_owned(),
             queue: text(item, "queue").to_owned(),
@@ -188,7 +183,7 @@ impl Record {
             problem: text_option(item, "problem"),
         };
         let again_at = Moment::from_epoch_ms(number_option(item, "again_at").unwrap_or_default());
-        Ok(Record { job, due, again_at })
+        Ok(Record { job, again_at })
     }
 }
 
@@ -206,9 +201,9 @@ pub(crate) fn partitions(queue: &str) -> Result<Vec<String>> {
 
 /// Any even spread does: this one is short.
 fn crc_of(id: &str) -> u32 {
-    id.bytes().fold(2_166_136_261_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(16_777_619)
-    }) >> 7
+    id.bytes()
+        .fold(2_166_136_261_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
+        >> 7
 }
 
 /// 32 hexadecimal digits that stand for these bytes.
@@ -257,7 +252,8 @@ mod tests {
     fn ids_spread_over_all_parts_of_a_queue() {
         let mut parts = [0; PARTS as usize];
         for at in 0..400_u64 {
-            let key = job_key("q", &format!("{:013}-{at:016x}", 1_768_386_600_000_u64 + at)).unwrap();
+            let key =
+                job_key("q", &format!("{:013}-{at:016x}", 1_768_386_600_000_u64 + at)).unwrap();
             parts[key.part.get() as usize] += 1;
         }
         assert!(parts.iter().all(|count| *count > 50), "{parts:?}");

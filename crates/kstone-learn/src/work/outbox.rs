@@ -82,7 +82,14 @@ impl Outbox {
         let now = Moment::from_epoch_ms(self.clock.now_ms());
         let at = job.run_at.max(now);
         let names = [
-            "queue", "kind", "payload", "due", "again_at", "created_at", "attempt", "asks",
+            "queue",
+            "kind",
+            "payload",
+            "due",
+            "again_at",
+            "created_at",
+            "attempt",
+            "asks",
             "student_id",
         ];
         let mut words = Words::names(match &job.student_id {

@@ -236,10 +236,9 @@ impl Queues {
     ) -> Result<Vec<Candidate>> {
         let mut found = Vec::new();
         let start = Moment::default();
-        for (first, last) in [
-            (Due::Running(start), Due::Running(now)),
-            (Due::Waiting(start), Due::Waiting(now)),
-        ] {
+        for (first, last) in
+            [(Due::Running(start), Due::Running(now)), (Due::Waiting(start), Due::Waiting(now))]
+        {
             let query = Query {
                 index: Some(BY_DUE.to_owned()),
                 limit: Some(limit.max(1)),
@@ -279,8 +278,8 @@ impl Queues {
 
     /// Says that the worker is still there. False if the job is no longer its.
     pub(crate) async fn renew(&self, claim: &Claim, lease: Duration) -> Result<bool> {
-        let words = Words::names(&["due"])
-            .value("running", Due::Running(self.now().plus(lease)).write());
+        let words =
+            Words::names(&["due"]).value("running", Due::Running(self.now().plus(lease)).write());
         Ok(self.change_mine(claim, "SET #due = :running", words).await?.is_some())
     }
 

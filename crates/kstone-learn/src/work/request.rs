@@ -99,8 +99,10 @@ pub(crate) async fn get(items: &dyn Items, key: Item) -> Result<Option<Item>> {
 
 /// All of a partition whose `sort` attribute is between two texts, both included.
 pub(crate) fn between(partition: &str, sort: &str, first: &str, last: &str) -> Query {
-    let words =
-        Words::names(&["pk", sort]).value("pk", partition).value("first", first).value("last", last);
+    let words = Words::names(&["pk", sort])
+        .value("pk", partition)
+        .value("first", first)
+        .value("last", last);
     Query {
         table: TABLE.to_owned(),
         key_condition: Some(KeyCondition::Text(format!(

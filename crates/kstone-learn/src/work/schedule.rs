@@ -203,7 +203,8 @@ impl Schedules {
             .value("period", period.epoch_ms())
             .value("now", now.epoch_ms());
         let update = Update::Text("SET #period = :period, #asked_at = :now".to_owned());
-        let turn = action(TransactKind::Update(key.clone(), update), Some("#period < :period"), words);
+        let turn =
+            action(TransactKind::Update(key.clone(), update), Some("#period < :period"), words);
         let actions = vec![turn, self.inner.outbox.action(&job)?];
         let request = TransactWrite { actions, ..TransactWrite::default() };
         match self.inner.items.transact_write(&request).await {
@@ -288,7 +289,9 @@ impl Schedules {
 
 impl Debug for Schedules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Schedules").field("entries", &*self.inner.entries.lock()).finish_non_exhaustive()
+        f.debug_struct("Schedules")
+            .field("entries", &*self.inner.entries.lock())
+            .finish_non_exhaustive()
     }
 }
 

@@ -244,7 +244,7 @@ impl Inner {
                         return Ok(());
                     }
                 }
-                _ = stopping.wait_for(|stopping| *stopping) => {
+                () = until_stopped(&mut stopping) => {
                     match timeout(self.options.stop_within, doing.join_next()).await {
                         Ok(Some(Ok(outcome))) => break outcome,
                         _ => return self.queues.give_back(claim).await,
@@ -286,6 +286,11 @@ impl Inner {
     fn now(&self) -> Moment {
         Moment::from_epoch_ms(self.clock.now_ms())
     }
+}
+
+async fn until_stopped(stopping: &mut watch::Receiver<bool>) {
+    // The sender lives as long as the workers do.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
 impl Debug for Workers {
