@@ -4,10 +4,14 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`workflows`] | executions of two workflow engines side by side, with albums, tasks, metrics |
+//! | [`evaluate`] | how well Elo predicts answers, beside two other models |
+//! | [`simulate`] | learners whose ability is known, and a school of them |
 //! | [`field`] | items to fields and back; errors that name the field |
 //! | [`time`] | days and moments as text that sorts by time |
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod evaluate;
 pub mod field;
+pub mod simulate;
 pub mod time;
 pub mod workflows;
