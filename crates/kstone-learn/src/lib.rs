@@ -4,6 +4,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`workflows`] | executions of two workflow engines side by side, with albums, tasks, metrics |
+//! | [`mastery`] | how well learners know what they learn: scores, ratings, streaks, predictions |
 //! | [`evaluate`] | how well Elo predicts answers, beside two other models |
 //! | [`simulate`] | learners whose ability is known, and a school of them |
 //! | [`field`] | items to fields and back; errors that name the field |
@@ -12,6 +13,7 @@
 
 pub mod evaluate;
 pub mod field;
+pub mod mastery;
 pub mod simulate;
 pub mod time;
 pub mod workflows;
