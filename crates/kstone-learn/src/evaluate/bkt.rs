@@ -190,8 +190,7 @@ impl Model for Bkt {
 
     fn learn(&mut self, answer: &Answer) {
         let skill = self.skill(answer);
-        let known =
-            self.known.entry((answer.learner, answer.skill)).or_insert(skill.known_first);
+        let known = self.known.entry((answer.learner, answer.skill)).or_insert(skill.known_first);
         *known = skill.after(*known, answer.correct);
     }
 }
@@ -249,6 +248,9 @@ mod tests {
         let after_right = bkt.chance(&answer(true));
         bkt.learn(&answer(false));
         let after_wrong = bkt.chance(&answer(true));
-        assert!(first < after_right && after_wrong < after_right, "{first} {after_right} {after_wrong}");
+        assert!(
+            first < after_right && after_wrong < after_right,
+            "{first} {after_right} {after_wrong}"
+        );
     }
 }

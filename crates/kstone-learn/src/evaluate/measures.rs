@@ -86,7 +86,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn predictions(of: &[(f64, bool)]) -> Vec<Prediction> {
-        of.iter().map(|(chance, correct)| Prediction { chance: *chance, correct: *correct }).collect()
+        of.iter()
+            .map(|(chance, correct)| Prediction { chance: *chance, correct: *correct })
+            .collect()
     }
 
     #[test]

@@ -195,7 +195,10 @@ impl fmt::Display for Report {
             }
         }
         if let Some(correlation) = self.ability_correlation {
-            writeln!(f, "\nElo's ratings go with the true abilities by {correlation:.2} (1 is best)")?;
+            writeln!(
+                f,
+                "\nElo's ratings go with the true abilities by {correlation:.2} (1 is best)"
+            )?;
         }
         Ok(())
     }

@@ -73,8 +73,7 @@ mod tests {
 
     #[test]
     fn running_accuracy_begins_with_what_others_did_and_becomes_the_learners_own() {
-        let answer =
-            |learner, correct| Answer { learner, skill: 3, item: 0, correct, truth: None };
+        let answer = |learner, correct| Answer { learner, skill: 3, item: 0, correct, truth: None };
         let mut model = RunningAccuracy::default();
         assert_eq!(model.chance(&answer(1, true)), 0.5);
         for _ in 0..50 {

@@ -41,7 +41,8 @@ impl Difficulties {
     /// Of this many skills with this many items each.
     pub(super) fn draw(chance: &mut Chance, skills: usize, items: usize) -> Difficulties {
         let of_skill = |skill: usize| {
-            let middle = 0.6 * (skill as f64 / skills.max(1) as f64 - 0.5) + chance.normal(0.0, 0.2);
+            let middle =
+                0.6 * (skill as f64 / skills.max(1) as f64 - 0.5) + chance.normal(0.0, 0.2);
             (0..items).map(|_| chance.normal(middle, 0.8)).collect()
         };
         Difficulties { by_skill: (0..skills).map(of_skill).collect() }
