@@ -4,10 +4,12 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`workflows`] | executions of two workflow engines side by side, with albums, tasks, metrics |
+//! | [`mastery`] | how well learners know what they learn: scores, ratings, streaks, predictions |
 //! | [`field`] | items to fields and back; errors that name the field |
 //! | [`time`] | days and moments as text that sorts by time |
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod field;
+pub mod mastery;
 pub mod time;
 pub mod workflows;

@@ -3,6 +3,7 @@
 //! The order matters: sockets first (a port that is taken costs nothing), then the database, then
 //! the doors; and back the same way, so that whoever got an answer finds it after the restart.
 
+mod console;
 mod control;
 mod dapr;
 mod dapr_socket;
@@ -39,8 +40,11 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let started = Instant::now();
     let settings = Settings::of(args)?;
     let others_off = settings.dynamodb == Listen::Off && settings.redis == Listen::Off;
-    if others_off && dapr::is_off(&settings) {
-        bail!("nothing to serve: --dynamodb is off, and --redis, --dapr-http and --dapr-grpc too");
+    if others_off && dapr::is_off(&settings) && settings.console == Some(Listen::Off) {
+        bail!(
+            "nothing to serve: --dynamodb is off, and --redis, --dapr-http, --dapr-grpc and --console \
+             too"
+        );
     }
     if settings.demo && settings.dynamodb == Listen::Off {
         bail!("--demo shows what to ask DynamoDB's door, and --dynamodb is off");
@@ -64,6 +68,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         Listen::Off => None,
     };
     let dapr = runtime.block_on(dapr::listen(&settings, out))?;
+    let console = runtime.block_on(console::listen(&settings, out))?;
     let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
@@ -75,7 +80,8 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
             let pid = std::process::id();
             let (dapr_http, dapr_grpc) = dapr.urls();
             let (dynamodb, redis) = (url.clone(), redis_url.clone());
-            let notice = Notice { pid, dynamodb, redis, dapr_http, dapr_grpc };
+            let console = console.url();
+            let notice = Notice { pid, dynamodb, redis, dapr_http, dapr_grpc, console };
             Some(notice.post(dir).with_context(|| format!("cannot write to {}", dir.display()))?)
         }
         None => None,
@@ -95,8 +101,8 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let (mut without_door, mut redis_threads) = (None, None);
     if redis.is_none() {
         // Keys whose time is over go also while nobody can ask for them.
-        without_door = match governor.is_some() {
-            // Who erases a person asks for keys too.
+        without_door = match governor.is_some() || console.is_open() {
+            // Who erases a person asks for keys too, and the console shows them.
             true => Some(Redis::open(&db)?),
             false => Redis::open_if_any(&db)?,
         };
@@ -121,17 +127,30 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     }
     let mut lines = lines(&settings, url.as_deref(), redis_url.as_deref());
     lines.extend(dapr.lines(&settings));
+    lines.extend(console.line(&settings));
     lines.extend(ruled);
     if let Some(governor) = &governor {
         governing::keep_saved(Arc::clone(governor), keys.clone(), runtime.handle());
     }
     let mut control = None;
-    if let (Some(governor), Some(dir), Some(keys)) = (&governor, &settings.dir, keys.take()) {
+    let mut eraser = None;
+    if let (Some(governor), Some(keys)) = (&governor, &keys) {
         // Without it everything else can be served.
-        match control::serve(dir, &db, &keys, Arc::clone(governor), runtime.handle()) {
-            Ok(socket) => control = Some(socket),
+        let made = control::eraser(settings.dir.as_deref(), &db, keys, governor).and_then(|made| {
+            eraser = Some(Arc::clone(&made));
+            let Some(dir) = &settings.dir else { return Ok(None) };
+            control::serve(dir, &db, made, Arc::clone(governor), runtime.handle()).map(Some)
+        });
+        match made {
+            Ok(socket) => control = socket,
             Err(error) => out.complain(&format!("no erasure while this server runs: {error:#}")),
         }
+    }
+    if let Some(redis) = &keys {
+        let vitals = Arc::new(kstone_console::vitals::NoVitals);
+        let governor = governor.clone();
+        let shown = console::Shown { db: &db, redis, governor, eraser, vitals };
+        console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
     }
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
@@ -275,6 +294,7 @@ async fn listen(
         let (what, variable) = match name {
             "access-key" => ("key", "KSTONE_ACCESS_KEY"),
             "dapr-api-token" => ("token", "KSTONE_DAPR_API_TOKEN"),
+            "console-token" => ("token", "KSTONE_CONSOLE_TOKEN"),
             _ => ("password", "KSTONE_REDIS_PASSWORD"),
         };
         bail!(
