@@ -6,11 +6,14 @@
 
 use std::future::Future;
 
-use kstone_keyspace::keys::mastery::{BatchId, BatchRequest as RequestKey, BatchStatus as StatusKey};
+use kstone_keyspace::Subject;
+use kstone_keyspace::keys::mastery::{
+    BatchId, BatchRequest as RequestKey, BatchStatus as StatusKey,
+};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use super::store::{self, Guard, Kept, Range, Stopped, parse, put, put_version};
+use super::store::{Guard, Kept, Range, Stopped, parse, put, put_version};
 use super::{Error, MasteryEngine, Result, student};
 use crate::field::{Invalid, check_id};
 use crate::mastery::{BatchFailure, BatchState, BatchStatus, Components};
@@ -160,7 +163,13 @@ impl MasteryEngine {
             in_progress: total,
             started_at: now,
             status: BatchState::Processing,
-            students: requests.iter().map(|request| request.student_id.clone()).collect(),
+            // Who was erased fails later, by name; but no list may name them.
+            students: requests
+                .iter()
+                .map(|request| &request.student_id)
+                .filter(|student| !self.is_erased(student))
+                .cloned()
+                .collect(),
             failures: Vec::new(),
             finished_at: None,
         })
@@ -211,13 +220,8 @@ impl MasteryEngine {
                     let Some(kept) = self.store().get::<_, BatchStatus>(key).await? else {
                         return Err(error);
                     };
-                    if kept.value.students == status.students {
-                        // Only the one who is being erased can be in the way: leave them out.
-                        let erased = self.erased_among(&status.students).await;
-                        status.students.retain(|it| !erased.contains(it));
-                    } else {
-                        status.students = kept.value.students;
-                    }
+                    status.students = kept.value.students;
+                    status.students.retain(|student| !self.is_erased(student));
                     version = kept.version;
                 }
                 Err(Stopped::Guards(_) | Stopped::Busy) => {
@@ -233,20 +237,10 @@ impl MasteryEngine {
         Err(Error::Conflict { what: "the batch".to_owned(), current: Some(version) })
     }
 
-    /// Which of these learners nothing may be written about: of each it is tried.
-    async fn erased_among(&self, students: &[String]) -> Vec<String> {
-        let mut erased = Vec::new();
-        for id in students {
-            if let Ok(student) = student(id) {
-                let Ok(entry) = super::change::entry_of(&student) else { continue };
-                let entry = store::guarded(entry, Guard::Version(u64::MAX));
-                let tried = self.store().commit(vec![entry]).await;
-                if let Err(Stopped::Error(Error::Refused { .. })) = tried {
-                    erased.push(id.clone());
-                }
-            }
-        }
-        erased
+    /// Whether nothing may be written about a learner.
+    fn is_erased(&self, student_id: &str) -> bool {
+        let persons = self.inner.persons.as_ref();
+        persons.is_some_and(|it| it.is_erased(&Subject::canonical(student_id, None)))
     }
 
     async fn requests(&self, batch_id: &BatchId) -> Result<Vec<KeptRequest>> {

@@ -107,11 +107,7 @@ struct Watch {
 }
 
 impl Cached {
-    pub(crate) fn new(
-        keys: Arc<dyn Keys>,
-        clock: Arc<dyn Clock>,
-        options: CacheOptions,
-    ) -> Cached {
+    pub(crate) fn new(keys: Arc<dyn Keys>, clock: Arc<dyn Clock>, options: CacheOptions) -> Cached {
         Cached {
             keys,
             clock,
@@ -285,7 +281,8 @@ impl Cached {
         let command = [&b"XREVRANGE"[..], STREAM, b"+", b"-", b"COUNT", b"1"];
         let reply = self.keys.command(&command.map(Bytes::from_static)).await.ok()?;
         self.memory.clear();
-        Some(entries(&reply).last().map_or(Bytes::from_static(b"0-0"), |(id, _)| id))
+        let newest = entries(&reply).into_iter().next();
+        Some(newest.map_or(Bytes::from_static(b"0-0"), |(id, _)| id))
     }
 
     /// Hears what came after this entry; answers with the last that came.

@@ -20,13 +20,10 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::error::Result;
 use super::keys::get_partition_key;
-use super::store::{
-    self, Guard, Stopped, item_key, put, put_text, put_version, table_of,
-};
+use super::store::{self, Guard, Stopped, item_key, put, put_text, put_version, table_of};
 use super::{Error, MasteryEngine, student};
 use crate::mastery::{
-    AcceptedEvent, Component, LearnerProfile, LearnerState, LearningEvent, MasteryResult,
-    Outcome,
+    AcceptedEvent, Component, LearnerProfile, LearnerState, LearningEvent, MasteryResult, Outcome,
 };
 use crate::time::{Date, Moment, Zone};
 
@@ -167,7 +164,9 @@ impl MasteryEngine {
                     self.inner.cache.wrote(&student, &mastery).await;
                     return Ok(Changed::Done(Box::new(step.outcome), known));
                 }
-                Err(Stopped::Guards(failed)) if step.mark.is_some_and(|at| failed.contains(&at)) => {
+                Err(Stopped::Guards(failed))
+                    if step.mark.is_some_and(|at| failed.contains(&at)) =>
+                {
                     return Ok(Changed::Duplicate);
                 }
                 Err(Stopped::Guards(_) | Stopped::Busy) => {
@@ -233,7 +232,8 @@ impl MasteryEngine {
             let skill_id = SkillId::new(skill.skill_id.as_str())?;
             actions.push(put(&Skill { student_id: student.clone(), skill_id }, skill)?);
         }
-        let (profile, profile_version) = self.add_profile(&mut actions, student, known, &change.event, now)?;
+        let (profile, profile_version) =
+            self.add_profile(&mut actions, student, known, &change.event, now)?;
         let zone = known.zone.clone();
         let known = Known { state, profile, profile_version, zone, bytes };
         Ok(Step { actions, outcome, known, mark })

@@ -1,6 +1,6 @@
 //! Why the engine did not do what it was asked.
 
-use kstone_keyspace::{PartError, TimeError};
+use kstone_keyspace::PartError;
 use kstone_redis::port::Error as KeysError;
 
 use crate::field::Invalid;
@@ -88,9 +88,4 @@ impl From<PartError> for Error {
         let PartError { placeholder, expected, found } = error;
         Invalid::value(&placeholder, expected, format!("`{found}`")).into()
     }
-}
-
-/// A moment or day that a key cannot say.
-pub(crate) fn bad_time(field: &str, found: impl ToString) -> impl FnOnce(TimeError) -> Error {
-    move |error| Invalid::value(field, error.expected, found.to_string()).into()
 }

@@ -106,13 +106,14 @@ impl MasteryEngine {
         let last = match before {
             // What is accepted at that very moment comes behind `{millis}` alone.
             Some(before) => format!("{prefix}{}", before.millis()),
-            None => format!("{prefix}\u{7f}"),
+            None => format!("{prefix}~"),
         };
         let mut after = None;
         loop {
-            let range = Range::between::<Event>(Event::partition(student), first.clone(), last.clone())
-                .limit(EVENTS_AT_ONCE)
-                .after(after.take());
+            let range =
+                Range::between::<Event>(Event::partition(student), first.clone(), last.clone())
+                    .limit(EVENTS_AT_ONCE)
+                    .after(after.take());
             let (rows, more) = self.store().list(&range).await?;
             for row in &rows {
                 let event: AcceptedEvent = parse(row)?;

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::change::{Change, Changed, conflict};
 use super::store::{Guard, guarded, put};
 use super::{Error, MasteryEngine, Result, student};
-use crate::mastery::{
-    Components, LearningEvent, MasteryResult, ProcessingRecord, Struggle, What,
-};
+use crate::mastery::{Components, LearningEvent, MasteryResult, ProcessingRecord, Struggle, What};
 use crate::time::Moment;
 
 /// How many events of several learners are taken in at the same time.

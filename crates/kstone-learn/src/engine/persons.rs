@@ -32,6 +32,9 @@ pub trait Persons: Debug + Send + Sync {
         progress: &'a (dyn Fn(Progress) + Sync),
     ) -> Answer<'a, SignedReceipt>;
 
+    /// Whether writes about them are refused.
+    fn is_erased(&self, person: &Subject) -> bool;
+
     /// Lets writes about them happen again; answers whether they were refused.
     fn admit<'a>(&'a self, person: &'a Subject) -> Answer<'a, bool>;
 }
@@ -66,6 +69,10 @@ impl Persons for LocalPersons {
         progress: &'a (dyn Fn(Progress) + Sync),
     ) -> Answer<'a, SignedReceipt> {
         Box::pin(async move { self.eraser.erase(person, progress).await })
+    }
+
+    fn is_erased(&self, person: &Subject) -> bool {
+        self.governor.is_erased(person)
     }
 
     fn admit<'a>(&'a self, person: &'a Subject) -> Answer<'a, bool> {

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use kstone::ops::{
-    BatchGet, BatchGetTable, Condition, GetItem, KeyCondition, Placeholders, Query,
-    TransactAction, TransactGet, TransactGetRequest, TransactKind, TransactWrite,
+    BatchGet, BatchGetTable, Condition, GetItem, KeyCondition, Placeholders, Query, TransactAction,
+    TransactGet, TransactGetRequest, TransactKind, TransactWrite,
 };
 use kstone::ports::Items;
 use kstone::{CancellationCode, CancellationReason, Item, ItemBytes, Value, ValueRef};
@@ -73,8 +73,10 @@ impl Range {
 
     /// The keys of a pattern's table whose sort key begins like this.
     pub(crate) fn with_prefix<K: TypedKey>(partition: String, prefix: &str) -> Range {
-        // Keys are ASCII, so `\x7f` comes behind whatever follows the prefix.
-        Range::between::<K>(partition, prefix.to_owned(), format!("{prefix}\u{7f}"))
+        // Keys are ASCII and no key may be empty: `!` comes before whatever may stand in one, and
+        // `~` behind whatever follows the prefix.
+        let first = if prefix.is_empty() { "!" } else { prefix };
+        Range::between::<K>(partition, first.to_owned(), format!("{prefix}~"))
     }
 
     /// The keys of a pattern's table between two sort keys.
