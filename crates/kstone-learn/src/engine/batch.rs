@@ -73,8 +73,8 @@ impl MasteryEngine {
         Ok(status)
     }
 
-    /// Keeps a batch for later: what is to be written, and a status that says that nothing is done.
-    /// [`run_batch`](Self::run_batch) does it.
+    /// Keeps a batch for later: what is to be written, a status that says that nothing is done, and
+    /// a job ([`RUN_BATCH`](super::RUN_BATCH)) that does it by [`run_batch`](Self::run_batch).
     pub async fn start_batch(&self, requests: &[BatchRequest]) -> Result<BatchStatus> {
         let status = self.new_batch(requests, self.now())?;
         let key = key_of(&status)?;
@@ -87,7 +87,15 @@ impl MasteryEngine {
             done.map_err(|stopped| stopped.into_error("the batch"))?;
         }
         // Last, so that a batch that can be seen is complete.
-        self.store().put(put_version(&key, &status, 1, Guard::Absent)?).await?;
+        let mut writes = vec![put_version(&key, &status, 1, Guard::Absent)?];
+        if let Some(work) = &self.inner.work {
+            writes.push(work.run_batch(&status.batch_id)?);
+        }
+        let done = self.store().commit(writes).await;
+        done.map_err(|stopped| stopped.into_error("the batch"))?;
+        if let Some(work) = &self.inner.work {
+            work.wake();
+        }
         Ok(status)
     }
 

@@ -156,12 +156,21 @@ impl MasteryEngine {
                 }
             }
             let step = self.step(&student, &event_id, &known, change).await?;
-            match self.store().commit(step.actions).await {
+            let done = self.store().commit(step.actions).await;
+            if let (Err(_), Some(work)) = (&done, &self.inner.work) {
+                work.take_back(&step.outcome);
+            }
+            match done {
                 Ok(()) => {
                     let known = Arc::new(step.known);
                     self.inner.learners.at_hand.insert(student.clone(), Arc::clone(&known));
                     let mastery = Arc::new(step.outcome.mastery.clone());
                     self.inner.cache.wrote(&student, &mastery).await;
+                    if let Some(work) = &self.inner.work
+                        && !step.outcome.struggles_begun.is_empty()
+                    {
+                        work.wake();
+                    }
                     return Ok(Changed::Done(Box::new(step.outcome), known));
                 }
                 Err(Stopped::Guards(failed))
@@ -234,6 +243,9 @@ impl MasteryEngine {
         }
         let (profile, profile_version) =
             self.add_profile(&mut actions, student, known, &change.event, now)?;
+        if let Some(work) = &self.inner.work {
+            work.add(&mut actions, &outcome, now)?;
+        }
         let zone = known.zone.clone();
         let known = Known { state, profile, profile_version, zone, bytes };
         Ok(Step { actions, outcome, known, mark })

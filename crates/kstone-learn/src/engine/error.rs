@@ -89,3 +89,14 @@ impl From<PartError> for Error {
         Invalid::value(&placeholder, expected, format!("`{found}`")).into()
     }
 }
+
+impl From<crate::work::Error> for Error {
+    fn from(error: crate::work::Error) -> Error {
+        match error {
+            crate::work::Error::Invalid(invalid) => Error::Invalid(invalid),
+            crate::work::Error::NotFound { what } => Error::NotFound { what },
+            crate::work::Error::Store(error) => error.into(),
+            crate::work::Error::Unreadable { key, problem } => Error::Unreadable { key, problem },
+        }
+    }
+}

@@ -13,6 +13,7 @@
 //! | `insight` | predictions, paths, recommendations |
 //! | `events` | the event log; rebuilding from a snapshot and what came after |
 //! | `batch` | many learners at once, with progress |
+//! | `following` | the jobs that follow from a change |
 //! | `profile` | who learners are, what they agreed to |
 //! | `school` | classes, rosters, aggregates, comparisons |
 //! | `upkeep` | debug, metrics, export, erasure, the audit log |
@@ -28,6 +29,7 @@ mod cache;
 mod change;
 mod error;
 mod events;
+mod following;
 mod ingest;
 mod insight;
 pub mod keys;
@@ -49,10 +51,12 @@ use kstone_redis::port::Keys;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
+use crate::work::Outbox;
 
 pub use batch::BatchRequest;
 pub use cache::{CacheOptions, CacheStats};
 pub use error::{Error, Result};
+pub use following::{AGGREGATE, QUEUE, RUN_BATCH, STRUGGLE, StruggleBegun};
 pub use ingest::Ingested;
 pub use persons::{Answer, KeyCounts, LocalPersons, Persons};
 pub use school::{ClassRow, ClassSummary, ClassView, Cohort};
@@ -75,6 +79,8 @@ pub struct EngineParts {
     pub clock: Arc<dyn Clock>,
     /// Ids of batches, recommendations and audit entries.
     pub random: Arc<dyn Random>,
+    /// Where changes ask for work that follows from them. Without it nothing follows.
+    pub work: Option<Outbox>,
     /// Everything about one person, for export and erasure. Without it those are refused.
     pub persons: Option<Arc<dyn Persons>>,
     /// How many keys there are. Without it metrics are refused.
@@ -89,6 +95,7 @@ struct Inner {
     items: Arc<dyn Items>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+    work: Option<following::Following>,
     persons: Option<Arc<dyn Persons>>,
     counts: Option<Arc<dyn KeyCounts>>,
     cache: cache::Cached,
@@ -122,17 +129,18 @@ impl Default for PageAsk {
     }
 }
 
-/// The tables that the platform's items are in.
-const TABLES: [&str; 2] = ["state", "platform"];
+/// The table that learners' state is in, as the catalogue says.
+const TABLE: &str = "state";
 
 impl MasteryEngine {
     /// An engine of these parts. Nothing is asked of them yet; see [`prepare`](Self::prepare).
     pub fn new(parts: EngineParts) -> MasteryEngine {
-        let EngineParts { items, keys, clock, random, persons, counts, cache } = parts;
+        let EngineParts { items, keys, clock, random, work, persons, counts, cache } = parts;
         let inner = Inner {
             store: store::Store::new(Arc::clone(&items)),
             cache: cache::Cached::new(keys, Arc::clone(&clock), cache),
             learners: change::Learners::new(),
+            work: work.map(following::Following::new),
             items,
             clock,
             random,
@@ -144,12 +152,10 @@ impl MasteryEngine {
 
     /// Makes the tables if they are missing.
     pub async fn prepare(&self) -> Result<()> {
-        for table in TABLES {
-            let key = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
-            let spec = TableSpec { name: table.to_owned(), key, ..TableSpec::default() };
-            self.inner.items.require_table(&spec, Some("ttl")).await?;
-        }
-        Ok(())
+        let key = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
+        let spec = TableSpec { name: TABLE.to_owned(), key, ..TableSpec::default() };
+        self.inner.items.require_table(&spec, Some("ttl")).await?;
+        Ok(crate::work::require_table(&*self.inner.items).await?)
     }
 
     /// The time.
