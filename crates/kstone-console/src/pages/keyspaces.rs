@@ -1,7 +1,7 @@
 //! `/keyspaces`: every declared pattern, and how much there is of it.
 
 use axum::extract::{Path, State};
-use kstone_keyspace::{Governor, Metrics, Over, Pattern, PatternMetrics, Store};
+use kstone_keyspace::{Governor, Metrics, Over, Pattern, PatternMetrics, Store, Usage};
 use maud::{Markup, html};
 
 use super::figures::{bytes, count, counted, rate};
@@ -45,7 +45,7 @@ fn patterns(pages: &Pages) -> Markup {
             section {
                 h2 { (catalogue.application) }
                 p.faint { (sentence(&catalogue.description)) }
-                (rows(catalogue.patterns.iter(), &metrics))
+                (rows(&catalogue.application, catalogue.patterns.iter(), &metrics))
             }
         }
     }
@@ -82,9 +82,12 @@ fn summary(governor: &Governor, metrics: &Metrics) -> Markup {
     }
 }
 
-fn rows<'p>(patterns: impl Iterator<Item = &'p Pattern>, metrics: &Metrics) -> Markup {
-    table(
-        "Patterns",
+fn rows<'p>(
+    application: &str,
+    patterns: impl Iterator<Item = &'p Pattern>,
+    metrics: &Metrics,
+) -> Markup {
+    table(&format!("Patterns of {application}"),
         &html! {
             thead {
                 tr {
@@ -101,11 +104,11 @@ fn rows<'p>(patterns: impl Iterator<Item = &'p Pattern>, metrics: &Metrics) -> M
             tbody {
                 @for pattern in patterns {
                     @let used = metrics.usage(&pattern.full_name()).unwrap_or_default();
-                    tr {
+                    tr class=[(used == Usage::default()).then_some("unused")] {
                         th.key scope="row" {
                             a.mono href=(links::pattern(&pattern.full_name())) { (pattern) }
                         }
-                        td { (pattern.store) }
+                        td.whole { (pattern.store) }
                         td { (pattern.value_type) }
                         td { (pattern.ttl) }
                         td.number { (count(used.keys)) }
