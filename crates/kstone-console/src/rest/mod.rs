@@ -16,8 +16,9 @@ mod problem;
 
 use std::sync::Arc;
 
-use axum::http::Uri;
+use axum::extract::OriginalUri;
 use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
 use axum::{Router, http::Method};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -40,7 +41,10 @@ pub fn router(console: Arc<Console>) -> Router {
         .fallback(nothing_here)
         .method_not_allowed_fallback(not_so)
         .with_state(console);
-    Router::new().nest(PREFIX, api)
+    Router::new()
+        .nest(PREFIX, api)
+        .route("/api", any(nothing_here))
+        .route("/api/{*rest}", any(nothing_here))
 }
 
 /// Every call with its description.
@@ -51,8 +55,8 @@ fn described() -> OpenApiRouter<Arc<Console>> {
         .merge(people::calls())
 }
 
-async fn nothing_here(uri: Uri) -> Response {
-    let what = format!("there is nothing at {PREFIX}{}: {PREFIX}/docs lists the calls", uri.path());
+async fn nothing_here(OriginalUri(uri): OriginalUri) -> Response {
+    let what = format!("there is nothing at {}: {PREFIX}/docs lists the calls", uri.path());
     Problem::new(Code::NotFound, what).into_response()
 }
 
