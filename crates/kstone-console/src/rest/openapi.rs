@@ -136,8 +136,12 @@ fn page(document: &OpenApi) -> Markup {
 
 fn table(document: &OpenApi, tag: &str) -> Markup {
     let calls = document.paths.paths.iter().flat_map(|(path, item)| {
-        let methods =
-            [("GET", &item.get), ("PUT", &item.put), ("POST", &item.post), ("DELETE", &item.delete)];
+        let methods = [
+            ("GET", &item.get),
+            ("PUT", &item.put),
+            ("POST", &item.post),
+            ("DELETE", &item.delete),
+        ];
         methods
             .into_iter()
             .filter_map(move |(method, operation)| Some((method, path, operation.as_ref()?)))
