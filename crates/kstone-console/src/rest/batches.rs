@@ -45,7 +45,7 @@ async fn start(
         let what = format!("must be 1 to {REQUESTS_MAX} learners");
         return Err(Problem::invalid("requests", what));
     }
-    let status = console.platform()?.start_batch(&body.requests).await?;
+    let status = console.platform()?.engine.start_batch(&body.requests).await?;
     let location = format!("{}/batches/{}", super::PREFIX, status.batch_id);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(status)).into_response())
 }

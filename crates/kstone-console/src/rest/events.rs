@@ -21,7 +21,7 @@ use crate::console::Console;
 const EVENTS_MAX: usize = 100;
 
 /// An event, or a list of them.
-#[derive(utoipa::ToSchema)]
+#[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = Events)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it describes the body, which is read by hand to name what is wrong")]
@@ -29,7 +29,6 @@ enum EventsBody {
     /// One.
     One(LearningEvent),
     /// Up to a hundred, each for itself.
-    #[schema(max_items = 100)]
     Many(Vec<LearningEvent>),
 }
 
@@ -59,7 +58,7 @@ struct IngestedRow {
 }
 
 /// What came of one event, or of each of a list.
-#[derive(utoipa::ToSchema)]
+#[derive(Serialize, utoipa::ToSchema)]
 #[schema(as = IngestedEvents)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it describes the two forms of the answer")]

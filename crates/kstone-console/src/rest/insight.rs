@@ -25,6 +25,13 @@ struct AheadParams {
     days: Option<u16>,
 }
 
+/// What to learn next.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct LearningPath {
+    /// Skills, the next one first.
+    steps: Vec<String>,
+}
+
 /// Recommendations.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct Recommendations {
@@ -75,7 +82,7 @@ async fn path(
     State(console): State<Arc<Console>>,
     Address(student_id): Address<String>,
 ) -> Result<Json<LearningPath>> {
-    Ok(Json(console.platform()?.engine.path(&student_id).await?))
+    Ok(Json(LearningPath { steps: console.platform()?.engine.path(&student_id).await? }))
 }
 
 /// What was recommended to a learner, the newest first
