@@ -1,0 +1,6 @@
+//! The REST API through real sockets, one file for each topic.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod frame;
+mod people;
+mod support;
