@@ -2,7 +2,7 @@
 
 use kstone_learn::engine::MasteryEngine;
 use kstone_learn::guard::{Idempotency, RateLimits};
-use kstone_learn::work::{Alerts, Queues, Workers};
+use kstone_learn::work::{Alerts, Queues, Schedules, Workers};
 
 /// The learning platform.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Platform {
     pub queues: Queues,
     /// Who does it.
     pub workers: Workers,
+    /// What is done by the clock.
+    pub schedules: Schedules,
     /// Alerts.
     pub alerts: Alerts,
     /// Requests that came before.
