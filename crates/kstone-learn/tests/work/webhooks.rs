@@ -23,7 +23,8 @@ fn server(statuses: &'static [u16]) -> (String, mpsc::Receiver<String>) {
                 let end = text.find("\r\n\r\n").map(|end| end + 4);
                 let length = text.lines().find_map(|line| {
                     let (name, value) = line.split_once(": ")?;
-                    name.eq_ignore_ascii_case("content-length").then(|| value.parse::<usize>().ok())?
+                    name.eq_ignore_ascii_case("content-length")
+                        .then(|| value.parse::<usize>().ok())?
                 });
                 if let (Some(end), Some(length)) = (end, length)
                     && request.len() >= end + length
