@@ -90,6 +90,7 @@ impl ConsoleDoor {
         let console = Console {
             items: Arc::new(shown.db.with_durability(settings.console_durability)),
             keys: Arc::new(keys),
+            platform: None,
             governor: shown.governor,
             erasures: shown.eraser.map(Erasures::new),
             vitals: shown.vitals,

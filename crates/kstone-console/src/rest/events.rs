@@ -79,10 +79,7 @@ pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
 /// event is taken in or refused for itself; the answer says what became of each.
 #[utoipa::path(post, path = "/events", tag = "events", request_body = EventsBody,
     responses((status = OK, body = IngestedBody)))]
-async fn ingest(
-    State(console): State<Arc<Console>>,
-    Body(body): Body<Value>,
-) -> Result<Response> {
+async fn ingest(State(console): State<Arc<Console>>, Body(body): Body<Value>) -> Result<Response> {
     let engine = &console.platform()?.engine;
     let Value::Array(events) = body else {
         let ingested = engine.ingest(&event_of(body)?).await?;
@@ -129,7 +126,8 @@ fn event_of(value: Value) -> Result<LearningEvent> {
             "fraction" | "score" | "quality" | "minutes" => (value.is_number(), "a number"),
             "correct" | "passed" => (value.is_boolean(), "true or false"),
             "took_ms" => {
-                let is_so = value.is_null() || value.as_u64().is_some_and(|it| it <= u32::MAX.into());
+                let is_so =
+                    value.is_null() || value.as_u64().is_some_and(|it| it <= u32::MAX.into());
                 (is_so, "a whole number of milliseconds")
             }
             "school_id" | "error_kind" => (value.is_null() || value.is_string(), "a text"),

@@ -152,9 +152,7 @@ fn replayed(kept: KeptAnswer) -> Response {
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
     match kept.body.is_empty() {
         true => headers.remove(header::CONTENT_TYPE),
-        false => {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
-        }
+        false => headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
     };
     response
 }

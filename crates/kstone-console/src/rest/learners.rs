@@ -40,9 +40,7 @@ struct ConsentBody {
 }
 
 pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
-    OpenApiRouter::new()
-        .routes(routes!(profile, put_profile))
-        .routes(routes!(consent, put_consent))
+    OpenApiRouter::new().routes(routes!(profile, put_profile)).routes(routes!(consent, put_consent))
 }
 
 /// Who a learner is

@@ -169,7 +169,8 @@ async fn assess(
                 Some(0) | None => "nothing is known of the learner".to_owned(),
                 Some(current) => format!("the version is {current} by now: read it again"),
             };
-            let field = if headers.contains_key(header::IF_MATCH) { "If-Match" } else { "If-None-Match" };
+            let field =
+                if headers.contains_key(header::IF_MATCH) { "If-Match" } else { "If-None-Match" };
             let problem =
                 Problem { field: Some(field.into()), ..Problem::new(Code::VersionMismatch, what) };
             let mut response = problem.into_response();

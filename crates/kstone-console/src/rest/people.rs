@@ -62,7 +62,14 @@ struct ErasureList {
 }
 
 pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
-    OpenApiRouter::new().routes(routes!(erasures)).routes(routes!(erasure)).routes(routes!(erase))
+    OpenApiRouter::new()
+        .routes(routes!(erasures))
+        .routes(routes!(erasure))
+        .routes(routes!(erase))
+        .routes(routes!(export))
+        .routes(routes!(admit))
+        .routes(routes!(debug))
+        .routes(routes!(metrics))
 }
 
 /// Every erasure that there was

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use kstone_learn::engine::{ClassRow, ClassSummary, ClassView, Cohort};
-use kstone_learn::mastery::AggregateStats;
+use kstone_learn::engine::{ClassSummary, ClassView};
+use kstone_learn::mastery::{AggregateStats, CohortComparison, StudentComparison};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -60,13 +60,6 @@ struct CohortParams {
     classes: String,
 }
 
-/// Classes side by side.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Cohorts {
-    /// One for each class.
-    cohorts: Vec<Cohort>,
-}
-
 /// Which learners.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -74,13 +67,6 @@ struct Cohorts {
 struct CompareParams {
     /// The learners, with commas between
     students: String,
-}
-
-/// Learners side by side.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-struct Compared {
-    /// One for each learner.
-    students: Vec<ClassRow>,
 }
 
 pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
@@ -198,26 +184,25 @@ async fn aggregates(
 /// Classes of a school side by side
 #[utoipa::path(get, path = "/schools/{school_id}/cohorts", tag = "schools",
     params(("school_id" = String, Path, description = "The school"), CohortParams),
-    responses((status = OK, body = Cohorts)))]
+    responses((status = OK, body = CohortComparison)))]
 async fn cohorts(
     State(console): State<Arc<Console>>,
     Address(school_id): Address<String>,
     Params(params): Params<CohortParams>,
-) -> Result<Json<Cohorts>> {
+) -> Result<Json<CohortComparison>> {
     let classes = listed("classes", &params.classes)?;
-    let cohorts = console.platform()?.engine.compare_cohorts(&school_id, &classes).await?;
-    Ok(Json(Cohorts { cohorts }))
+    Ok(Json(console.platform()?.engine.compare_cohorts(&school_id, &classes).await?))
 }
 
 /// Learners side by side
 #[utoipa::path(get, path = "/compare", tag = "schools", params(CompareParams),
-    responses((status = OK, body = Compared)))]
+    responses((status = OK, body = StudentComparison)))]
 async fn compare(
     State(console): State<Arc<Console>>,
     Params(params): Params<CompareParams>,
-) -> Result<Json<Compared>> {
+) -> Result<Json<StudentComparison>> {
     let students = listed("students", &params.students)?;
-    Ok(Json(Compared { students: console.platform()?.engine.compare_students(&students).await? }))
+    Ok(Json(console.platform()?.engine.compare_students(&students).await?))
 }
 
 /// Names with commas between.
@@ -226,8 +211,9 @@ fn listed(field: &'static str, text: &str) -> Result<Vec<String>> {
     let names: Vec<String> = names.map(str::to_owned).collect();
     match (1..=COMPARED_MAX).contains(&names.len()) {
         true => Ok(names),
-        false => {
-            Err(Problem::invalid(field, format!("must be 1 to {COMPARED_MAX}, with commas between")))
-        }
+        false => Err(Problem::invalid(
+            field,
+            format!("must be 1 to {COMPARED_MAX}, with commas between"),
+        )),
     }
 }

@@ -2,5 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod frame;
+mod guard;
+mod learners;
+mod mastery;
 mod people;
+mod schools;
 mod support;

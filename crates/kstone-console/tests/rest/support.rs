@@ -4,13 +4,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kstone::ports::Items;
 use kstone::{Database, Durability};
 use kstone_console::vitals::NoVitals;
-use kstone_console::{Console, ConsoleOptions, Erasures, Token, serve};
-use kstone_core::env::{Clock as _, SeededRandom, SystemClock, SystemRandom};
+use kstone_console::{Console, ConsoleOptions, Erasures, Platform, Token, serve};
+use kstone_core::env::{Clock, Random, SeededRandom, SystemClock, SystemRandom};
 use kstone_keyspace::erasure::{Eraser, ReceiptKey};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
+use kstone_learn::engine::{self, CacheOptions, EngineParts, LocalPersons, MasteryEngine};
+use kstone_learn::guard::{Idempotency, RateLimits};
+use kstone_learn::work::{
+    Alerts, JobError, Outbox, Queues, Workers, WorkersOptions, require_table,
+};
 use kstone_redis::Redis;
+use kstone_redis::port::Keys;
 use serde_json::Value as Json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -47,11 +54,16 @@ impl Place {
         let key = ReceiptKey::from_secret(&[9; 32]);
         let eraser =
             Eraser::embedded(&db, &redis, Arc::clone(&governor), key, Arc::new(SystemRandom));
+        let eraser = Arc::new(eraser.unwrap());
+        let items: Arc<dyn Items> = Arc::new(db);
+        let keys: Arc<dyn Keys> = Arc::new(redis.keys(0).unwrap());
+        let platform = platform(&items, &keys, &governor, &eraser).await;
         let mut console = Console {
-            items: Arc::new(db),
-            keys: Arc::new(redis.keys(0).unwrap()),
+            items,
+            keys,
+            platform: Some(Arc::new(platform)),
             governor: Some(governor),
-            erasures: Some(Erasures::new(Arc::new(eraser.unwrap()))),
+            erasures: Some(Erasures::new(eraser)),
             vitals: Arc::new(NoVitals),
             clock: Arc::new(SystemClock::new()),
             random,
@@ -114,6 +126,59 @@ impl Place {
         let read = read.await.expect("it answers");
         assert!(read.is_ok() || !bytes.is_empty(), "{read:?}");
         Answer::parse(&bytes)
+    }
+}
+
+/// A platform that does its work.
+async fn platform(
+    items: &Arc<dyn Items>,
+    keys: &Arc<dyn Keys>,
+    governor: &Arc<Governor>,
+    eraser: &Arc<Eraser>,
+) -> Platform {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let random: Arc<dyn Random> = Arc::new(SystemRandom);
+    let outbox = Outbox::new(Arc::clone(items), Arc::clone(&clock), Arc::clone(&random));
+    require_table(&**items).await.unwrap();
+    let engine = MasteryEngine::new(EngineParts {
+        items: Arc::clone(items),
+        keys: Arc::clone(keys),
+        clock: Arc::clone(&clock),
+        random: Arc::clone(&random),
+        work: Some(outbox.clone()),
+        persons: Some(Arc::new(LocalPersons {
+            eraser: Arc::clone(eraser),
+            governor: Arc::clone(governor),
+        })),
+        counts: Some(Arc::clone(governor) as _),
+        cache: CacheOptions::default(),
+    });
+    engine.prepare().await.unwrap();
+    let queues = Queues::new(Arc::clone(items), Arc::clone(&clock), outbox.clone());
+    let options = WorkersOptions::default();
+    let workers = Workers::new(
+        queues.clone(),
+        outbox.clone(),
+        Arc::clone(&clock),
+        Arc::clone(&random),
+        options,
+    );
+    let its = engine.clone();
+    workers.register(engine::QUEUE, engine::RUN_BATCH, move |job| {
+        let engine = its.clone();
+        async move {
+            let id = job.payload["batch_id"].as_str().unwrap().to_owned();
+            engine.run_batch(&id).await.map(drop).map_err(|it| JobError::retry(it))
+        }
+    });
+    workers.start();
+    Platform {
+        engine,
+        queues,
+        workers,
+        alerts: Alerts::new(Arc::clone(items), Arc::clone(&clock), outbox, Vec::new(), false),
+        idempotency: Idempotency::new(Arc::clone(items), Arc::clone(&clock), random),
+        limits: RateLimits::new(Arc::clone(keys), clock),
     }
 }
 
@@ -188,9 +253,4 @@ fn unchunked(mut rest: &str) -> String {
 /// A token, for options.
 pub fn token(text: &str) -> Option<Token> {
     Token::new(text)
-}
-
-/// The time of the machine.
-pub fn now_ms() -> u64 {
-    SystemClock::new().now_ms()
 }
