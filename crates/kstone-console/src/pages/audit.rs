@@ -60,31 +60,34 @@ pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>)
 }
 
 fn rows(entries: &[AuditEntry]) -> Markup {
-    table("What was done, the newest first", &html! {
-        thead {
-            tr {
-                th scope="col" { "When" }
-                th scope="col" { "What" }
-                th scope="col" { "By" }
-                th scope="col" { "About" }
-                th scope="col" { "Detail" }
-            }
-        }
-        tbody {
-            @for entry in entries {
+    table(
+        "What was done, the newest first",
+        &html! {
+            thead {
                 tr {
-                    th scope="row" { (moment(entry.at.epoch_ms())) }
-                    td { (entry.action) }
-                    td { (entry.actor.as_deref().unwrap_or("–")) }
-                    td {
-                        @match &entry.student_id {
-                            Some(id) => a href=(links::person(id, None)) { (id) },
-                            None => "–",
-                        }
-                    }
-                    td { (entry.detail.as_deref().unwrap_or_default()) }
+                    th scope="col" { "When" }
+                    th scope="col" { "What" }
+                    th scope="col" { "By" }
+                    th scope="col" { "About" }
+                    th scope="col" { "Detail" }
                 }
             }
-        }
-    })
+            tbody {
+                @for entry in entries {
+                    tr {
+                        th scope="row" { (moment(entry.at.epoch_ms())) }
+                        td { (entry.action) }
+                        td { (entry.actor.as_deref().unwrap_or("–")) }
+                        td {
+                            @match &entry.student_id {
+                                Some(id) => a href=(links::person(id, None)) { (id) },
+                                None => "–",
+                            }
+                        }
+                        td { (entry.detail.as_deref().unwrap_or_default()) }
+                    }
+                }
+            }
+        },
+    )
 }

@@ -33,7 +33,11 @@ pub(crate) fn bytes(bytes: u64) -> String {
         unit += 1;
     }
     let unit_name = UNITS.get(unit).copied().unwrap_or_default();
-    if unit == 0 { format!("{bytes}{TIGHT}B") } else { format!("{}{TIGHT}{unit_name}", digits(size)) }
+    if unit == 0 {
+        format!("{bytes}{TIGHT}B")
+    } else {
+        format!("{}{TIGHT}{unit_name}", digits(size))
+    }
 }
 
 /// How long something took: `128 µs`, `1.05 ms`.
@@ -125,7 +129,10 @@ mod tests {
             ["0 B", "1023 B", "1.00 KiB", "1.50 KiB", "10.0 GiB"]
         );
         assert_eq!(plain(&bytes(u64::MAX)), "16384 PiB");
-        assert_eq!([999, 1000, 2_500_000].map(|it| plain(&micros(it))), ["999 µs", "1.00 ms", "2.50 s"]);
+        assert_eq!(
+            [999, 1000, 2_500_000].map(|it| plain(&micros(it))),
+            ["999 µs", "1.00 ms", "2.50 s"]
+        );
         assert_eq!([0.0, 0.25, 12.4].map(rate), ["0", "0.2", "12"]);
         assert_eq!(plain(&percent(0.862)), "86 %");
     }

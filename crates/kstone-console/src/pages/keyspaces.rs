@@ -87,7 +87,8 @@ fn rows<'p>(
     patterns: impl Iterator<Item = &'p Pattern>,
     metrics: &Metrics,
 ) -> Markup {
-    table(&format!("Patterns of {application}"),
+    table(
+        &format!("Patterns of {application}"),
         &html! {
             thead {
                 tr {
@@ -137,7 +138,7 @@ pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) ->
         p { (sentence(&pattern.description)) }
         div.columns {
             div.card { h2 { "What is declared" } (declared(pattern)) }
-            div.card { h2 { "What there is" } (there_is(&places)) (browse(pattern)) }
+            div.card { h2 { "What there is" } (there_is(&places)) @if !places.is_empty() { (browse(pattern)) } }
         }
         @if !pattern.fields.is_empty() { section { h2 { "Fields" } (fields(pattern)) } }
         @if !pattern.examples.is_empty() {

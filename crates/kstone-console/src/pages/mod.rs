@@ -38,8 +38,8 @@ use kstone_learn::engine::MasteryEngine;
 use maud::html;
 
 use crate::console::Console;
-use crate::platform::Platform;
 use crate::vitals::History;
+use kstone_learn::platform::Platform;
 
 use trouble::{Shown, Trouble};
 
@@ -54,11 +54,14 @@ impl Pages {
     /// The learning platform, or how it is turned on.
     fn platform(&self) -> Shown<&Platform> {
         let off = || {
-            Trouble::Off("The learning platform is off", html! {
-                p { "It runs where its catalogues are in force: start the server with "
-                    code { "kstone serve --keyspace shipped" } ", or with " code { "--demo" }
-                    " for a school that is simulated." }
-            })
+            Trouble::Off(
+                "The learning platform is off",
+                html! {
+                    p { "It runs where its catalogues are in force: start the server with "
+                        code { "kstone serve --keyspace shipped" } ", or with " code { "--demo" }
+                        " for a school that is simulated." }
+                },
+            )
         };
         self.console.platform.as_deref().ok_or_else(off)
     }

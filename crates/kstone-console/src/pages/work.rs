@@ -104,62 +104,68 @@ async fn queues(pages: &Pages) -> Shown {
 }
 
 fn depth_rows(depths: &[QueueDepth]) -> Markup {
-    table("Queues", &html! {
-        thead {
-            tr {
-                th scope="col" { "Queue" }
-                th.number scope="col" { "Ready" }
-                th.number scope="col" { "Later" }
-                th.number scope="col" { "Running" }
-                th.number scope="col" { "Waits for" }
-                th.number scope="col" { "Given up" }
-            }
-        }
-        tbody {
-            @for it in depths {
+    table(
+        "Queues",
+        &html! {
+            thead {
                 tr {
-                    th scope="row" { (it.queue) }
-                    td.number { (count(it.ready)) }
-                    td.number { (count(it.delayed)) }
-                    td.number { (count(it.running)) }
-                    td.number { (span(it.lag_ms)) }
-                    td.number {
-                        @if it.dead > 0 {
-                            a.bad href={ "/work/dead/" (links::part(&it.queue)) } { (count(it.dead)) }
-                        } @else { "0" }
+                    th scope="col" { "Queue" }
+                    th.number scope="col" { "Ready" }
+                    th.number scope="col" { "Later" }
+                    th.number scope="col" { "Running" }
+                    th.number scope="col" { "Waits for" }
+                    th.number scope="col" { "Given up" }
+                }
+            }
+            tbody {
+                @for it in depths {
+                    tr {
+                        th scope="row" { (it.queue) }
+                        td.number { (count(it.ready)) }
+                        td.number { (count(it.delayed)) }
+                        td.number { (count(it.running)) }
+                        td.number { (span(it.lag_ms)) }
+                        td.number {
+                            @if it.dead > 0 {
+                                a.bad href={ "/work/dead/" (links::part(&it.queue)) } { (count(it.dead)) }
+                            } @else { "0" }
+                        }
                     }
                 }
             }
-        }
-    })
+        },
+    )
 }
 
 fn alert_rows(alerts: &[Alert], now_ms: u64) -> Markup {
-    table("Alerts, the newest first", &html! {
-        thead {
-            tr {
-                th scope="col" { "Alert" }
-                th scope="col" { "Severity" }
-                th scope="col" { "About" }
-                th scope="col" { "When" }
-            }
-        }
-        tbody {
-            @for alert in alerts {
+    table(
+        "Alerts, the newest first",
+        &html! {
+            thead {
                 tr {
-                    th scope="row" { (alert.title) div.faint { (alert.detail) } }
-                    td { (severity(alert.severity)) }
-                    td {
-                        @match &alert.student_id {
-                            Some(id) => a href=(links::learner(id)) { (id) },
-                            None => (alert.kind),
-                        }
-                    }
-                    td { (ago(alert.at.epoch_ms(), now_ms)) }
+                    th scope="col" { "Alert" }
+                    th scope="col" { "Severity" }
+                    th scope="col" { "About" }
+                    th scope="col" { "When" }
                 }
             }
-        }
-    })
+            tbody {
+                @for alert in alerts {
+                    tr {
+                        th scope="row" { (alert.title) div.faint { (alert.detail) } }
+                        td { (severity(alert.severity)) }
+                        td {
+                            @match &alert.student_id {
+                                Some(id) => a href=(links::learner(id)) { (id) },
+                                None => (alert.kind),
+                            }
+                        }
+                        td { (ago(alert.at.epoch_ms(), now_ms)) }
+                    }
+                }
+            }
+        },
+    )
 }
 
 fn severity(severity: Severity) -> Markup {
@@ -199,35 +205,38 @@ pub(crate) async fn dead(
 }
 
 fn dead_rows(queue: &str, jobs: &[DeadJob], now_ms: u64) -> Markup {
-    table("Jobs that were given up, the last first", &html! {
-        thead {
-            tr {
-                th scope="col" { "Job" }
-                th scope="col" { "Why" }
-                th.number scope="col" { "Tries" }
-                th scope="col" { "When" }
-                th scope="col" { "What now" }
-            }
-        }
-        tbody {
-            @for job in jobs {
+    table(
+        "Jobs that were given up, the last first",
+        &html! {
+            thead {
                 tr {
-                    th.key scope="row" { (job.kind) div.faint.mono { (job.id) }
-                        details { summary { "What it was about" } (super::json::pretty(&job.payload)) } }
-                    td { (job.problem) }
-                    td.number { (job.attempts) }
-                    td { (ago(job.died_at.epoch_ms(), now_ms)) }
-                    td {
-                        form.row method="post" action={ "/work/dead/" (links::part(queue)) } {
-                            input type="hidden" name="id" value=(job.id);
-                            button.quiet name="what" value="retry" type="submit" { "Try again" }
-                            button.quiet name="what" value="drop" type="submit" { "Drop" }
+                    th scope="col" { "Job" }
+                    th scope="col" { "Why" }
+                    th.number scope="col" { "Tries" }
+                    th scope="col" { "When" }
+                    th scope="col" { "What now" }
+                }
+            }
+            tbody {
+                @for job in jobs {
+                    tr {
+                        th.key scope="row" { (job.kind) div.faint.mono { (job.id) }
+                            details { summary { "What it was about" } (super::json::pretty(&job.payload)) } }
+                        td { (job.problem) }
+                        td.number { (job.attempts) }
+                        td { (ago(job.died_at.epoch_ms(), now_ms)) }
+                        td {
+                            form.row method="post" action={ "/work/dead/" (links::part(queue)) } {
+                                input type="hidden" name="id" value=(job.id);
+                                button.quiet name="what" value="retry" type="submit" { "Try again" }
+                                button.quiet name="what" value="drop" type="submit" { "Drop" }
+                            }
                         }
                     }
                 }
             }
-        }
-    })
+        },
+    )
 }
 
 /// `POST /work/dead/{queue}`

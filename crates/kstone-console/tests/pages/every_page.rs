@@ -95,7 +95,9 @@ async fn every_link_of_a_full_store_leads_to_a_page_and_nothing_stored_becomes_m
         let is_another_day = |link: &String| link.starts_with("/audit?date=2026-0");
         queue.extend(links(&page).into_iter().filter(|link| !is_another_day(link)));
     }
-    for expected in ["/learn/learners/s1", "/learn/classes/north/7a", "/people/s1", "/work", "/audit"] {
+    for expected in
+        ["/learn/learners/s1", "/learn/classes/north/7a", "/people/s1", "/work", "/audit"]
+    {
         assert!(seen.contains(expected), "no link to {expected}: {seen:?}");
     }
     let keys = seen.iter().filter(|path| path.starts_with("/data/key?")).count();
@@ -108,9 +110,12 @@ async fn every_link_of_a_full_store_leads_to_a_page_and_nothing_stored_becomes_m
 async fn what_is_asked_for_again_is_a_part_of_a_page() {
     let place = Place::governed().await;
     crate::learning::fill(&place).await;
-    for path in
-        ["/live/overview?by=records", "/live/keyspaces", "/live/work", "/live/learn/classes/north/7a"]
-    {
+    for path in [
+        "/live/overview?by=records",
+        "/live/keyspaces",
+        "/live/work",
+        "/live/learn/classes/north/7a",
+    ] {
         let part = place.page(path).await;
         assert!(!part.contains("<html") && !part.contains("<h1"), "{path}: {part}");
         assert!(part.contains("<table>"), "{path}: {part}");

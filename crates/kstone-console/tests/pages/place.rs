@@ -8,7 +8,6 @@ use axum::http::{Request, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use kstone::ops::PutItem;
-use kstone::ports::Items as _;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, Durability, Item};
 use kstone_console::vitals::{DoorVitals, EngineVitals, StripeVitals, Vitals};
@@ -19,7 +18,6 @@ use kstone_keyspace::erasure::{Eraser, ReceiptKey};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
 use kstone_learn::platform::{Platform, PlatformParts};
 use kstone_redis::Redis;
-use kstone_redis::port::Keys as _;
 use tower::ServiceExt as _;
 
 /// 2026-03-10 12:00 UTC.
@@ -28,7 +26,6 @@ pub const NOW_MS: u64 = 1_773_144_000_000;
 pub struct Place {
     pub console: Arc<Console>,
     pub clock: Arc<ManualClock>,
-    pub db: Database,
     router: Router,
 }
 
@@ -43,8 +40,8 @@ pub struct Shown {
 impl Place {
     /// A store without catalogues, in a process that tells nothing of itself.
     pub async fn bare() -> Place {
-        let (console, clock, db) = parts();
-        Place::of(console, clock, db)
+        let (console, clock, _) = parts();
+        Place::of(console, clock)
     }
 
     /// A store with the shipped catalogues in force, and the platform on it.
@@ -68,12 +65,12 @@ impl Place {
             random,
         );
         console.platform = Some(Platform::prepare(parts).await.unwrap());
-        Place::of(console, clock, db)
+        Place::of(console, clock)
     }
 
-    fn of(console: Console, clock: Arc<ManualClock>, db: Database) -> Place {
+    fn of(console: Console, clock: Arc<ManualClock>) -> Place {
         let console = Arc::new(console);
-        Place { router: kstone_console::router(&console), console, clock, db }
+        Place { router: kstone_console::router(&console), console, clock }
     }
 
     pub async fn get(&self, path: &str) -> Shown {
@@ -112,12 +109,12 @@ impl Place {
     pub async fn make_table(&self, name: &str) {
         let key = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
         let spec = TableSpec { name: name.to_owned(), key, ..TableSpec::default() };
-        self.db.require_table(&spec, None).await.unwrap();
+        self.console.items.require_table(&spec, None).await.unwrap();
     }
 
     pub async fn put(&self, table: &str, item: Item) {
         let put = PutItem { table: table.to_owned(), item, ..PutItem::default() };
-        self.db.put(&put).await.unwrap();
+        self.console.items.put(&put).await.unwrap();
     }
 
     /// Carries out a command of Redis.
@@ -160,7 +157,11 @@ impl Vitals for SomeVitals {
 
     fn engine(&self) -> EngineVitals {
         let stripe = |n: u64| StripeVitals { records: n, ..StripeVitals::default() };
-        EngineVitals { records: 777, stripes: (0..256).map(stripe).collect(), ..EngineVitals::default() }
+        EngineVitals {
+            records: 777,
+            stripes: (0..256).map(stripe).collect(),
+            ..EngineVitals::default()
+        }
     }
 
     fn started_at_ms(&self) -> u64 {
@@ -197,11 +198,18 @@ pub fn check(path: &str, page: &str) {
     assert!(!page.contains(" style=") && !page.contains("<style"), "{path}: the policy forbids it");
     assert_eq!(number("<script"), 1, "{path}: only the console's own, from its own file");
     assert_eq!(number("<table>"), number("<caption>"), "{path}: each table says what it is");
-    assert_eq!(number("<th"), number("scope=\"") + number("<thead"), "{path}: each heading has a scope");
+    assert_eq!(
+        number("<th"),
+        number("scope=\"") + number("<thead"),
+        "{path}: each heading has a scope"
+    );
     assert!(!page.contains("NaN") && !page.contains("inf%"), "{path}");
 }
 
 /// Pictures and their parts have titles too.
 fn svg_titles(page: &str) -> usize {
-    page.split("<svg").skip(1).map(|svg| svg.split("</svg").next().unwrap().matches("<title>").count()).sum()
+    page.split("<svg")
+        .skip(1)
+        .map(|svg| svg.split("</svg").next().unwrap().matches("<title>").count())
+        .sum()
 }

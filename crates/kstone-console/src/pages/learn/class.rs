@@ -52,12 +52,10 @@ pub(crate) async fn fragment(
 
 fn now(view: &ClassView, now: Moment) -> Markup {
     let struggling = view.learners.iter().filter(|it| !it.struggles.is_empty()).count();
-    let is_lately = |row: &&ClassRow| {
-        row.last_activity.is_some_and(|last| now.since(last) < LATELY)
-    };
+    let is_lately =
+        |row: &&ClassRow| row.last_activity.is_some_and(|last| now.since(last) < LATELY);
     let active = view.learners.iter().filter(is_lately).count();
-    let declining =
-        view.learners.iter().filter(|it| it.trend == Some(Trend::Declining)).count();
+    let declining = view.learners.iter().filter(|it| it.trend == Some(Trend::Declining)).count();
     html! {
         div.tiles {
             div.tile {
@@ -93,47 +91,50 @@ fn rows(view: &ClassView, now: Moment) -> Markup {
         (one.struggles.is_empty().cmp(&other.struggles.is_empty()))
             .then_with(|| score(one).total_cmp(&score(other)))
     });
-    table("Learners, those who struggle first", &html! {
-        thead {
-            tr {
-                th scope="col" { "Learner" }
-                th scope="col" { "Mastery" }
-                th scope="col" { "Level" }
-                th scope="col" { "Trend" }
-                th scope="col" { "Struggles with" }
-                th scope="col" { "Last active" }
-            }
-        }
-        tbody {
-            @for row in learners {
+    table(
+        "Learners, those who struggle first",
+        &html! {
+            thead {
                 tr {
-                    th scope="row" {
-                        a href=(links::learner(&row.student_id)) {
-                            (row.display_name.as_ref().unwrap_or(&row.student_id))
+                    th scope="col" { "Learner" }
+                    th scope="col" { "Mastery" }
+                    th scope="col" { "Level" }
+                    th scope="col" { "Trend" }
+                    th scope="col" { "Struggles with" }
+                    th scope="col" { "Last active" }
+                }
+            }
+            tbody {
+                @for row in learners {
+                    tr {
+                        th scope="row" {
+                            a href=(links::learner(&row.student_id)) {
+                                (row.display_name.as_ref().unwrap_or(&row.student_id))
+                            }
                         }
-                    }
-                    @if let Some(mastery) = &row.mastery {
-                        td.number {
-                            (bar(mastery.mastery_score, tone(mastery.mastery_score))) " "
-                            (percent(mastery.mastery_score))
+                        @if let Some(mastery) = &row.mastery {
+                            td.number {
+                                (bar(mastery.mastery_score, tone(mastery.mastery_score))) " "
+                                (percent(mastery.mastery_score))
+                            }
+                            td { span class={ "pill " (level_class(mastery.level)) } { (mastery.level) } }
+                        } @else { td { "–" } td { "–" } }
+                        td { (trend(row.trend)) }
+                        td {
+                            @for struggle in row.struggles.iter().take(2) { div { (struggle.detail) } }
+                            @if row.struggles.len() > 2 { div.faint { "and " (row.struggles.len() - 2) " more" } }
                         }
-                        td { span class={ "pill " (level_class(mastery.level)) } { (mastery.level) } }
-                    } @else { td { "–" } td { "–" } }
-                    td { (trend(row.trend)) }
-                    td {
-                        @for struggle in row.struggles.iter().take(2) { div { (struggle.detail) } }
-                        @if row.struggles.len() > 2 { div.faint { "and " (row.struggles.len() - 2) " more" } }
-                    }
-                    td {
-                        @match row.last_activity {
-                            Some(last) => (ago(last.epoch_ms(), now.epoch_ms())),
-                            None => "never",
+                        td {
+                            @match row.last_activity {
+                                Some(last) => (ago(last.epoch_ms(), now.epoch_ms())),
+                                None => "never",
+                            }
                         }
                     }
                 }
             }
-        }
-    })
+        },
+    )
 }
 
 /// Where a score is going, in a sign and a word.

@@ -223,41 +223,50 @@ fn next_steps(path: &[String]) -> Markup {
 
 fn skills(skills: &[SkillRating], now: Moment) -> Markup {
     if skills.is_empty() {
-        return empty("No question was answered yet.", &html! {
-            p { "Each answer says something about the chance of the next one." }
-        });
+        return empty(
+            "No question was answered yet.",
+            &html! {
+                p { "Each answer says something about the chance of the next one." }
+            },
+        );
     }
     let mut skills: Vec<&SkillRating> = skills.iter().collect();
     skills.sort_by(|one, other| one.probability.total_cmp(&other.probability));
-    table("Skills, the weakest first", &html! {
-        thead {
-            tr {
-                th scope="col" { "Skill" }
-                th scope="col" { "Chance of a right answer" }
-                th.number scope="col" { "Rating" }
-                th.number scope="col" { "Right" }
-                th scope="col" { "Last answer" }
-            }
-        }
-        tbody {
-            @for skill in skills {
+    table(
+        "Skills, the weakest first",
+        &html! {
+            thead {
                 tr {
-                    th scope="row" { (skill.skill_id) }
-                    td { (bar(skill.probability, tone(skill.probability))) " " (percent(skill.probability)) }
-                    td.number { (format!("{:+.2}", skill.rating)) }
-                    td.number { (skill.correct) " of " (skill.answers) }
-                    td { (ago(skill.last.epoch_ms(), now.epoch_ms())) }
+                    th scope="col" { "Skill" }
+                    th scope="col" { "Chance of a right answer" }
+                    th.number scope="col" { "Rating" }
+                    th.number scope="col" { "Right" }
+                    th scope="col" { "Last answer" }
                 }
             }
-        }
-    })
+            tbody {
+                @for skill in skills {
+                    tr {
+                        th scope="row" { (skill.skill_id) }
+                        td { (bar(skill.probability, tone(skill.probability))) " " (percent(skill.probability)) }
+                        td.number { (format!("{:+.2}", skill.rating)) }
+                        td.number { (skill.correct) " of " (skill.answers) }
+                        td { (ago(skill.last.epoch_ms(), now.epoch_ms())) }
+                    }
+                }
+            }
+        },
+    )
 }
 
 fn advice(id: &str, advice: &[Recommendation], now: Moment) -> Markup {
     if advice.is_empty() {
-        return empty("Nothing to recommend.", &html! {
-            p { "Every part of the score is where it should be." }
-        });
+        return empty(
+            "Nothing to recommend.",
+            &html! {
+                p { "Every part of the score is where it should be." }
+            },
+        );
     }
     html! {
         div.card {
@@ -337,27 +346,30 @@ fn events(events: &[AcceptedEvent], now: Moment) -> Markup {
     if events.is_empty() {
         return html! { p.faint { "None is kept: events are kept for 90 days." } };
     }
-    table("Last events, the newest first", &html! {
-        thead {
-            tr {
-                th scope="col" { "What" }
-                th scope="col" { "About" }
-                th scope="col" { "Result" }
-                th scope="col" { "When" }
-            }
-        }
-        tbody {
-            @for accepted in events {
-                @let (what, about, result) = in_words(&accepted.event.what);
+    table(
+        "Last events, the newest first",
+        &html! {
+            thead {
                 tr {
-                    th scope="row" { (what) }
-                    td { (about) }
-                    td { (result) }
-                    td { (ago(accepted.event.occurred_at.epoch_ms(), now.epoch_ms())) }
+                    th scope="col" { "What" }
+                    th scope="col" { "About" }
+                    th scope="col" { "Result" }
+                    th scope="col" { "When" }
                 }
             }
-        }
-    })
+            tbody {
+                @for accepted in events {
+                    @let (what, about, result) = in_words(&accepted.event.what);
+                    tr {
+                        th scope="row" { (what) }
+                        td { (about) }
+                        td { (result) }
+                        td { (ago(accepted.event.occurred_at.epoch_ms(), now.epoch_ms())) }
+                    }
+                }
+            }
+        },
+    )
 }
 
 fn in_words(what: &What) -> (&'static str, String, String) {
@@ -380,8 +392,6 @@ fn in_words(what: &What) -> (&'static str, String, String) {
         }
         What::Stuck { task_id, minutes } => ("Stuck", task_id.clone(), format!("{minutes:.0} min")),
         What::Visit {} => ("Visit", String::new(), String::new()),
-        What::Assessed { components } => {
-            ("Assessed", String::new(), percent(components.score()))
-        }
+        What::Assessed { components } => ("Assessed", String::new(), percent(components.score())),
     }
 }

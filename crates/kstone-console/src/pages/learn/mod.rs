@@ -26,7 +26,10 @@ pub(crate) struct Asked {
 }
 
 /// `/learn`
-pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>) -> Shown<Response> {
+pub(crate) async fn show(
+    State(pages): State<Pages>,
+    Query(asked): Query<Asked>,
+) -> Shown<Response> {
     let engine = pages.engine()?;
     let learner = asked.learner.trim();
     if !learner.is_empty() {
@@ -122,31 +125,34 @@ fn school_day(day: &AggregateStats, days: &[AggregateStats], now_ms: u64) -> Mar
 }
 
 fn class_rows(school: &str, classes: &[ClassSummary], standings: &[CohortStanding]) -> Markup {
-    table(&format!("Classes of {school}"), &html! {
-        thead {
-            tr {
-                th scope="col" { "Class" }
-                th.number scope="col" { "Learners" }
-                th scope="col" { "Average" }
-                th scope="col" { "Levels" }
-            }
-        }
-        tbody {
-            @for class in classes {
-                @let standing = standings.iter().find(|it| it.class_id == class.class_id);
+    table(
+        &format!("Classes of {school}"),
+        &html! {
+            thead {
                 tr {
-                    th scope="row" {
-                        a href=(links::class(school, &class.class_id)) { (class.name) }
-                    }
-                    @if let Some(it) = standing.filter(|it| it.students > 0) {
-                        td.number { (it.students) }
-                        td { (bar(it.average_score, tone(it.average_score))) " " (percent(it.average_score)) }
-                        td { (level_pills(&it.levels)) }
-                    } @else { td.number { "0" } td { "–" } td { "–" } }
+                    th scope="col" { "Class" }
+                    th.number scope="col" { "Learners" }
+                    th scope="col" { "Average" }
+                    th scope="col" { "Levels" }
                 }
             }
-        }
-    })
+            tbody {
+                @for class in classes {
+                    @let standing = standings.iter().find(|it| it.class_id == class.class_id);
+                    tr {
+                        th scope="row" {
+                            a href=(links::class(school, &class.class_id)) { (class.name) }
+                        }
+                        @if let Some(it) = standing.filter(|it| it.students > 0) {
+                            td.number { (it.students) }
+                            td { (bar(it.average_score, tone(it.average_score))) " " (percent(it.average_score)) }
+                            td { (level_pills(&it.levels)) }
+                        } @else { td.number { "0" } td { "–" } td { "–" } }
+                    }
+                }
+            }
+        },
+    )
 }
 
 /// How many are on each level, of those levels where somebody is.
