@@ -10,6 +10,7 @@ mod dapr_socket;
 mod files;
 mod governing;
 pub mod notice;
+mod platform;
 pub mod settings;
 mod signals;
 mod vitals;
@@ -28,6 +29,7 @@ use kstone_redis::Redis;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::Outcome;
 use crate::args::Serve;
@@ -154,11 +156,18 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
             Err(error) => out.complain(&format!("no erasure while this server runs: {error:#}")),
         }
     }
+    let mut platform = None;
+    if let (Some(governor), Some(redis)) = (&governor, &keys)
+        && (console.is_open() || settings.demo)
+    {
+        let eraser = eraser.as_ref();
+        platform = platform::start(&settings, &db, redis, governor, eraser, &runtime)?;
+    }
     if let Some(redis) = &keys {
         open_doors.extend(dapr.door(&settings));
         let vitals = Arc::new(ServerVitals::new(&db, &settings, open_doors));
-        let governor = governor.clone();
-        let shown = console::Shown { db: &db, redis, governor, eraser, vitals };
+        let (governor, platform) = (governor.clone(), platform.clone());
+        let shown = console::Shown { db: &db, redis, platform, governor, eraser, vitals };
         console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
     }
     drop(keys);
@@ -185,6 +194,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     });
     if *stop.borrow() {
         say(out, "stopping");
+    }
+    if let Some(platform) = platform {
+        let _ = runtime.block_on(async { timeout(LAST_WORK, platform.stop()).await });
     }
     // Connections that outlived the door's patience may still write until here.
     for runtime in redis_threads.into_iter().chain([runtime]) {
