@@ -11,11 +11,8 @@ use kstone_console::{Console, ConsoleOptions, Erasures, Token, serve};
 use kstone_core::env::{SeededRandom, SystemClock, SystemRandom};
 use kstone_keyspace::erasure::{Eraser, ReceiptKey};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
-use kstone_learn::engine::{self, CacheOptions, EngineParts, LocalPersons, MasteryEngine};
-use kstone_learn::guard::{Idempotency, RateLimits};
-use kstone_learn::work::{
-    Alerts, JobError, Outbox, Queues, Workers, WorkersOptions, require_table,
-};
+use kstone_learn::engine::LocalPersons;
+use kstone_learn::platform::{Platform, PlatformParts};
 use kstone_redis::Redis;
 use kstone_redis::port::Keys;
 use serde_json::Value as Json;
