@@ -151,6 +151,11 @@ impl What {
         }
     }
 
+    /// Whether the learner did it. What others say of their work is no activity of theirs.
+    pub fn is_activity(&self) -> bool {
+        !matches!(self, What::WorkReviewed { .. } | What::Assessed { .. })
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         match self {
             What::LessonProgress { lesson_id, fraction } => {
@@ -209,4 +214,132 @@ impl AcceptedEvent {
 
 fn check_error_kind(kind: Option<&str>) -> Result<(), Invalid> {
     kind.map_or(Ok(()), |kind| check_length("error_kind", kind, 1..=ERROR_KIND_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Moment {
+        "2026-01-14T10:30:00Z".parse().unwrap()
+    }
+
+    fn event(what: What) -> LearningEvent {
+        LearningEvent {
+            event_id: "e1".into(),
+            student_id: "student_12345".into(),
+            school_id: None,
+            occurred_at: now(),
+            what,
+        }
+    }
+
+    fn wrong(what: What) -> String {
+        event(what).check(now()).unwrap_err().field
+    }
+
+    #[test]
+    fn an_event_is_flat_in_json_and_leads_back() {
+        let json = r#"{"event_id":"e1","student_id":"student_12345","occurred_at":"2026-01-14T10:30:00Z","type":"answer","skill_id":"fractions","item_id":"q-17","correct":true}"#;
+        let read: LearningEvent = serde_json::from_str(json).unwrap();
+        assert_eq!(read.check(now()), Ok(()));
+        assert_eq!(serde_json::to_string(&read).unwrap(), json);
+        let visit = r#"{"event_id":"e","student_id":"s","occurred_at":"2026-01-14T10:30:00Z","type":"visit"}"#;
+        let read: LearningEvent = serde_json::from_str(visit).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), visit);
+    }
+
+    #[test]
+    fn every_kind_of_event_is_named_as_in_json() {
+        let components = Components::default();
+        let all = [
+            What::LessonProgress { lesson_id: "l".into(), fraction: 0.5 },
+            What::Answer {
+                skill_id: "s".into(),
+                item_id: "i".into(),
+                correct: true,
+                took_ms: Some(900),
+                error_kind: None,
+            },
+            What::QuizFinished { quiz_id: "q".into(), score: 0.5 },
+            What::WorkReviewed { task_id: "t".into(), quality: 0.5 },
+            What::CodeRun { task_id: "t".into(), passed: false, error_kind: Some("E".into()) },
+            What::Stuck { task_id: "t".into(), minutes: 12.5 },
+            What::Visit {},
+            What::Assessed { components },
+        ];
+        for what in all {
+            let sent = event(what);
+            assert_eq!(sent.check(now()), Ok(()));
+            let json = serde_json::to_value(&sent).unwrap();
+            assert_eq!(json["type"], sent.what.kind());
+            let accepted = AcceptedEvent::new(sent, now(), &Zone::UTC, Some(0.1234567));
+            let json = serde_json::to_string(&accepted).unwrap();
+            assert_eq!(serde_json::from_str::<AcceptedEvent>(&json).unwrap(), accepted);
+            let answer = accepted.event.what.kind() == "answer";
+            assert_eq!(accepted.difficulty, answer.then_some(0.123457));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_field() {
+        let not_shares = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.001, 1.001];
+        for share in not_shares {
+            let lesson_id = "l".to_owned();
+            assert_eq!(wrong(What::LessonProgress { lesson_id, fraction: share }), "fraction");
+            assert_eq!(wrong(What::QuizFinished { quiz_id: "q".into(), score: share }), "score");
+            let task_id = "t".to_owned();
+            assert_eq!(wrong(What::WorkReviewed { task_id, quality: share }), "quality");
+            let components = Components { quiz: share, ..Components::default() };
+            assert_eq!(wrong(What::Assessed { components }), "components.quiz");
+        }
+        for minutes in [f64::NAN, f64::INFINITY, -1.0, 1441.0] {
+            assert_eq!(wrong(What::Stuck { task_id: "t".into(), minutes }), "minutes");
+        }
+        let error_kind = Some("x".repeat(129));
+        assert_eq!(
+            wrong(What::CodeRun { task_id: "t".into(), passed: false, error_kind }),
+            "error_kind"
+        );
+        let answer = |skill: &str, item: &str| What::Answer {
+            skill_id: skill.into(),
+            item_id: item.into(),
+            correct: true,
+            took_ms: None,
+            error_kind: None,
+        };
+        assert_eq!(wrong(answer("a:b", "i")), "skill_id");
+        assert_eq!(wrong(answer("s", "")), "item_id");
+        assert_eq!(
+            wrong(What::LessonProgress { lesson_id: "*".into(), fraction: 0.5 }),
+            "lesson_id"
+        );
+    }
+
+    #[test]
+    fn ids_and_moments_are_checked() {
+        let with = |change: fn(&mut LearningEvent)| {
+            let mut event = event(What::Visit {});
+            change(&mut event);
+            event.check(now()).map_err(|invalid| invalid.field)
+        };
+        assert_eq!(with(|event| event.event_id = "a b".into()), Err("event_id".into()));
+        assert_eq!(with(|event| event.student_id = "x".repeat(129)), Err("student_id".into()));
+        assert_eq!(with(|event| event.school_id = Some("{}".into())), Err("school_id".into()));
+        let ahead = |event: &mut LearningEvent, seconds| {
+            event.occurred_at = event.occurred_at.plus(Duration::from_secs(seconds));
+        };
+        assert_eq!(with(|event| ahead(event, 300)), Ok(()), "clocks differ a little");
+        assert_eq!(with(|event| ahead(event, 301)), Err("occurred_at".into()));
+        assert_eq!(with(|event| event.occurred_at = Moment::default()), Ok(()), "late is fine");
+    }
+
+    #[test]
+    fn the_day_is_that_of_the_learner_when_it_happened() {
+        let zone = Zone::named("Asia/Tokyo").unwrap();
+        let mut late = event(What::Visit {});
+        late.occurred_at = "2026-01-10T16:00:00Z".parse().unwrap();
+        let accepted = AcceptedEvent::new(late, now(), &zone, None);
+        assert_eq!(accepted.day.to_string(), "2026-01-11");
+    }
 }

@@ -8,14 +8,31 @@
 //! | `model` | what the engine says of learners, batches and schools |
 //! | `profile` | who a learner is, and what they agreed to |
 //! | `fold` | [`LearnerState`]: everything that a learner's events come to |
+//! | `evidence`, `activity`, `struggle` | its parts: lessons and recent results, days, signs of trouble |
+//! | [`elo`] | the chance of success by ratings of learners and questions |
 //! | `score` | from components to a score and a level |
+//! | `predict` | where a score is going |
+//! | `recommend` | what would help |
+//! | `compare` | many learners together: schools, learners and classes side by side |
 
+mod activity;
+mod compare;
+pub mod elo;
 mod event;
+mod evidence;
 mod fold;
 mod model;
+mod predict;
 mod profile;
+mod recommend;
 mod score;
+mod struggle;
 
+pub use compare::{
+    CohortComparison, CohortStanding, Counted, StudentComparison, StudentStanding, aggregate,
+    compare_cohorts, compare_students, levels, mean, mean_components, median,
+};
+pub use elo::{AnswerSeen, ItemRating};
 pub use event::{AcceptedEvent, LearningEvent, What};
 pub use fold::{LearnerState, Outcome};
 pub use model::{
@@ -23,4 +40,6 @@ pub use model::{
     Feedback, Level, MasteryResult, PredictionResult, Priority, ProcessingRecord, Recommendation,
     SkillRating, Struggle, StruggleKind, Trend,
 };
+pub use predict::{SNAPSHOTS_MAX, SNAPSHOTS_MIN, TooFewDays, predict, trend};
 pub use profile::{Consent, LearnerProfile};
+pub use recommend::{adaptive_path, recommend, step_in_words};
