@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`workflows`] | executions of two workflow engines side by side, with albums, tasks, metrics |
 //! | [`mastery`] | how well learners know what they learn: scores, ratings, streaks, predictions |
+//! | [`engine`] | the mastery domain on the two ports: every operation on learners, classes, schools |
 //! | [`work`] | durable queues, schedules, alerts: what all systems do in the background |
 //! | [`guard`] | requests that came before, and clients that ask too often |
 //! | [`evaluate`] | how well Elo predicts answers, beside two other models |
@@ -13,6 +14,7 @@
 //! | [`time`] | days and moments as text that sorts by time |
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod engine;
 pub mod evaluate;
 pub mod field;
 pub mod guard;

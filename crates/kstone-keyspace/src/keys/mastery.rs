@@ -347,6 +347,22 @@ typed_key! {
 }
 
 typed_key! {
+    /// What a batch is to write of one learner, and what went wrong: `batch:{batch_id}:request:{student_id}`.
+    BatchRequest {
+        facts: Facts {
+            name: "mastery.batch_request",
+            pattern: "batch:{batch_id}:request:{student_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::Fixed(Span::seconds(604800)),
+            sort_prefix: "request:",
+        },
+        partition: ["batch", "" { batch_id: BatchId } ""],
+        sort: ["request", "" { student_id: StudentId } ""],
+    }
+}
+
+typed_key! {
     /// Second-level cache of the current mastery: `mastery:{student_id}`.
     MasteryCache {
         facts: Facts {
