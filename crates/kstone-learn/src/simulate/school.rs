@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::mastery::{LearningEvent, What};
+use crate::mastery::LearningEvent;
 use crate::simulate::Chance;
 use crate::simulate::course::{Difficulties, ITEMS_PER_SKILL, SKILLS};
 use crate::simulate::learner::Learner;
@@ -159,7 +159,7 @@ fn moment(learner: &Learner, date: Date, local_hour: f64) -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mastery::{AcceptedEvent, LearnerState};
+    use crate::mastery::{AcceptedEvent, LearnerState, What};
     use crate::simulate::Course;
     use crate::time::Zone;
     use std::collections::BTreeMap;
@@ -271,7 +271,6 @@ mod tests {
                 assert!(state.mastery().mastery_score < 0.6, "{:?}", state.mastery());
             }
         }
-        println!("{levels:?} {struggling}");
         assert!(levels.values().filter(|count| **count >= 10).count() >= 3, "{levels:?}");
         assert!((20..=80).contains(&struggling), "{struggling}");
     }
