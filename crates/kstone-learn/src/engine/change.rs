@@ -211,7 +211,9 @@ impl MasteryEngine {
         let accepted = AcceptedEvent::new(event, accepted_at, &known.zone, difficulty);
         let mut state = known.state.clone();
         let version = state.version();
-        let outcome = state.apply(&accepted);
+        let mut outcome = state.apply(&accepted);
+        // A learner may have left a school without an event that says so.
+        outcome.mastery.school_id.clone_from(&accepted.event.school_id);
 
         let mut actions = Vec::with_capacity(20);
         let state_key = StateKey { student_id: student.clone() };

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::change::conflict;
 use super::store::{self, Guard, Kept, Range, key_of, parse, put_text, put_version};
 use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
-use crate::mastery::{AcceptedEvent, LearnerState, MasteryResult};
+use crate::mastery::{AcceptedEvent, LearnerState, MasteryResult, Outcome};
 use crate::time::{Date, Moment};
 
 /// How many days are put aside in one transaction.
@@ -50,7 +50,7 @@ impl MasteryEngine {
         let _only_one = self.inner.learners.only_one(&student).await;
         for _ in 0..3 {
             let known = self.read_known(&student).await?;
-            let rebuilt = self.folded(&student, None).await?.1;
+            let rebuilt = self.folded(&student, None, &mut |_| {}).await?.1;
             if rebuilt.version() == 0 {
                 return Err(Error::not_found(format!("event of learner {student}")));
             }
@@ -73,15 +73,21 @@ impl MasteryEngine {
     }
 
     /// Moves the snapshot on to the events before a moment, and puts aside the days before it, so
-    /// that neither is lost when they expire. Answers whether there was anything to do.
+    /// that neither is lost when they expire. The answers among those events teach how hard their
+    /// questions are. Answers whether there was anything to do.
     pub async fn advance_snapshot(&self, student_id: &str, before: Moment) -> Result<bool> {
         let student = student(student_id)?;
         let days = self.put_days_aside(&student, before.date()).await?;
-        let (kept, state) = self.folded(&student, Some(before)).await?;
+        let mut answers = Vec::new();
+        let mut collect = |outcome: Outcome| answers.extend(outcome.answer);
+        let (kept, state) = self.folded(&student, Some(before), &mut collect).await?;
         let (from, version) = kept.map_or((0, 0), |it| (it.value.state.version(), it.version));
         if state.version() == from {
             return Ok(days);
         }
+        // An interruption between the two makes some answers count twice: a rating is an estimate,
+        // and one that counts twice is better than one that is lost.
+        self.rate_items(&answers).await?;
         let key = EventSnapshot { student_id: student.clone() };
         let snapshot = Snapshot { state };
         let write = put_version(&key, &snapshot, version + 1, Guard::Version(version))?;
@@ -94,6 +100,7 @@ impl MasteryEngine {
         &self,
         student: &StudentId,
         before: Option<Moment>,
+        each: &mut (dyn FnMut(Outcome) + Send),
     ) -> Result<(Option<Kept<Snapshot>>, LearnerState)> {
         let key = EventSnapshot { student_id: student.clone() };
         let kept: Option<Kept<Snapshot>> = self.store().get(&key).await?;
@@ -117,7 +124,7 @@ impl MasteryEngine {
             let (rows, more) = self.store().list(&range).await?;
             for row in &rows {
                 let event: AcceptedEvent = parse(row)?;
-                state.apply(&event);
+                each(state.apply(&event));
             }
             match rows.last().filter(|_| more) {
                 Some(row) => after = Some(row.sk.clone()),

@@ -42,12 +42,14 @@ mod store;
 mod upkeep;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone_core::env::{Clock, Random};
-use kstone_keyspace::keys::mastery::StudentId;
+use kstone_keyspace::keys::mastery::{ItemRating, StudentId};
 use kstone_redis::port::Keys;
+use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
@@ -59,7 +61,7 @@ pub use error::{Error, Result};
 pub use following::{AGGREGATE, QUEUE, RUN_BATCH, STRUGGLE, StruggleBegun};
 pub use ingest::Ingested;
 pub use persons::{Answer, KeyCounts, LocalPersons, Persons};
-pub use school::{ClassRow, ClassSummary, ClassView, Cohort};
+pub use school::{ClassRow, ClassSummary, ClassView};
 pub use upkeep::{AuditEntry, KeptKey};
 
 /// The mastery engine. Cheap to clone.
@@ -100,6 +102,8 @@ struct Inner {
     counts: Option<Arc<dyn KeyCounts>>,
     cache: cache::Cached,
     learners: change::Learners,
+    /// How hard questions are, and when that was read.
+    difficulties: Cache<ItemRating, (Option<f64>, Duration)>,
 }
 
 /// Some of many, and where to go on.
@@ -129,6 +133,8 @@ impl Default for PageAsk {
     }
 }
 
+/// How many questions' difficulties are remembered.
+const QUESTIONS_MAX: usize = 10_000;
 /// The table that learners' state is in, as the catalogue says.
 const TABLE: &str = "state";
 
@@ -140,6 +146,7 @@ impl MasteryEngine {
             store: store::Store::new(Arc::clone(&items)),
             cache: cache::Cached::new(keys, Arc::clone(&clock), cache),
             learners: change::Learners::new(),
+            difficulties: Cache::new(QUESTIONS_MAX),
             work: work.map(following::Following::new),
             items,
             clock,

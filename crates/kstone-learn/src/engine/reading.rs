@@ -64,11 +64,19 @@ impl MasteryEngine {
         to: Date,
     ) -> Result<Vec<(Date, MasteryResult)>> {
         check_days("from", from, to)?;
-        let student = student(student_id)?;
+        self.history_of(&student(student_id)?, from, to).await
+    }
+
+    pub(super) async fn history_of(
+        &self,
+        student: &StudentId,
+        from: Date,
+        to: Date,
+    ) -> Result<Vec<(Date, MasteryResult)>> {
         let mut days = BTreeMap::new();
         // What is older than the days are kept for has been put aside.
-        let (first, last) = (aside(&student, from).sort_key(), aside(&student, to).sort_key());
-        let partition = HistoryDay::partition(&student);
+        let (first, last) = (aside(student, from).sort_key(), aside(student, to).sort_key());
+        let partition = HistoryDay::partition(student);
         let range = Range::between::<HistoryDay>(partition, first, last);
         for row in self.store().list(&range).await?.0 {
             if let Some(HistoryDay { date, .. }) = key_of(&row) {
@@ -76,7 +84,7 @@ impl MasteryEngine {
             }
         }
         let day = |date| DailyMastery { student_id: student.clone(), date }.sort_key();
-        let partition = DailyMastery::partition(&student);
+        let partition = DailyMastery::partition(student);
         let range = Range::between::<DailyMastery>(partition, day(from), day(to));
         for row in self.store().list(&range).await?.0 {
             // The components of the days lie between the days.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use kstone_keyspace::keys::mastery::{
-    Class, ClassId, ClassMember, School, SchoolAggregation, SchoolClass, SchoolId, SchoolRoster,
-    StudentId,
+    Class, ClassId, ClassMember, Learner, LearnerState as StateKey, School, SchoolAggregation,
+    SchoolClass, SchoolId, SchoolRoster, StudentId,
 };
 use kstone_keyspace::typed::TypedKey;
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,19 @@ use serde_json::json;
 use super::store::{Kept, Range, key_of, parse, put};
 use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
 use crate::field::{Invalid, check_length};
-use crate::mastery::{AggregateStats, Components, Level, MasteryResult, Struggle, Trend};
-use crate::time::{Date, Moment};
+use crate::mastery::{
+    AggregateStats, CohortComparison, Components, Counted, LearnerProfile, LearnerState, Level,
+    MasteryResult, Struggle, StudentComparison, Trend, aggregate, compare_cohorts,
+    compare_students, levels, mean, mean_components, trend,
+};
+use crate::time::{Date, Moment, Zone};
+
+/// How many classes are compared at once.
+const COHORTS_MAX: usize = 50;
+/// How many days a trend is computed from.
+const TREND_DAYS: usize = 14;
+/// How long days are kept.
+const DAYS_KEPT: i64 = 90;
 
 /// A class, to list them by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,18 +80,6 @@ pub struct ClassRow {
     pub trend: Option<Trend>,
 }
 
-/// How a class compares.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Cohort {
-    /// The class.
-    pub class_id: String,
-    /// What it is called.
-    pub name: String,
-    /// What its learners come to.
-    pub stats: AggregateStats,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ClassProfile {
     name: String,
@@ -121,8 +120,20 @@ impl MasteryEngine {
 
     /// A class, its learners and how they do.
     pub async fn class(&self, school_id: &str, class_id: &str) -> Result<ClassView> {
-        let _ = (school_id, class_id);
-        Err(Error::Unavailable("classes are not there yet".to_owned()))
+        let (school, class) = (SchoolId::new(school_id)?, ClassId::new(class_id)?);
+        let name = self.class_name(&school, &class).await?;
+        let learners = self.rows(&self.members(&school, &class).await?).await?;
+        let masteries = || learners.iter().filter_map(|row| row.mastery.as_ref());
+        let scores: Vec<f64> = masteries().map(|it| it.mastery_score).collect();
+        Ok(ClassView {
+            school_id: school.to_string(),
+            class_id: class.to_string(),
+            name,
+            levels: levels(&scores),
+            average_score: (!scores.is_empty()).then(|| mean(&scores)),
+            averages: mean_components(masteries().map(|it| &it.components)),
+            learners,
+        })
     }
 
     /// Makes a class, or gives it another name.
@@ -160,7 +171,7 @@ impl MasteryEngine {
             .change_profile(&student, |before| {
                 let mut profile = match before {
                     Some(before) => before.clone(),
-                    None => crate::mastery::LearnerProfile::new(student.as_str(), now),
+                    None => LearnerProfile::new(student.as_str(), now),
                 };
                 if profile.school_id.as_deref() != Some(school.as_str()) {
                     // Classes are those of the school.
@@ -201,10 +212,33 @@ impl MasteryEngine {
         Ok(())
     }
 
-    /// What a school comes to on a day: computed from its learners as they are, and kept.
+    /// What a school comes to on a day, computed and kept. Today is computed from its learners as
+    /// they are; a day in the past from the last that was known of them then, unless it is kept.
     pub async fn aggregate(&self, school_id: &str, date: Date) -> Result<AggregateStats> {
-        let _ = (school_id, date);
-        Err(Error::Unavailable("aggregates are not there yet".to_owned()))
+        let school = SchoolId::new(school_id)?;
+        let now = self.now();
+        let key = SchoolAggregation { school_id: school.clone(), date };
+        let is_past = date < now.date();
+        if is_past && let Some(kept) = self.store().get::<_, AggregateStats>(&key).await? {
+            return Ok(kept.value);
+        }
+        let mut counted = Vec::new();
+        let mut page = PageAsk { limit: 1000, cursor: None };
+        loop {
+            let learners = self.learners(school_id, &page).await?;
+            let ids = learners.items.iter().map(|id| student(id)).collect::<Result<Vec<_>>>()?;
+            match is_past {
+                true => self.count_then(&ids, date, &mut counted).await?,
+                false => self.count_now(&ids, date, &mut counted).await?,
+            }
+            match learners.next {
+                Some(next) => page.cursor = Some(next),
+                None => break,
+            }
+        }
+        let stats = aggregate(school_id, date, &counted, now);
+        self.store().put(put(&key, &stats)?).await?;
+        Ok(stats)
     }
 
     /// What a school came to on each day from one to another, both included.
@@ -223,14 +257,14 @@ impl MasteryEngine {
         rows.iter().map(parse).collect()
     }
 
-    /// Learners side by side.
-    pub async fn compare_students(&self, student_ids: &[String]) -> Result<Vec<ClassRow>> {
+    /// Learners side by side; those of whom nothing is known are left out.
+    pub async fn compare_students(&self, student_ids: &[String]) -> Result<StudentComparison> {
         if student_ids.is_empty() || student_ids.len() > 100 {
             let found = student_ids.len();
             return Err(Invalid::value("students", "a list of 1 to 100 learners", found).into());
         }
-        let ids = student_ids.iter().map(|id| student(id)).collect::<Result<Vec<StudentId>>>()?;
-        self.rows(&ids).await
+        let found = self.get_batch_mastery(student_ids).await?;
+        Ok(compare_students(&found.into_values().collect::<Vec<_>>()))
     }
 
     /// Classes of a school side by side.
@@ -238,13 +272,108 @@ impl MasteryEngine {
         &self,
         school_id: &str,
         classes: &[String],
-    ) -> Result<Vec<Cohort>> {
-        let _ = (school_id, classes);
-        Err(Error::Unavailable("comparisons are not there yet".to_owned()))
+    ) -> Result<CohortComparison> {
+        if classes.is_empty() || classes.len() > COHORTS_MAX {
+            let expected = format!("a list of 1 to {COHORTS_MAX} classes");
+            return Err(Invalid::value("classes", expected, classes.len()).into());
+        }
+        let school = SchoolId::new(school_id)?;
+        let mut cohorts = Vec::with_capacity(classes.len());
+        for class in classes {
+            let class_id = ClassId::new(class.as_str())?;
+            self.class_name(&school, &class_id).await?;
+            let members = self.members(&school, &class_id).await?;
+            let members: Vec<String> = members.iter().map(StudentId::to_string).collect();
+            let found = self.get_batch_mastery(&members).await?;
+            cohorts.push((class.clone(), found.into_values().collect()));
+        }
+        Ok(compare_cohorts(&cohorts))
     }
 
-    async fn rows(&self, _students: &[StudentId]) -> Result<Vec<ClassRow>> {
-        Err(Error::Unavailable("comparisons are not there yet".to_owned()))
+    /// What a teacher sees of learners, in the order of their ids.
+    async fn rows(&self, students: &[StudentId]) -> Result<Vec<ClassRow>> {
+        let states = self.states(students).await?;
+        let profiles = self.profiles(students).await?;
+        let now = self.now();
+        let today = now.date();
+        let mut rows = Vec::with_capacity(students.len());
+        for student in students {
+            let state: Option<&LearnerState> = states.get(student.as_str());
+            let scores = self.scores(student, today, TREND_DAYS).await?;
+            let profile: Option<&LearnerProfile> = profiles.get(student.as_str());
+            rows.push(ClassRow {
+                student_id: student.to_string(),
+                display_name: profile.and_then(|it| it.display_name.clone()),
+                mastery: state.map(LearnerState::mastery),
+                struggles: state.map(|it| it.struggles(now)).unwrap_or_default(),
+                last_activity: state.map(|it| it.activity(now, &Zone::UTC).last_activity),
+                trend: trend(&scores),
+            });
+        }
+        Ok(rows)
+    }
+
+    async fn states(&self, students: &[StudentId]) -> Result<BTreeMap<String, LearnerState>> {
+        let keys: Vec<StateKey> =
+            students.iter().map(|it| StateKey { student_id: it.clone() }).collect();
+        let rows = self.store().get_many(&keys).await?;
+        let states = rows.iter().map(|row| {
+            let state: LearnerState = parse(row)?;
+            Ok((state.student_id().to_owned(), state))
+        });
+        states.collect()
+    }
+
+    async fn profiles(&self, students: &[StudentId]) -> Result<BTreeMap<String, LearnerProfile>> {
+        let keys: Vec<Learner> =
+            students.iter().map(|it| Learner { student_id: it.clone() }).collect();
+        let rows = self.store().get_many(&keys).await?;
+        let profiles = rows.iter().map(|row| {
+            let profile: LearnerProfile = parse(row)?;
+            Ok((profile.student_id.clone(), profile))
+        });
+        profiles.collect()
+    }
+
+    /// Counts learners as they are.
+    async fn count_now(
+        &self,
+        students: &[StudentId],
+        date: Date,
+        counted: &mut Vec<Counted>,
+    ) -> Result<()> {
+        let now = self.now();
+        for state in self.states(students).await?.into_values() {
+            let mastery = state.mastery();
+            counted.push(Counted {
+                mastery_score: mastery.mastery_score,
+                components: mastery.components,
+                struggling: !state.struggles(now).is_empty(),
+                active: state.activity(now, &Zone::UTC).activity_log.contains(&date),
+            });
+        }
+        Ok(())
+    }
+
+    /// Counts learners as they were on a day: of struggles nothing is known any more.
+    async fn count_then(
+        &self,
+        students: &[StudentId],
+        date: Date,
+        counted: &mut Vec<Counted>,
+    ) -> Result<()> {
+        for student in students {
+            let from = date.plus_days(-DAYS_KEPT);
+            if let Some((day, mastery)) = self.history_of(student, from, date).await?.pop() {
+                counted.push(Counted {
+                    mastery_score: mastery.mastery_score,
+                    components: mastery.components,
+                    struggling: false,
+                    active: day == date,
+                });
+            }
+        }
+        Ok(())
     }
 
     async fn class_name(&self, school: &SchoolId, class: &ClassId) -> Result<String> {

@@ -17,11 +17,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::{Error, Result};
+use crate::time::Moment;
 
 pub(crate) const PK: &str = "pk";
 pub(crate) const SK: &str = "sk";
 pub(crate) const VALUE: &str = "value";
 pub(crate) const VERSION: &str = "version";
+/// The attribute by which items of these tables expire, in seconds.
+const TTL: &str = "ttl";
 
 /// How many items DynamoDB reads at once.
 const BATCH_MAX: usize = 100;
@@ -292,6 +295,14 @@ pub(crate) fn text_len(action: &TransactAction) -> usize {
         TransactKind::Put(item) => item.get(VALUE).and_then(Value::as_str).map_or(0, str::len),
         _ => 0,
     }
+}
+
+/// The same write, but what it writes ends at this moment and not when its rule says.
+pub(crate) fn expiring(mut action: TransactAction, at: Moment) -> TransactAction {
+    if let TransactKind::Put(item) = &mut action.kind {
+        item.insert(TTL, at.epoch_ms().div_ceil(1000));
+    }
+    action
 }
 
 /// Deletes what is there, if anything is.
