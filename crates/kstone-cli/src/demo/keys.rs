@@ -52,7 +52,8 @@ pub fn prepare(redis: &Redis) -> Result<Vec<Question>> {
 /// Writes the keys that have ended meanwhile. The port needs no password.
 pub async fn write_again(keys: &dyn Keys) -> Result<(), port::Error> {
     for words in KEYS {
-        let words: Vec<Bytes> = words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();
+        let words: Vec<Bytes> =
+            words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();
         let exists = [Bytes::from_static(b"EXISTS"), words.get(1).cloned().unwrap_or_default()];
         if keys.command(&exists).await? == Value::Integer(0) {
             keys.command(&words).await?;

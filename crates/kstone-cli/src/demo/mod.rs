@@ -5,19 +5,20 @@ mod keys;
 mod school;
 mod tour;
 
-pub use school::DemoSchool;
-
 use std::future::Future;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use kstone::ops::{BatchWrite, WriteRequest};
 use kstone::{Database, Durability, Item};
+use kstone_keyspace::Keyspace;
 use kstone_learn::engine::MasteryEngine;
 use kstone_learn::time::Timestamp;
 use kstone_learn::workflows;
 use kstone_redis::Redis;
 use tokio::runtime::Runtime;
 
+use crate::demo::school::DemoSchool;
 use crate::output::Output;
 use crate::serve::settings::Settings;
 
@@ -92,6 +93,13 @@ impl Demo {
         }
         Ok(out.flush()?)
     }
+}
+
+/// The demo's school, if the keys of learners are declared.
+pub fn school(redis: &Redis, keyspace: &Keyspace) -> Option<DemoSchool> {
+    let is_declared = keyspace.catalogues().iter().any(|it| &*it.application == "mastery");
+    let keys = redis.keys(0).filter(|_| is_declared)?;
+    Some(DemoSchool::new(Arc::new(keys)))
 }
 
 /// Fills the school unless that was done, shows where to look first, and keeps it alive. The doors
