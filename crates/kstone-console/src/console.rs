@@ -8,11 +8,11 @@ use kstone::ports::Items;
 use kstone_core::env::{Clock, Random};
 use kstone_keyspace::Governor;
 use kstone_learn::engine::AuditEntry;
+use kstone_learn::platform::Platform;
 use kstone_redis::port::Keys;
 
 use crate::admission::Token;
 use crate::erasures::Erasures;
-use crate::platform::Platform;
 use crate::rest::{Code, Problem};
 use crate::vitals::Vitals;
 

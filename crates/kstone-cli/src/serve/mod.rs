@@ -10,6 +10,7 @@ mod dapr_socket;
 mod files;
 mod governing;
 pub mod notice;
+mod platform;
 pub mod settings;
 mod signals;
 mod vitals;
@@ -28,6 +29,7 @@ use kstone_redis::Redis;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::Outcome;
 use crate::args::Serve;
@@ -71,6 +73,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     };
     let dapr = runtime.block_on(dapr::listen(&settings, out))?;
     let console = runtime.block_on(console::listen(&settings, out))?;
+    let console_url = console.url();
     let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
@@ -154,13 +157,24 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
             Err(error) => out.complain(&format!("no erasure while this server runs: {error:#}")),
         }
     }
+    let mut platform = None;
+    if let (Some(governor), Some(redis)) = (&governor, &keys)
+        && (console.is_open() || settings.demo)
+    {
+        let eraser = eraser.as_ref();
+        platform = platform::start(&settings, &db, redis, governor, eraser, &runtime)?;
+    }
     if let Some(redis) = &keys {
         open_doors.extend(dapr.door(&settings));
         let vitals = Arc::new(ServerVitals::new(&db, &settings, open_doors));
-        let governor = governor.clone();
-        let shown = console::Shown { db: &db, redis, governor, eraser, vitals };
+        let (governor, platform) = (governor.clone(), platform.clone());
+        let shown = console::Shown { db: &db, redis, platform, governor, eraser, vitals };
         console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
     }
+    let school = match (&keys, &governor) {
+        (Some(redis), Some(governor)) if settings.demo => demo::school(redis, governor.keyspace()),
+        _ => None,
+    };
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
@@ -175,6 +189,15 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
         _ => {}
     }
+    if let Some(school) = school {
+        let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
+        let engine = school.engine(&db.with_durability(settings.console_durability));
+        let stop = asked(stop.clone());
+        // It is no reason to stop serving.
+        if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {
+            out.complain(&format!("{error:#}"));
+        }
+    }
 
     let served = runtime.block_on(async {
         // A door that ends by itself has failed; it does not wait to be asked, nor for the others.
@@ -185,6 +208,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     });
     if *stop.borrow() {
         say(out, "stopping");
+    }
+    if let Some(platform) = platform {
+        let _ = runtime.block_on(async { timeout(LAST_WORK, platform.stop()).await });
     }
     // Connections that outlived the door's patience may still write until here.
     for runtime in redis_threads.into_iter().chain([runtime]) {

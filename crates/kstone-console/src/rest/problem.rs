@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kstone::{CancellationCode, CancellationReason};
 use kstone_learn::field::Invalid;
 use kstone_learn::{engine, work};
 use serde::Serialize;
@@ -167,6 +168,12 @@ impl From<work::Error> for Problem {
 
 impl From<kstone::Error> for Problem {
     fn from(error: kstone::Error) -> Problem {
+        // A rule that a write breaks, of a person who was erased perhaps, tells so in the reasons.
+        if let kstone::Error::TransactionCanceled { reasons } = &error
+            && let Some(reason) = reasons.iter().find_map(refusal)
+        {
+            return Problem::new(Code::Refused, reason);
+        }
         let code = match error {
             kstone::Error::Refused(_) => Code::Refused,
             kstone::Error::TransactionCanceled { .. } | kstone::Error::ConditionFailed { .. } => {
@@ -177,6 +184,10 @@ impl From<kstone::Error> for Problem {
         };
         Problem::new(code, error.to_string())
     }
+}
+
+fn refusal(reason: &CancellationReason) -> Option<String> {
+    (reason.code == CancellationCode::ValidationError).then_some(reason.message.clone())?
 }
 
 impl From<Problem> for ErrorDetail {

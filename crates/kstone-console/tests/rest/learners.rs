@@ -51,6 +51,8 @@ async fn an_erased_learner_is_gone_until_they_are_admitted_again() {
     let place = Place::new().await;
     let visit = |id: &str| event(id, "s1", json!({"type": "visit"}));
     place.send("POST", "/api/v1/events", &visit("e1")).await.with_status(200);
+    // It is cached from now on.
+    place.get("/api/v1/students/s1/mastery").await.with_status(200);
     let export = place.get("/api/v1/students/s1/export").await;
     assert!(export.with_status(200).to_string().contains("e1"));
     assert!(export.header("content-disposition").unwrap().contains("s1.json"));

@@ -7,15 +7,12 @@ use std::time::Duration;
 use kstone::ports::Items;
 use kstone::{Database, Durability};
 use kstone_console::vitals::NoVitals;
-use kstone_console::{Console, ConsoleOptions, Erasures, Platform, Token, serve};
-use kstone_core::env::{Clock, Random, SeededRandom, SystemClock, SystemRandom};
+use kstone_console::{Console, ConsoleOptions, Erasures, Token, serve};
+use kstone_core::env::{SeededRandom, SystemClock, SystemRandom};
 use kstone_keyspace::erasure::{Eraser, ReceiptKey};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
-use kstone_learn::engine::{self, CacheOptions, EngineParts, LocalPersons, MasteryEngine};
-use kstone_learn::guard::{Idempotency, RateLimits};
-use kstone_learn::work::{
-    Alerts, JobError, Outbox, Queues, Workers, WorkersOptions, require_table,
-};
+use kstone_learn::engine::LocalPersons;
+use kstone_learn::platform::{Platform, PlatformParts};
 use kstone_redis::Redis;
 use kstone_redis::port::Keys;
 use serde_json::Value as Json;
@@ -61,7 +58,7 @@ impl Place {
         let mut console = Console {
             items,
             keys,
-            platform: Some(Arc::new(platform)),
+            platform: Some(platform),
             governor: Some(governor),
             erasures: Some(Erasures::new(eraser)),
             vitals: Arc::new(NoVitals),
@@ -135,51 +132,15 @@ async fn platform(
     keys: &Arc<dyn Keys>,
     governor: &Arc<Governor>,
     eraser: &Arc<Eraser>,
-) -> Platform {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let random: Arc<dyn Random> = Arc::new(SystemRandom);
-    let outbox = Outbox::new(Arc::clone(items), Arc::clone(&clock), Arc::clone(&random));
-    require_table(&**items).await.unwrap();
-    let engine = MasteryEngine::new(EngineParts {
-        items: Arc::clone(items),
-        keys: Arc::clone(keys),
-        clock: Arc::clone(&clock),
-        random: Arc::clone(&random),
-        work: Some(outbox.clone()),
-        persons: Some(Arc::new(LocalPersons {
-            eraser: Arc::clone(eraser),
-            governor: Arc::clone(governor),
-        })),
-        counts: Some(Arc::clone(governor) as _),
-        cache: CacheOptions::default(),
-    });
-    engine.prepare().await.unwrap();
-    let queues = Queues::new(Arc::clone(items), Arc::clone(&clock), outbox.clone());
-    let options = WorkersOptions::default();
-    let workers = Workers::new(
-        queues.clone(),
-        outbox.clone(),
-        Arc::clone(&clock),
-        Arc::clone(&random),
-        options,
-    );
-    let its = engine.clone();
-    workers.register(engine::QUEUE, engine::RUN_BATCH, move |job| {
-        let engine = its.clone();
-        async move {
-            let id = job.payload["batch_id"].as_str().unwrap().to_owned();
-            engine.run_batch(&id).await.map(drop).map_err(|it| JobError::retry(it))
-        }
-    });
-    workers.start();
-    Platform {
-        engine,
-        queues,
-        workers,
-        alerts: Alerts::new(Arc::clone(items), Arc::clone(&clock), outbox, Vec::new(), false),
-        idempotency: Idempotency::new(Arc::clone(items), Arc::clone(&clock), random),
-        limits: RateLimits::new(Arc::clone(keys), clock),
-    }
+) -> Arc<Platform> {
+    let (eraser, governor) = (Arc::clone(eraser), Arc::clone(governor));
+    let (clock, random) = (Arc::new(SystemClock::new()), Arc::new(SystemRandom));
+    let parts = PlatformParts {
+        counts: Some(Arc::clone(&governor) as _),
+        persons: Some(Arc::new(LocalPersons { eraser, governor })),
+        ..PlatformParts::new(Arc::clone(items), Arc::clone(keys), clock, random)
+    };
+    Platform::start(parts).await.unwrap()
 }
 
 impl Drop for Place {
