@@ -71,6 +71,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     };
     let dapr = runtime.block_on(dapr::listen(&settings, out))?;
     let console = runtime.block_on(console::listen(&settings, out))?;
+    let console_url = console.url();
     let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
@@ -161,6 +162,10 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         let shown = console::Shown { db: &db, redis, governor, eraser, vitals };
         console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
     }
+    let school = match (&keys, &governor) {
+        (Some(redis), Some(governor)) if settings.demo => demo::school(redis, governor.keyspace()),
+        _ => None,
+    };
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
@@ -174,6 +179,15 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         Some(Err(error)) if !*stop.borrow() => out.complain(&format!("no tour: {error:#}")),
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
         _ => {}
+    }
+    if let Some(school) = school {
+        let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
+        let engine = school.engine(&db.with_durability(settings.console_durability));
+        let stop = asked(stop.clone());
+        // It is no reason to stop serving.
+        if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {
+            out.complain(&format!("{error:#}"));
+        }
     }
 
     let served = runtime.block_on(async {
