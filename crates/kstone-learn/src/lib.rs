@@ -6,6 +6,7 @@
 //! | [`workflows`] | executions of two workflow engines side by side, with albums, tasks, metrics |
 //! | [`mastery`] | how well learners know what they learn: scores, ratings, streaks, predictions |
 //! | [`engine`] | the mastery domain on the two ports: every operation on learners, classes, schools |
+//! | [`platform`] | all of it, made, started and stopped as one |
 //! | [`work`] | durable queues, schedules, alerts: what all systems do in the background |
 //! | [`guard`] | requests that came before, and clients that ask too often |
 //! | [`evaluate`] | how well Elo predicts answers, beside two other models |
@@ -19,6 +20,7 @@ pub mod evaluate;
 pub mod field;
 pub mod guard;
 pub mod mastery;
+pub mod platform;
 pub mod simulate;
 pub mod time;
 pub mod work;

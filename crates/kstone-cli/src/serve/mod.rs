@@ -12,6 +12,7 @@ mod governing;
 pub mod notice;
 pub mod settings;
 mod signals;
+mod vitals;
 
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -35,6 +36,7 @@ use crate::demo;
 use crate::output::Output;
 use notice::Notice;
 use settings::{AccessKey, Listen, Settings};
+use vitals::{OpenDoor, ServerVitals};
 
 pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let started = Instant::now();
@@ -69,6 +71,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     };
     let dapr = runtime.block_on(dapr::listen(&settings, out))?;
     let console = runtime.block_on(console::listen(&settings, out))?;
+    let console_url = console.url();
     let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
@@ -88,11 +91,15 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     };
 
     let mut doors = JoinSet::new();
+    let mut open_doors = Vec::new();
     if let Some((listener, _)) = dynamodb {
         let mut options =
             DoorOptions { keys: credentials(&settings.keys), ..DoorOptions::default() };
         options.connections_max =
             files::connections_max(options.connections_max, &Options::default());
+        let (at, meter) = (url.clone().unwrap_or_default(), Arc::clone(&options.meter));
+        let durability = settings.dynamodb_durability;
+        open_doors.push(OpenDoor::metered("DynamoDB", at, durability, meter));
         let db = db.with_durability(settings.dynamodb_durability);
         let door = kstone_dynamo::serve(listener, db, options, asked(stop.clone()));
         let door = async { door.await.context("the DynamoDB door failed") };
@@ -121,6 +128,8 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
             let _ = ask_to_stop.send(true);
         });
         keys = Some(redis.clone());
+        let at = redis_url.clone().unwrap_or_default();
+        open_doors.push(OpenDoor::redis(at, settings.redis_durability, redis.clone()));
         let door = kstone_resp::serve(listener, redis, asked(stop.clone()));
         let door = async { door.await.context("the Redis door failed") };
         doors.spawn_on(door, redis_threads.insert(threads).handle());
@@ -147,11 +156,16 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         }
     }
     if let Some(redis) = &keys {
-        let vitals = Arc::new(kstone_console::vitals::NoVitals);
+        open_doors.extend(dapr.door(&settings));
+        let vitals = Arc::new(ServerVitals::new(&db, &settings, open_doors));
         let governor = governor.clone();
         let shown = console::Shown { db: &db, redis, governor, eraser, vitals };
         console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
     }
+    let school = match (&keys, &governor) {
+        (Some(redis), Some(governor)) if settings.demo => demo::school(redis, governor.keyspace()),
+        _ => None,
+    };
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
@@ -165,6 +179,15 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         Some(Err(error)) if !*stop.borrow() => out.complain(&format!("no tour: {error:#}")),
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
         _ => {}
+    }
+    if let Some(school) = school {
+        let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
+        let engine = school.engine(&db.with_durability(settings.console_durability));
+        let stop = asked(stop.clone());
+        // It is no reason to stop serving.
+        if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {
+            out.complain(&format!("{error:#}"));
+        }
     }
 
     let served = runtime.block_on(async {

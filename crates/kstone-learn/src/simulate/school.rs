@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::mastery::{LearningEvent, What};
+use crate::mastery::LearningEvent;
 use crate::simulate::Chance;
 use crate::simulate::course::{Difficulties, ITEMS_PER_SKILL, SKILLS};
 use crate::simulate::learner::Learner;
@@ -159,7 +159,9 @@ fn moment(learner: &Learner, date: Date, local_hour: f64) -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mastery::{AcceptedEvent, LearnerState, What};
     use crate::simulate::Course;
+    use crate::time::Zone;
     use std::collections::BTreeMap;
 
     fn now() -> Moment {
@@ -249,6 +251,28 @@ mod tests {
         let (wednesday, sunday, holiday) = (on("2026-03-11"), on("2026-03-15"), on("2026-02-18"));
         assert!(wednesday > 3 * sunday, "{wednesday} and {sunday}");
         assert!(wednesday > 8 * holiday, "{wednesday} and {holiday}");
+    }
+
+    #[test]
+    fn the_school_has_learners_on_most_levels_and_some_who_struggle_now() {
+        let school = School::new(1, 200);
+        let (mut levels, mut struggling) = (BTreeMap::new(), 0);
+        for learner in school.learners() {
+            let zone = Zone::named(learner.time_zone).unwrap();
+            let mut state = LearnerState::new(learner.student_id.as_str());
+            for event in school.events_of(learner, 60, now()) {
+                let at = event.occurred_at;
+                state.apply(&AcceptedEvent::new(event, at, &zone, None));
+            }
+            *levels.entry(state.mastery().level).or_insert(0) += 1;
+            struggling += i32::from(!state.struggles(now()).is_empty());
+            if Some(learner) == school.someone_struggling() {
+                assert!(!state.struggles(now()).is_empty(), "{:?}", learner.display_name);
+                assert!(state.mastery().mastery_score < 0.6, "{:?}", state.mastery());
+            }
+        }
+        assert!(levels.values().filter(|count| **count >= 10).count() >= 3, "{levels:?}");
+        assert!((20..=80).contains(&struggling), "{struggling}");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod workers;
 
 pub use alert::{Alert, AlertSink, Alerts, Severity};
 pub use error::{Error, Result};
+pub(crate) use job::hex_of;
 pub use job::{Job, JobError, NewJob};
 pub use outbox::Outbox;
 pub use queue::{DeadJob, Page, QueueDepth, Queues};

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use super::error::Result;
 use super::job::{Due, Job, NewJob, job_key};
 use super::request::{Words, action, key_of};
+use crate::field::Invalid;
 use crate::time::Moment;
 
 /// Asks for jobs.
@@ -78,7 +79,10 @@ impl Outbox {
     }
 
     fn ask(&self, job: &NewJob, id: &str, created: Option<Moment>) -> Result<TransactAction> {
-        JobId::new(job.kind.as_str())?;
+        if JobId::new(job.kind.as_str()).is_err() {
+            let found = format!("`{}`", job.kind);
+            return Err(Invalid::value("kind", "1 to 128 of A-Z a-z 0-9 _ . @ -", found).into());
+        }
         let now = Moment::from_epoch_ms(self.clock.now_ms());
         let at = job.run_at.max(now);
         let names = [

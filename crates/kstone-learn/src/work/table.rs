@@ -17,7 +17,7 @@ pub(crate) const SK: &str = "sk";
 /// Makes sure that the table is there.
 ///
 /// # Errors
-/// If there is a table of that name with another key.
+/// If there is a table of that name with another key, or without the index.
 pub async fn require_table(items: &dyn Items) -> Result<()> {
     let string = KeyAttribute::string;
     let spec = TableSpec {
@@ -32,5 +32,14 @@ pub async fn require_table(items: &dyn Items) -> Result<()> {
         }],
         ..TableSpec::default()
     };
-    Ok(items.require_table(&spec, Some("ttl")).await?)
+    items.require_table(&spec, Some("ttl")).await?;
+    let found = items.describe(TABLE).await?;
+    match found.spec.local.iter().any(|index| index.name == BY_DUE) {
+        true => Ok(()),
+        // A local index can only be made together with its table.
+        false => Err(kstone::Error::validation(format!(
+            "the table `{TABLE}` is there without the local index `{BY_DUE}`; delete it"
+        ))
+        .into()),
+    }
 }
