@@ -33,7 +33,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// What answers calls.
 #[derive(Debug)]
 struct Control {
-    eraser: Eraser,
+    eraser: Arc<Eraser>,
     governor: Arc<Governor>,
     db: Database,
 }
@@ -48,17 +48,30 @@ impl Drop for Socket {
     }
 }
 
+/// Who erases persons, here and at the console. Receipts are signed with the folder's key; data that
+/// is in memory only has a key that ends with it.
+pub fn eraser(
+    dir: Option<&Path>,
+    db: &Database,
+    redis: &Redis,
+    governor: &Arc<Governor>,
+) -> Result<Arc<Eraser>> {
+    let key = match dir {
+        Some(dir) => persons::receipt_key(dir)?,
+        None => persons::passing_key()?,
+    };
+    let random = Arc::new(SystemRandom);
+    Ok(Arc::new(Eraser::embedded(db, redis, Arc::clone(governor), key, random)?))
+}
+
 /// Goes on with erasures that were interrupted, and answers calls from now on.
 pub fn serve(
     dir: &Path,
     db: &Database,
-    redis: &Redis,
+    eraser: Arc<Eraser>,
     governor: Arc<Governor>,
     runtime: &Handle,
 ) -> Result<Socket> {
-    let key = persons::receipt_key(dir)?;
-    let random = Arc::new(SystemRandom);
-    let eraser = Eraser::embedded(db, redis, Arc::clone(&governor), key, random)?;
     // The handle must not keep the database open when the server ends.
     let control = Arc::new(Control { eraser, governor, db: db.internal() });
     let path = dir.join(SOCKET);

@@ -3,6 +3,7 @@
 //! The order matters: sockets first (a port that is taken costs nothing), then the database, then
 //! the doors; and back the same way, so that whoever got an answer finds it after the restart.
 
+mod console;
 mod control;
 mod dapr;
 mod dapr_socket;
@@ -11,6 +12,7 @@ mod governing;
 pub mod notice;
 pub mod settings;
 mod signals;
+mod vitals;
 
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -34,13 +36,17 @@ use crate::demo;
 use crate::output::Output;
 use notice::Notice;
 use settings::{AccessKey, Listen, Settings};
+use vitals::{OpenDoor, ServerVitals};
 
 pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let started = Instant::now();
     let settings = Settings::of(args)?;
     let others_off = settings.dynamodb == Listen::Off && settings.redis == Listen::Off;
-    if others_off && dapr::is_off(&settings) {
-        bail!("nothing to serve: --dynamodb is off, and --redis, --dapr-http and --dapr-grpc too");
+    if others_off && dapr::is_off(&settings) && settings.console == Some(Listen::Off) {
+        bail!(
+            "nothing to serve: --dynamodb is off, and --redis, --dapr-http, --dapr-grpc and --console \
+             too"
+        );
     }
     if settings.demo && settings.dynamodb == Listen::Off {
         bail!("--demo shows what to ask DynamoDB's door, and --dynamodb is off");
@@ -64,6 +70,8 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         Listen::Off => None,
     };
     let dapr = runtime.block_on(dapr::listen(&settings, out))?;
+    let console = runtime.block_on(console::listen(&settings, out))?;
+    let console_url = console.url();
     let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
@@ -75,18 +83,23 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
             let pid = std::process::id();
             let (dapr_http, dapr_grpc) = dapr.urls();
             let (dynamodb, redis) = (url.clone(), redis_url.clone());
-            let notice = Notice { pid, dynamodb, redis, dapr_http, dapr_grpc };
+            let console = console.url();
+            let notice = Notice { pid, dynamodb, redis, dapr_http, dapr_grpc, console };
             Some(notice.post(dir).with_context(|| format!("cannot write to {}", dir.display()))?)
         }
         None => None,
     };
 
     let mut doors = JoinSet::new();
+    let mut open_doors = Vec::new();
     if let Some((listener, _)) = dynamodb {
         let mut options =
             DoorOptions { keys: credentials(&settings.keys), ..DoorOptions::default() };
         options.connections_max =
             files::connections_max(options.connections_max, &Options::default());
+        let (at, meter) = (url.clone().unwrap_or_default(), Arc::clone(&options.meter));
+        let durability = settings.dynamodb_durability;
+        open_doors.push(OpenDoor::metered("DynamoDB", at, durability, meter));
         let db = db.with_durability(settings.dynamodb_durability);
         let door = kstone_dynamo::serve(listener, db, options, asked(stop.clone()));
         let door = async { door.await.context("the DynamoDB door failed") };
@@ -95,8 +108,8 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let (mut without_door, mut redis_threads) = (None, None);
     if redis.is_none() {
         // Keys whose time is over go also while nobody can ask for them.
-        without_door = match governor.is_some() {
-            // Who erases a person asks for keys too.
+        without_door = match governor.is_some() || console.is_open() {
+            // Who erases a person asks for keys too, and the console shows them.
             true => Some(Redis::open(&db)?),
             false => Redis::open_if_any(&db)?,
         };
@@ -115,24 +128,44 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
             let _ = ask_to_stop.send(true);
         });
         keys = Some(redis.clone());
+        let at = redis_url.clone().unwrap_or_default();
+        open_doors.push(OpenDoor::redis(at, settings.redis_durability, redis.clone()));
         let door = kstone_resp::serve(listener, redis, asked(stop.clone()));
         let door = async { door.await.context("the Redis door failed") };
         doors.spawn_on(door, redis_threads.insert(threads).handle());
     }
     let mut lines = lines(&settings, url.as_deref(), redis_url.as_deref());
     lines.extend(dapr.lines(&settings));
+    lines.extend(console.line(&settings));
     lines.extend(ruled);
     if let Some(governor) = &governor {
         governing::keep_saved(Arc::clone(governor), keys.clone(), runtime.handle());
     }
     let mut control = None;
-    if let (Some(governor), Some(dir), Some(keys)) = (&governor, &settings.dir, keys.take()) {
+    let mut eraser = None;
+    if let (Some(governor), Some(keys)) = (&governor, &keys) {
         // Without it everything else can be served.
-        match control::serve(dir, &db, &keys, Arc::clone(governor), runtime.handle()) {
-            Ok(socket) => control = Some(socket),
+        let made = control::eraser(settings.dir.as_deref(), &db, keys, governor).and_then(|made| {
+            eraser = Some(Arc::clone(&made));
+            let Some(dir) = &settings.dir else { return Ok(None) };
+            control::serve(dir, &db, made, Arc::clone(governor), runtime.handle()).map(Some)
+        });
+        match made {
+            Ok(socket) => control = socket,
             Err(error) => out.complain(&format!("no erasure while this server runs: {error:#}")),
         }
     }
+    if let Some(redis) = &keys {
+        open_doors.extend(dapr.door(&settings));
+        let vitals = Arc::new(ServerVitals::new(&db, &settings, open_doors));
+        let governor = governor.clone();
+        let shown = console::Shown { db: &db, redis, governor, eraser, vitals };
+        console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
+    }
+    let school = match (&keys, &governor) {
+        (Some(redis), Some(governor)) if settings.demo => demo::school(redis, governor.keyspace()),
+        _ => None,
+    };
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
@@ -146,6 +179,15 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         Some(Err(error)) if !*stop.borrow() => out.complain(&format!("no tour: {error:#}")),
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
         _ => {}
+    }
+    if let Some(school) = school {
+        let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
+        let engine = school.engine(&db.with_durability(settings.console_durability));
+        let stop = asked(stop.clone());
+        // It is no reason to stop serving.
+        if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {
+            out.complain(&format!("{error:#}"));
+        }
     }
 
     let served = runtime.block_on(async {
@@ -275,6 +317,7 @@ async fn listen(
         let (what, variable) = match name {
             "access-key" => ("key", "KSTONE_ACCESS_KEY"),
             "dapr-api-token" => ("token", "KSTONE_DAPR_API_TOKEN"),
+            "console-token" => ("token", "KSTONE_CONSOLE_TOKEN"),
             _ => ("password", "KSTONE_REDIS_PASSWORD"),
         };
         bail!(
