@@ -23,7 +23,7 @@ use crate::time::Moment;
 /// How many are counted of one state and partition: beyond, a depth says "at least".
 const COUNTED_MAX: u64 = 100_000;
 /// A problem's text may come from anywhere.
-const PROBLEM_BYTES_MAX: usize = 2000;
+const PROBLEM_CHARS_MAX: usize = 2000;
 
 /// The queues as they are kept.
 #[derive(Clone)]
@@ -415,10 +415,9 @@ pub(crate) fn is_condition(error: &kstone::Error) -> bool {
 }
 
 fn shortened(problem: &str) -> String {
-    let end = problem.floor_char_boundary(PROBLEM_BYTES_MAX);
-    match problem.get(..end) {
-        Some("") | None => "it gave no reason".to_owned(),
-        Some(text) => text.to_owned(),
+    match problem.chars().take(PROBLEM_CHARS_MAX).collect::<String>() {
+        none if none.is_empty() => "it gave no reason".to_owned(),
+        some => some,
     }
 }
 
