@@ -129,8 +129,11 @@ pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) ->
     let governor = pages.console.governor.as_ref().ok_or_else(not_found)?;
     let pattern = governor.keyspace().pattern(&name).ok_or_else(not_found)?;
     let metrics = governor.metrics();
-    let places: Vec<&PatternMetrics> =
-        metrics.patterns.iter().filter(|it| it.pattern == name).collect();
+    let places: Vec<&PatternMetrics> = metrics
+        .patterns
+        .iter()
+        .filter(|it| it.pattern == name && it.writes + it.keys > 0)
+        .collect();
     let title = pattern.full_name();
     let content = html! {
         h1 { (title) }
