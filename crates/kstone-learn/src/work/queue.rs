@@ -330,15 +330,15 @@ impl Queues {
         self.change_mine(claim, update, words).await.map(|_| ())
     }
 
-    /// No further attempt: the job becomes a dead letter.
-    pub(crate) async fn bury(&self, claim: &Claim, problem: &str) -> Result<()> {
+    /// No further attempt: the job becomes a dead letter. `None` if it is no longer this worker's.
+    pub(crate) async fn bury(&self, claim: &Claim, problem: &str) -> Result<Option<DeadJob>> {
         let Job { queue, kind, payload, attempt, created_at, student_id, id, .. } = &claim.job;
-        let dead = DeadKey {
+        let key = DeadKey {
             queue: Queue::new(queue.as_str())?,
             at: self.now().millis(),
             job_id: JobId::new(id.as_str())?,
         };
-        let mut letter = key_of(&dead)
+        let mut letter = key_of(&key)
             .with("queue", queue.as_str())
             .with("kind", kind.as_str())
             .with("payload", payload.to_string())
@@ -348,6 +348,7 @@ impl Queues {
         if let Some(student_id) = student_id {
             letter.insert("student_id", student_id.as_str());
         }
+        let dead = dead_job(&letter)?;
         let job = key_of(&job_key(queue, id)?);
         let words = Words::names(&["owner"]).value("me", claim.owner.as_str());
         let actions = vec![
@@ -355,8 +356,8 @@ impl Queues {
             action(TransactKind::Put(letter), None, Words::default()),
         ];
         match self.items.transact_write(&TransactWrite { actions, ..Default::default() }).await {
-            Ok(_) => Ok(()),
-            Err(error) if is_condition(&error) => Ok(()),
+            Ok(_) => Ok(Some(dead)),
+            Err(error) if is_condition(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
