@@ -121,6 +121,19 @@ impl Date {
         (self.year, self.month, self.day)
     }
 
+    /// Its text, without the machinery of formatting: days stand in many keys and values.
+    pub fn ascii(self) -> [u8; 10] {
+        let digit = |number: u16| b'0' + (number % 10) as u8;
+        let (year, month, day) = (self.year, u16::from(self.month), u16::from(self.day));
+        let mut text = *b"0000-00-00";
+        let digits =
+            [year / 1000, year / 100, year / 10, year, 0, month / 10, month, 0, day / 10, day];
+        for (place, number) in text.iter_mut().zip(digits).filter(|(place, _)| **place != b'-') {
+            *place = digit(number);
+        }
+        text
+    }
+
     pub(crate) fn from_bytes(text: &[u8]) -> Option<Date> {
         let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
         let year = number(&[*y1, *y2, *y3, *y4])?;
@@ -163,7 +176,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+        f.write_str(str::from_utf8(&self.ascii()).unwrap_or_default())
     }
 }
 
@@ -183,7 +196,7 @@ impl FromStr for Date {
 
 impl Serialize for Date {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(str::from_utf8(&self.ascii()).unwrap_or_default())
     }
 }
 

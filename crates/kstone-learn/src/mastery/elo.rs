@@ -155,7 +155,8 @@ mod tests {
                 after.step(surprise(before.rating, difficulty, correct));
                 prop_assert!(after.rating.is_finite() && after.rating.abs() <= RATING_MAX);
                 let moved = after.rating - before.rating;
-                prop_assert!(if correct { moved >= 0.0 } else { moved <= 0.0 });
+                let towards = if correct { moved } else { -moved };
+                prop_assert!(towards >= 0.0);
                 prop_assert!(moved.abs() <= STEP_FIRST + 1e-6);
             }
         }

@@ -11,6 +11,7 @@ use crate::time::{Date, Moment, Zone};
 
 /// Something that a learner did, as it is sent to the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "super::wire::Wire")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LearningEvent {
     /// Its name, made by the sender: sent again under the same name it counts once.
@@ -18,7 +19,7 @@ pub struct LearningEvent {
     /// Who did it.
     pub student_id: String,
     /// The learner's school, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub school_id: Option<String>,
     /// When it happened. It decides the learner's day; the order of events is that of acceptance.
     pub occurred_at: Moment,
@@ -326,9 +327,9 @@ mod tests {
         assert_eq!(with(|event| event.event_id = "a b".into()), Err("event_id".into()));
         assert_eq!(with(|event| event.student_id = "x".repeat(129)), Err("student_id".into()));
         assert_eq!(with(|event| event.school_id = Some("{}".into())), Err("school_id".into()));
-        let ahead = |event: &mut LearningEvent, seconds| {
+        fn ahead(event: &mut LearningEvent, seconds: u64) {
             event.occurred_at = event.occurred_at.plus(Duration::from_secs(seconds));
-        };
+        }
         assert_eq!(with(|event| ahead(event, 300)), Ok(()), "clocks differ a little");
         assert_eq!(with(|event| ahead(event, 301)), Err("occurred_at".into()));
         assert_eq!(with(|event| event.occurred_at = Moment::default()), Ok(()), "late is fine");

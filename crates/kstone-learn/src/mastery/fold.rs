@@ -65,7 +65,6 @@ pub struct LearnerState {
 /// What a learner can do in one skill, beyond what they can do in general.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 struct Skill {
-    #[serde(flatten)]
     beyond: Rating,
     correct: u32,
     /// How hard the questions were, of late more than before.

@@ -5,6 +5,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `event` | what a learner did ([`LearningEvent`]), and the same as accepted ([`AcceptedEvent`]) |
+//! | `wire` | events from JSON |
 //! | `model` | what the engine says of learners, batches and schools |
 //! | `profile` | who a learner is, and what they agreed to |
 //! | `fold` | [`LearnerState`]: everything that a learner's events come to |
@@ -27,6 +28,7 @@ mod profile;
 mod recommend;
 mod score;
 mod struggle;
+mod wire;
 
 pub use compare::{
     CohortComparison, CohortStanding, Counted, StudentComparison, StudentStanding, aggregate,

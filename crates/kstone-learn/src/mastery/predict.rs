@@ -264,6 +264,32 @@ mod tests {
         assert_eq!(found.trend, Trend::Stable);
     }
 
+    #[test]
+    fn the_band_holds_four_of_five() {
+        // Twelve uniform numbers make a normal one, nearly; the generator is Knuth's.
+        let mut seed = 7_u64;
+        let mut noise = || {
+            let mut uniform = || {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (seed >> 11) as f64 / (1_u64 << 53) as f64
+            };
+            (0..12).map(|_| uniform()).sum::<f64>() - 6.0
+        };
+        for days_known in [4_u64, 6, 10, 30] {
+            let mut held = 0;
+            for _ in 0..2000 {
+                let score = |day: u64, noise: f64| 0.4 + 0.003 * day as f64 + 0.03 * noise;
+                let known: Vec<(u64, f64)> =
+                    (0..days_known).map(|day| (day, score(day, noise()))).collect();
+                let found = from(&known, days_known - 1, 5);
+                let truly = score(days_known + 4, noise());
+                held += u32::from((found.low..=found.high).contains(&truly));
+            }
+            let share = f64::from(held) / 2000.0;
+            assert!((0.77..0.83).contains(&share), "{share} with {days_known} days");
+        }
+    }
+
     proptest! {
         #[test]
         fn whatever_the_scores_the_answer_is_in_order(

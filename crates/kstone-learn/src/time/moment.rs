@@ -50,6 +50,36 @@ impl Moment {
         Date::default().plus_days((self.0 / 86_400_000) as i64)
     }
 
+    /// Its text, without the machinery of formatting: states and events are full of moments.
+    fn text(self, space: &mut [u8; 24]) -> &str {
+        let (of_day, ms) = (self.0 / 1000 % 86_400, self.0 % 1000);
+        let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+        *space = *b"0000-00-00T00:00:00.000Z";
+        let digits = [
+            (11, hour / 10),
+            (12, hour),
+            (14, minute / 10),
+            (15, minute),
+            (17, second / 10),
+            (18, second),
+            (20, ms / 100),
+            (21, ms / 10),
+            (22, ms),
+        ];
+        space[..10].copy_from_slice(&self.date().ascii());
+        for (place, number) in digits {
+            space[place] = b'0' + (number % 10) as u8;
+        }
+        let length = match ms {
+            0 => {
+                space[19] = b'Z';
+                20
+            }
+            _ => 24,
+        };
+        str::from_utf8(&space[..length]).unwrap_or_default()
+    }
+
     /// The moment so much later, or the last there is.
     #[must_use]
     pub fn plus(self, time: Duration) -> Moment {
@@ -78,13 +108,7 @@ impl From<Millis> for Moment {
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (of_day, fraction) = (self.0 / 1000 % 86_400, self.0 % 1000);
-        let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-        write!(f, "{}T{hour:02}:{minute:02}:{second:02}", self.date())?;
-        match fraction {
-            0 => f.write_str("Z"),
-            _ => write!(f, ".{fraction:03}Z"),
-        }
+        f.write_str(self.text(&mut [0; 24]))
     }
 }
 
@@ -106,7 +130,9 @@ fn parse(text: &str) -> Option<Moment> {
         if !(1..=9).contains(&digits.len()) {
             return None;
         }
-        ms += format!("{digits:0<3}").get(..3)?.parse::<u64>().ok()?;
+        for (digit, worth) in digits.bytes().zip([100, 10, 1]) {
+            ms += u64::from(digit - b'0') * worth;
+        }
         rest = offset;
     }
     let offset_ms = match rest {
@@ -128,7 +154,7 @@ fn parse(text: &str) -> Option<Moment> {
 
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(self.text(&mut [0; 24]))
     }
 }
 
