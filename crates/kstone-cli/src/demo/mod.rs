@@ -115,11 +115,7 @@ pub fn open_school(
 ) -> Result<()> {
     let filled = async {
         let Some(filled) = school.fill(db, engine.now()).await? else { return Ok(None) };
-        let mastery = match school.someone_struggling() {
-            Some(learner) => engine.get_current_mastery(&learner.student_id).await?,
-            None => None,
-        };
-        anyhow::Ok(Some((filled, mastery)))
+        anyhow::Ok(Some((filled, school.to_look_at(&engine).await?)))
     };
     let filled = runtime.block_on(async {
         tokio::select! {
@@ -128,9 +124,8 @@ pub fn open_school(
         }
     });
     match filled.context("cannot fill the demo's school")? {
-        Some(Some((filled, mastery))) => {
-            let mastery = mastery.map(|mastery| serde_json::to_string(&mastery)).transpose()?;
-            tour::show_school(console, &school, &filled, mastery.as_deref(), out)?;
+        Some(Some((filled, learner))) => {
+            tour::show_school(console, &school, &filled, learner.as_ref(), out)?;
             runtime.spawn(school.keep_alive(engine));
         }
         Some(None) => out.line("the learners here are not the demo's")?,

@@ -45,6 +45,16 @@ pub struct Filled {
     pub took: Duration,
 }
 
+/// A learner to look at.
+#[derive(Debug, PartialEq)]
+pub struct ToLookAt {
+    pub student_id: String,
+    pub name: String,
+    pub class_id: String,
+    /// What REST answers about them.
+    pub mastery: Option<String>,
+}
+
 /// A school to be filled and kept alive.
 #[derive(Debug, Clone)]
 pub struct DemoSchool {
@@ -63,9 +73,19 @@ impl DemoSchool {
         (self.school.learners().len(), self.school.classes().len())
     }
 
-    /// Whose page to open first.
-    pub fn someone_struggling(&self) -> Option<&Learner> {
-        self.school.someone_struggling()
+    /// Whose page to open first: who struggles most, in the first class where somebody does.
+    pub async fn to_look_at(&self, engine: &MasteryEngine) -> Result<Option<ToLookAt>> {
+        for class in self.school.classes() {
+            let learners = engine.class(School::ID, &class.class_id).await?.learners;
+            let most = learners.into_iter().max_by_key(|row| row.struggles.len());
+            if let Some(row) = most.filter(|row| !row.struggles.is_empty()) {
+                let name = row.display_name.unwrap_or_else(|| row.student_id.clone());
+                let mastery = row.mastery.as_ref().map(serde_json::to_string).transpose()?;
+                let (student_id, class_id) = (row.student_id, class.class_id.clone());
+                return Ok(Some(ToLookAt { student_id, name, class_id, mastery }));
+            }
+        }
+        Ok(None)
     }
 
     /// Fills the school, or goes on where filling was interrupted; does nothing if that is done.
@@ -227,12 +247,12 @@ mod tests {
         let filled = school.fill(&db, at()).await.unwrap().unwrap();
         assert!(filled.events > 500, "{filled:?}");
         let (engine, _) = school.engine_at(&Arc::new(db.clone()), at());
-        let struggling = school.someone_struggling().unwrap();
+        let struggling = school.to_look_at(&engine).await.unwrap().unwrap();
         let (id, today) = (struggling.student_id.as_str(), at().date());
         let history = engine.get_mastery_history(id, today.plus_days(-60), today).await.unwrap();
         assert!(history.len() >= 15, "{}", history.len());
         let profile = engine.profile(id).await.unwrap();
-        assert_eq!(profile.display_name.as_ref(), Some(&struggling.display_name));
+        assert_eq!(profile.display_name.as_ref(), Some(&struggling.name));
         assert_eq!(profile.class_ids, std::slice::from_ref(&struggling.class_id));
 
         let before = engine.get_current_mastery(id).await.unwrap();
