@@ -79,6 +79,9 @@ pub(crate) struct Cached {
     memory: Cache<u64, Remembered>,
     newer_only: Vec<SyncMutex<()>>,
     watch: Mutex<Watch>,
+    /// Grows whenever entries of the stream may have been missed: what was remembered before is not
+    /// believed any more, only that there is nothing older.
+    epoch: AtomicU64,
     counts: Counts,
 }
 
@@ -97,6 +100,7 @@ struct Remembered {
     /// `None` if only the version is known.
     mastery: Option<Arc<MasteryResult>>,
     at: Duration,
+    epoch: u64,
 }
 
 /// How far the stream has been read.
@@ -115,6 +119,7 @@ impl Cached {
             options,
             newer_only: (0..LOCKS).map(|_| SyncMutex::new(())).collect(),
             watch: Mutex::new(Watch::default()),
+            epoch: AtomicU64::new(0),
             counts: Counts::default(),
         }
     }
@@ -173,6 +178,11 @@ impl Cached {
         self.tell(&[delete, invalidation(place, u64::MAX)]).await;
     }
 
+    /// Forgets everybody, in this process.
+    pub(crate) fn forget_all(&self) {
+        self.memory.clear();
+    }
+
     pub(crate) fn stats(&self) -> CacheStats {
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
         CacheStats {
@@ -185,9 +195,14 @@ impl Cached {
 
     fn fresh(&self, known: &Remembered, student: &StudentId) -> Option<Arc<MasteryResult>> {
         let age = self.clock.monotonic().saturating_sub(known.at);
-        let mastery = known.mastery.as_ref().filter(|_| age < self.options.memory_life)?;
+        let is_fresh = age < self.options.memory_life && known.epoch == self.epoch();
+        let mastery = known.mastery.as_ref().filter(|_| is_fresh)?;
         // Two learners may have the same hash.
         (mastery.student_id == student.as_str()).then(|| Arc::clone(mastery))
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
     }
 
     /// The least version to believe. What was said longer ago than Redis keeps anything is moot.
@@ -200,7 +215,7 @@ impl Cached {
         if self.options.memory_entries == 0 {
             return;
         }
-        let at = self.clock.monotonic();
+        let (at, epoch) = (self.clock.monotonic(), self.epoch());
         let lock = self.newer_only.get(place as usize % LOCKS);
         let _newer_only = lock.map(SyncMutex::lock);
         if let Some(known) = self.memory.peek(&place) {
@@ -210,7 +225,7 @@ impl Cached {
                 return;
             }
         }
-        self.memory.insert(place, Remembered { version, mastery, at });
+        self.memory.insert(place, Remembered { version, mastery, at, epoch });
     }
 
     async fn in_redis(&self, student: &StudentId) -> Option<MasteryResult> {
@@ -276,11 +291,12 @@ impl Cached {
         }
     }
 
-    /// Forgets everything; answers with where the stream ends.
+    /// Believes nothing that was remembered before; answers with where the stream ends.
     async fn begin(&self) -> Option<Bytes> {
         let command = [&b"XREVRANGE"[..], STREAM, b"+", b"-", b"COUNT", b"1"];
         let reply = self.keys.command(&command.map(Bytes::from_static)).await.ok()?;
-        self.memory.clear();
+        // Only now: what is remembered from here on is behind that entry.
+        self.epoch.fetch_add(1, Ordering::AcqRel);
         let newest = entries(&reply).into_iter().next();
         Some(newest.map_or(Bytes::from_static(b"0-0"), |(id, _)| id))
     }

@@ -246,10 +246,17 @@ impl Stopped {
         if !failed.is_empty() {
             return Stopped::Guards(failed);
         }
-        match at(CancellationCode::TransactionConflict).is_empty() {
-            false => Stopped::Busy,
-            true => Stopped::Error(kstone::Error::TransactionCanceled { reasons }.into()),
+        if !at(CancellationCode::TransactionConflict).is_empty() {
+            return Stopped::Busy;
         }
+        let messages = reasons.iter().filter_map(|reason| reason.message.as_deref());
+        if messages.into_iter().any(|message| message.contains("was erased")) {
+            return Stopped::Error(Error::refused(
+                "the learner was erased; nothing is written about them until they are admitted \
+                 again",
+            ));
+        }
+        Stopped::Error(kstone::Error::TransactionCanceled { reasons }.into())
     }
 
     /// As an error, if nobody tries again.
