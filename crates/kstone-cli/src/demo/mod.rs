@@ -11,7 +11,6 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use kstone::ops::{BatchWrite, WriteRequest};
 use kstone::{Database, Durability, Item};
-use kstone_keyspace::Keyspace;
 use kstone_learn::engine::MasteryEngine;
 use kstone_learn::time::Timestamp;
 use kstone_learn::workflows;
@@ -95,11 +94,9 @@ impl Demo {
     }
 }
 
-/// The demo's school, if the keys of learners are declared.
-pub fn school(redis: &Redis, keyspace: &Keyspace) -> Option<DemoSchool> {
-    let is_declared = keyspace.catalogues().iter().any(|it| &*it.application == "mastery");
-    let keys = redis.keys(0).filter(|_| is_declared)?;
-    Some(DemoSchool::new(Arc::new(keys)))
+/// The demo's school, whose learners are cached in these keys.
+pub fn school(redis: &Redis) -> Option<DemoSchool> {
+    Some(DemoSchool::new(Arc::new(redis.keys(0)?)))
 }
 
 /// Fills the school unless that was done, shows where to look first, and keeps it alive. The doors

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kstone::{Database, Durability, Item, Value};
-use kstone_core::env::{Clock, ManualClock, Random, SystemClock, SystemRandom};
+use kstone_core::env::{Clock, ManualClock, Random, SystemRandom};
 use kstone_learn::engine::{CacheOptions, EngineParts, Error, MasteryEngine};
 use kstone_learn::mastery::LearnerProfile;
 use kstone_learn::simulate::{Chance, Learner, School};
@@ -145,29 +145,20 @@ impl DemoSchool {
         Ok(events.load(Ordering::Relaxed))
     }
 
-    /// The engine of the present.
-    pub fn engine(&self, db: &Database) -> MasteryEngine {
-        self.engine_of(Arc::new(db.clone()), Arc::new(SystemClock::new()))
-    }
-
     /// An engine whose clock can be set.
     fn engine_at(&self, db: &Arc<Database>, now: Moment) -> (MasteryEngine, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at(now.epoch_ms()));
-        let engine = self.engine_of(Arc::clone(db), Arc::clone(&clock) as Arc<dyn Clock>);
-        (engine, clock)
-    }
-
-    fn engine_of(&self, items: Arc<Database>, clock: Arc<dyn Clock>) -> MasteryEngine {
-        MasteryEngine::new(EngineParts {
-            items,
+        let engine = MasteryEngine::new(EngineParts {
+            items: Arc::clone(db) as _,
             keys: Arc::clone(&self.keys),
-            clock,
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
             random: Arc::new(SystemRandom),
             work: None,
             persons: None,
             counts: None,
             cache: CacheOptions { memory_entries: 0, ..CacheOptions::default() },
-        })
+        });
+        (engine, clock)
     }
 
     /// Lets somebody do something a few times a second, and keeps the demo's Redis keys, until it
