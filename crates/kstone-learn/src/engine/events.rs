@@ -180,7 +180,7 @@ impl MasteryEngine {
         for row in rows {
             match key_of::<DailyMastery>(&row) {
                 Some(key) if key.date < before => {
-                    actions.push(put_text(&aside(key.date), row.text)?);
+                    actions.push(put_text(&aside(key.date), row.text));
                 }
                 _ => {}
             }
