@@ -43,7 +43,18 @@ pub(super) struct Known {
     /// The version of the profile's item; 0 if there is none.
     pub(super) profile_version: u64,
     pub(super) zone: Zone,
-    bytes: u64,
+    /// About how much memory it takes.
+    pub(super) bytes: u64,
+}
+
+impl Known {
+    /// The mastery right after the last event, in the school that the learner is in now.
+    pub(super) fn mastery(&self) -> MasteryResult {
+        let mut mastery = self.state.mastery();
+        let school = self.profile.as_ref().and_then(|profile| profile.school_id.clone());
+        mastery.school_id = school;
+        mastery
+    }
 }
 
 /// Learners who were active of late, and who is changing which.
@@ -157,6 +168,7 @@ impl MasteryEngine {
                 }
             }
             let step = self.step(&student, &event_id, &known, change).await?;
+            self.inner.cache.expect(&student, step.outcome.mastery.version);
             let done = self.store().commit(step.actions).await;
             if let (Err(_), Some(work)) = (&done, &self.inner.work) {
                 work.take_back(&step.outcome);
