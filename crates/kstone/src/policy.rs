@@ -251,6 +251,28 @@ pub struct Counted {
     pub is_write: bool,
 }
 
+/// What a commit changed in all its keys. It is nearly always one, and then nothing is allocated.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    first: Option<Counted>,
+    others: Vec<Counted>,
+}
+
+impl Tally {
+    /// Adds what was changed in a key.
+    pub fn push(&mut self, counted: Counted) {
+        match self.first {
+            None => self.first = Some(counted),
+            Some(_) => self.others.push(counted),
+        }
+    }
+
+    /// All of it in its order, in up to two pieces.
+    pub fn pieces(&self) -> impl Iterator<Item = &[Counted]> {
+        [self.first.as_slice(), &self.others].into_iter().filter(|piece| !piece.is_empty())
+    }
+}
+
 /// A write breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

@@ -201,6 +201,11 @@ impl Cached {
         self.tell(&[delete, invalidation(place, u64::MAX)]).await;
     }
 
+    /// Forgets everybody, in this process.
+    pub(crate) fn forget_all(&self) {
+        self.memory.clear();
+    }
+
     pub(crate) fn stats(&self) -> CacheStats {
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
         CacheStats {

@@ -94,6 +94,10 @@ impl Learners {
     pub(super) fn forget(&self, student: &StudentId) {
         self.at_hand.remove(student);
     }
+
+    pub(super) fn forget_all(&self) {
+        self.at_hand.clear();
+    }
 }
 
 /// Why a change is made.

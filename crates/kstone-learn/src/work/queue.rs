@@ -23,7 +23,7 @@ use crate::time::Moment;
 /// How many are counted of one state and partition: beyond, a depth says "at least".
 const COUNTED_MAX: u64 = 100_000;
 /// A problem's text may come from anywhere.
-const PROBLEM_BYTES_MAX: usize = 2000;
+const PROBLEM_CHARS_MAX: usize = 2000;
 
 /// The queues as they are kept.
 #[derive(Clone)]
@@ -330,15 +330,15 @@ impl Queues {
         self.change_mine(claim, update, words).await.map(|_| ())
     }
 
-    /// No further attempt: the job becomes a dead letter.
-    pub(crate) async fn bury(&self, claim: &Claim, problem: &str) -> Result<()> {
+    /// No further attempt: the job becomes a dead letter. `None` if it is no longer this worker's.
+    pub(crate) async fn bury(&self, claim: &Claim, problem: &str) -> Result<Option<DeadJob>> {
         let Job { queue, kind, payload, attempt, created_at, student_id, id, .. } = &claim.job;
-        let dead = DeadKey {
+        let key = DeadKey {
             queue: Queue::new(queue.as_str())?,
             at: self.now().millis(),
             job_id: JobId::new(id.as_str())?,
         };
-        let mut letter = key_of(&dead)
+        let mut letter = key_of(&key)
             .with("queue", queue.as_str())
             .with("kind", kind.as_str())
             .with("payload", payload.to_string())
@@ -348,6 +348,7 @@ impl Queues {
         if let Some(student_id) = student_id {
             letter.insert("student_id", student_id.as_str());
         }
+        let dead = dead_job(&letter)?;
         let job = key_of(&job_key(queue, id)?);
         let words = Words::names(&["owner"]).value("me", claim.owner.as_str());
         let actions = vec![
@@ -355,8 +356,8 @@ impl Queues {
             action(TransactKind::Put(letter), None, Words::default()),
         ];
         match self.items.transact_write(&TransactWrite { actions, ..Default::default() }).await {
-            Ok(_) => Ok(()),
-            Err(error) if is_condition(&error) => Ok(()),
+            Ok(_) => Ok(Some(dead)),
+            Err(error) if is_condition(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -415,10 +416,9 @@ pub(crate) fn is_condition(error: &kstone::Error) -> bool {
 }
 
 fn shortened(problem: &str) -> String {
-    let end = problem.floor_char_boundary(PROBLEM_BYTES_MAX);
-    match problem.get(..end) {
-        Some("") | None => "it gave no reason".to_owned(),
-        Some(text) => text.to_owned(),
+    match problem.chars().take(PROBLEM_CHARS_MAX).collect::<String>() {
+        none if none.is_empty() => "it gave no reason".to_owned(),
+        some => some,
     }
 }
 

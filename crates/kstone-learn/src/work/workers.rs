@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::error::Result;
 use super::job::{Job, JobError};
 use super::outbox::Outbox;
-use super::queue::{Claim, QueueDepth, Queues};
+use super::queue::{Claim, DeadJob, QueueDepth, Queues};
 use crate::time::Moment;
 
 /// How many of a queue's jobs are looked at beyond those that can be begun: some may be of kinds
@@ -25,6 +25,7 @@ const LOOK_AHEAD: u32 = 16;
 
 type Doing = Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
 type Handler = Arc<dyn Fn(Job) -> Doing + Send + Sync>;
+type Mourner = Arc<dyn Fn(DeadJob) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// How workers go about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +72,7 @@ struct Inner {
     options: WorkersOptions,
     /// By queue and kind.
     handlers: Mutex<BTreeMap<String, BTreeMap<String, Handler>>>,
+    mourner: Mutex<Option<Mourner>>,
     stopping: watch::Sender<bool>,
     loops: Mutex<JoinSet<()>>,
 }
@@ -85,9 +87,17 @@ impl Workers {
         options: WorkersOptions,
     ) -> Workers {
         let (stopping, _) = watch::channel(false);
-        let handlers = Mutex::new(BTreeMap::new());
-        let loops = Mutex::new(JoinSet::new());
-        let inner = Inner { queues, outbox, clock, random, options, handlers, stopping, loops };
+        let inner = Inner {
+            queues,
+            outbox,
+            clock,
+            random,
+            options,
+            handlers: Mutex::new(BTreeMap::new()),
+            mourner: Mutex::new(None),
+            stopping,
+            loops: Mutex::new(JoinSet::new()),
+        };
         Workers { inner: Arc::new(inner) }
     }
 
@@ -101,6 +111,15 @@ impl Workers {
         let handler: Handler = Arc::new(move |job| Box::pin(handler(job)));
         let mut handlers = self.inner.handlers.lock();
         handlers.entry(queue.to_owned()).or_default().insert(kind.to_owned(), handler);
+    }
+
+    /// Says who is told of jobs that are given up, after they have become dead letters.
+    pub fn when_given_up<F, D>(&self, tell: F)
+    where
+        F: Fn(DeadJob) -> D + Send + Sync + 'static,
+        D: Future<Output = ()> + Send + 'static,
+    {
+        *self.inner.mourner.lock() = Some(Arc::new(move |dead| Box::pin(tell(dead))));
     }
 
     /// Begins to work on all queues that have a handler by now. To be called within a runtime.
@@ -209,7 +228,7 @@ impl Inner {
                 Some(claim) if claim.job.attempt > self.attempts_max() => {
                     let last = claim.job.problem.as_deref().unwrap_or("nothing is known of it");
                     let problem = format!("its worker vanished; before that: {last}");
-                    self.queues.bury(&claim, &problem).await?;
+                    self.give_up(&claim, &problem).await?;
                 }
                 Some(claim) => claims.push(claim),
                 None => {}
@@ -254,15 +273,24 @@ impl Inner {
         };
         match outcome {
             Ok(()) => self.queues.done(claim).await,
-            Err(JobError::Fatal(problem)) => self.queues.bury(claim, &problem).await,
+            Err(JobError::Fatal(problem)) => self.give_up(claim, &problem).await,
             Err(JobError::Retry(problem)) if claim.job.attempt >= self.attempts_max() => {
-                self.queues.bury(claim, &problem).await
+                self.give_up(claim, &problem).await
             }
             Err(JobError::Retry(problem)) => {
                 let until = self.now().plus(self.wait_after(claim.job.attempt));
                 self.queues.put_off(claim, until, &problem).await
             }
         }
+    }
+
+    async fn give_up(&self, claim: &Claim, problem: &str) -> Result<()> {
+        let dead = self.queues.bury(claim, problem).await?;
+        let mourner = self.mourner.lock().clone();
+        if let (Some(dead), Some(tell)) = (dead, mourner) {
+            tell(dead).await;
+        }
+        Ok(())
     }
 
     fn attempts_max(&self) -> u32 {

@@ -156,7 +156,7 @@ pub(crate) struct Txn<'s> {
     /// The engine was asked for something: the next command of this kind will ask it, too.
     has_read: Cell<bool>,
     /// What the policy in force wants to know, if there is one.
-    governed: Option<Governed>,
+    governed: Option<Governed<'s>>,
 }
 
 impl<'s> Txn<'s> {
