@@ -89,12 +89,13 @@ impl ConsoleDoor {
             bail!("--console-token is empty: give a token, or leave it out");
         }
         let keys = shown.redis.keys(0).context("Redis has no databases")?;
+        let engine = shown.platform.as_ref().map(|platform| platform.engine.clone());
         let console = Console {
             items: Arc::new(shown.db.with_durability(settings.console_durability)),
             keys: Arc::new(keys),
             platform: shown.platform,
             governor: shown.governor,
-            erasures: shown.eraser.map(Erasures::new),
+            erasures: shown.eraser.map(|eraser| Erasures::new(eraser, engine)),
             vitals: shown.vitals,
             clock: Arc::new(SystemClock::new()),
             random: Arc::new(SystemRandom),

@@ -143,26 +143,25 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     if let Some(governor) = &governor {
         governing::keep_saved(Arc::clone(governor), keys.clone(), runtime.handle());
     }
-    let mut control = None;
-    let mut eraser = None;
-    if let (Some(governor), Some(keys)) = (&governor, &keys) {
+    let (mut eraser, mut platform, mut control) = (None, None, None);
+    if let (Some(governor), Some(redis)) = (&governor, &keys) {
+        let no_erasure = |error| format!("no erasure while this server runs: {error:#}");
         // Without it everything else can be served.
-        let made = control::eraser(settings.dir.as_deref(), &db, keys, governor).and_then(|made| {
-            eraser = Some(Arc::clone(&made));
-            let Some(dir) = &settings.dir else { return Ok(None) };
-            control::serve(dir, &db, made, Arc::clone(governor), runtime.handle()).map(Some)
-        });
-        match made {
-            Ok(socket) => control = socket,
-            Err(error) => out.complain(&format!("no erasure while this server runs: {error:#}")),
+        match control::eraser(settings.dir.as_deref(), &db, redis, governor) {
+            Ok(made) => eraser = Some(made),
+            Err(error) => out.complain(&no_erasure(error)),
         }
-    }
-    let mut platform = None;
-    if let (Some(governor), Some(redis)) = (&governor, &keys)
-        && (console.is_open() || settings.demo)
-    {
-        let eraser = eraser.as_ref();
-        platform = platform::start(&settings, &db, redis, governor, eraser, &runtime)?;
+        if console.is_open() || settings.demo {
+            let eraser = eraser.as_ref();
+            platform = platform::start(&settings, &db, redis, governor, eraser, &runtime)?;
+        }
+        if let (Some(dir), Some(eraser)) = (&settings.dir, &eraser) {
+            let control_of = (Arc::clone(eraser), Arc::clone(governor), platform.clone());
+            match control::serve(dir, &db, control_of, runtime.handle()) {
+                Ok(socket) => control = Some(socket),
+                Err(error) => out.complain(&no_erasure(error)),
+            }
+        }
     }
     if let Some(redis) = &keys {
         open_doors.extend(dapr.door(&settings));
@@ -171,10 +170,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         let shown = console::Shown { db: &db, redis, platform, governor, eraser, vitals };
         console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
     }
-    let school = match (&keys, &governor) {
-        (Some(redis), Some(governor)) if settings.demo => demo::school(redis, governor.keyspace()),
-        _ => None,
-    };
+    let school = keys.as_ref().filter(|_| settings.demo).and_then(demo::school);
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
@@ -189,9 +185,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
         _ => {}
     }
-    if let Some(school) = school {
+    if let (Some(school), Some(platform)) = (school, &platform) {
         let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
-        let engine = school.engine(&db.with_durability(settings.console_durability));
+        let engine = platform.engine.clone();
         let stop = asked(stop.clone());
         // It is no reason to stop serving.
         if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {

@@ -58,9 +58,9 @@ impl Place {
         let mut console = Console {
             items,
             keys,
-            platform: Some(platform),
+            platform: Some(Arc::clone(&platform)),
             governor: Some(governor),
-            erasures: Some(Erasures::new(eraser)),
+            erasures: Some(Erasures::new(eraser, Some(platform.engine.clone()))),
             vitals: Arc::new(NoVitals),
             clock: Arc::new(SystemClock::new()),
             random,

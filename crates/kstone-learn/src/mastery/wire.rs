@@ -1,9 +1,8 @@
 //! Events from JSON.
 //!
 //! An event is flat: what happened stands beside who and when. Read the obvious way, each would be
-//! gathered in pieces first and taken apart afterwards, which takes twice as long; and a log of ten
-//! thousand events is read to rebuild one learner. So all fields that any kind has are read at once,
-//! and the kind says which of them must be there.
+//! gathered in pieces first and taken apart afterwards, and errors would not say where they are. So
+//! all fields that any kind has are read at once, and the kind says which of them must be there.
 
 use serde::Deserialize;
 
