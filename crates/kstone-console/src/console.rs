@@ -7,10 +7,13 @@ use std::time::Duration;
 use kstone::ports::Items;
 use kstone_core::env::{Clock, Random};
 use kstone_keyspace::Governor;
+use kstone_learn::engine::AuditEntry;
+use kstone_learn::platform::Platform;
 use kstone_redis::port::Keys;
 
 use crate::admission::Token;
 use crate::erasures::Erasures;
+use crate::rest::{Code, Problem};
 use crate::vitals::Vitals;
 
 /// Everything that a page or a call of the API may ask. One for each process, behind an `Arc`.
@@ -20,6 +23,8 @@ pub struct Console {
     pub items: Arc<dyn Items>,
     /// Keys of Redis.
     pub keys: Arc<dyn Keys>,
+    /// The learning platform, where its catalogues are in force.
+    pub platform: Option<Arc<Platform>>,
     /// The keyspace in force, if there is one.
     pub governor: Option<Arc<Governor>>,
     /// Erasures, where persons can be erased: with a keyspace in force and a folder to keep receipts'
@@ -36,6 +41,34 @@ pub struct Console {
 }
 
 impl Console {
+    /// The learning platform.
+    ///
+    /// # Errors
+    /// If its catalogues are not in force: says how to turn it on.
+    pub fn platform(&self) -> Result<&Arc<Platform>, Problem> {
+        self.platform.as_ref().ok_or_else(|| {
+            Problem::new(
+                Code::PlatformOff,
+                "the learning platform is off: start the server with --keyspace shipped, or with \
+                 --demo",
+            )
+        })
+    }
+
+    /// Notes in the audit log what was done here, and to whose data. That it cannot be noted is no
+    /// reason to tell a client that nothing was done.
+    pub async fn note(&self, action: &str, student_id: Option<&str>, detail: Option<&str>) {
+        let Some(platform) = &self.platform else { return };
+        let entry = AuditEntry {
+            action: action.to_owned(),
+            actor: Some("console".to_owned()),
+            student_id: student_id.map(str::to_owned),
+            detail: detail.map(str::to_owned),
+            at: platform.engine.now(),
+        };
+        let _ = platform.engine.audit(&entry).await;
+    }
+
     /// An id for a request that came without one.
     pub(crate) fn next_request_id(&self) -> String {
         format!("{:016x}", self.random.next_u64())

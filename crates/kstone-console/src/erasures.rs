@@ -10,6 +10,7 @@ use std::time::Duration;
 use kstone_core::sync::Mutex;
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::{Eraser, ErasureError, ErasureRecord, Progress};
+use kstone_learn::engine::MasteryEngine;
 use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
@@ -23,6 +24,8 @@ const FAILURES_MAX: usize = 1000;
 #[derive(Debug)]
 pub struct Erasures {
     eraser: Arc<Eraser>,
+    /// It has learners at hand, of whom it must know no more than what is stored.
+    engine: Option<MasteryEngine>,
     /// One is asked for, and one is carried out, at a time.
     asking: tokio::sync::Mutex<()>,
     carrying_out: tokio::sync::Mutex<()>,
@@ -93,10 +96,11 @@ impl ErasureProgress {
 }
 
 impl Erasures {
-    /// Erasures by this eraser.
-    pub fn new(eraser: Arc<Eraser>) -> Arc<Erasures> {
+    /// Erasures by this eraser, of which this engine is told.
+    pub fn new(eraser: Arc<Eraser>, engine: Option<MasteryEngine>) -> Arc<Erasures> {
         Arc::new(Erasures {
             eraser,
+            engine,
             asking: tokio::sync::Mutex::default(),
             carrying_out: tokio::sync::Mutex::default(),
             progress: Mutex::default(),
@@ -166,7 +170,11 @@ impl Erasures {
                 };
                 runtime.block_on(erasures.eraser.carry_out(&its, &tell))
             });
-            let problem = match work.await {
+            let worked = work.await;
+            if let Some(engine) = &self.engine {
+                engine.forget_all();
+            }
+            let problem = match worked {
                 Ok(Ok(_receipt)) => {
                     self.progress.lock().remove(&id);
                     return;

@@ -27,6 +27,11 @@ pub(crate) fn id() -> String {
     ID.try_with(Clone::clone).unwrap_or_default()
 }
 
+/// Work for the same request, wherever it is done.
+pub(crate) fn as_same<W: Future>(work: W) -> impl Future<Output = W::Output> {
+    ID.scope(id(), work)
+}
+
 /// Gives the request its id, and the answer its headers.
 pub(crate) async fn identify(
     State(console): State<Arc<Console>>,

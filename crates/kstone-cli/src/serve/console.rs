@@ -13,6 +13,7 @@ use kstone_console::{Console, ConsoleOptions, Erasures, Token};
 use kstone_core::env::{SystemClock, SystemRandom};
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
+use kstone_learn::platform::Platform;
 use kstone_redis::Redis;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -32,6 +33,7 @@ pub struct ConsoleDoor(Option<(TcpListener, SocketAddr)>);
 pub struct Shown<'s> {
     pub db: &'s Database,
     pub redis: &'s Redis,
+    pub platform: Option<Arc<Platform>>,
     pub governor: Option<Arc<Governor>>,
     pub eraser: Option<Arc<Eraser>>,
     pub vitals: Arc<dyn Vitals>,
@@ -87,11 +89,13 @@ impl ConsoleDoor {
             bail!("--console-token is empty: give a token, or leave it out");
         }
         let keys = shown.redis.keys(0).context("Redis has no databases")?;
+        let engine = shown.platform.as_ref().map(|platform| platform.engine.clone());
         let console = Console {
             items: Arc::new(shown.db.with_durability(settings.console_durability)),
             keys: Arc::new(keys),
+            platform: shown.platform,
             governor: shown.governor,
-            erasures: shown.eraser.map(Erasures::new),
+            erasures: shown.eraser.map(|eraser| Erasures::new(eraser, engine)),
             vitals: shown.vitals,
             clock: Arc::new(SystemClock::new()),
             random: Arc::new(SystemRandom),

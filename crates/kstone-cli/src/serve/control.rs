@@ -15,6 +15,7 @@ use kstone::Database;
 use kstone_core::env::SystemRandom;
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
+use kstone_learn::platform::Platform;
 use kstone_redis::Redis;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -35,6 +36,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 struct Control {
     eraser: Arc<Eraser>,
     governor: Arc<Governor>,
+    platform: Option<Arc<Platform>>,
     db: Database,
 }
 
@@ -68,12 +70,11 @@ pub fn eraser(
 pub fn serve(
     dir: &Path,
     db: &Database,
-    eraser: Arc<Eraser>,
-    governor: Arc<Governor>,
+    (eraser, governor, platform): (Arc<Eraser>, Arc<Governor>, Option<Arc<Platform>>),
     runtime: &Handle,
 ) -> Result<Socket> {
     // The handle must not keep the database open when the server ends.
-    let control = Arc::new(Control { eraser, governor, db: db.internal() });
+    let control = Arc::new(Control { eraser, governor, platform, db: db.internal() });
     let path = dir.join(SOCKET);
     // One that is left over from a server that was killed; this one holds the folder's lock.
     match fs::remove_file(&path) {
@@ -110,7 +111,12 @@ impl Control {
         call: &Call,
         show: &mut (dyn FnMut(&Bar) + Send),
     ) -> Result<serde_json::Value> {
-        persons::answer(call, &self.eraser, &self.governor, &self.db, show)
+        let answer = persons::answer(call, &self.eraser, &self.governor, &self.db, show);
+        // Whoever was erased is not to be known from memory.
+        if let (Call::Erase(_) | Call::Resume, Some(platform)) = (call, &self.platform) {
+            platform.engine.forget_all();
+        }
+        answer
     }
 }
 

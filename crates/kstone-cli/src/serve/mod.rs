@@ -10,6 +10,7 @@ mod dapr_socket;
 mod files;
 mod governing;
 pub mod notice;
+mod platform;
 pub mod settings;
 mod signals;
 mod vitals;
@@ -28,6 +29,7 @@ use kstone_redis::Redis;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::Outcome;
 use crate::args::Serve;
@@ -141,31 +143,34 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     if let Some(governor) = &governor {
         governing::keep_saved(Arc::clone(governor), keys.clone(), runtime.handle());
     }
-    let mut control = None;
-    let mut eraser = None;
-    if let (Some(governor), Some(keys)) = (&governor, &keys) {
+    let (mut eraser, mut platform, mut control) = (None, None, None);
+    if let (Some(governor), Some(redis)) = (&governor, &keys) {
+        let no_erasure = |error| format!("no erasure while this server runs: {error:#}");
         // Without it everything else can be served.
-        let made = control::eraser(settings.dir.as_deref(), &db, keys, governor).and_then(|made| {
-            eraser = Some(Arc::clone(&made));
-            let Some(dir) = &settings.dir else { return Ok(None) };
-            control::serve(dir, &db, made, Arc::clone(governor), runtime.handle()).map(Some)
-        });
-        match made {
-            Ok(socket) => control = socket,
-            Err(error) => out.complain(&format!("no erasure while this server runs: {error:#}")),
+        match control::eraser(settings.dir.as_deref(), &db, redis, governor) {
+            Ok(made) => eraser = Some(made),
+            Err(error) => out.complain(&no_erasure(error)),
+        }
+        if console.is_open() || settings.demo {
+            let eraser = eraser.as_ref();
+            platform = platform::start(&settings, &db, redis, governor, eraser, &runtime)?;
+        }
+        if let (Some(dir), Some(eraser)) = (&settings.dir, &eraser) {
+            let control_of = (Arc::clone(eraser), Arc::clone(governor), platform.clone());
+            match control::serve(dir, &db, control_of, runtime.handle()) {
+                Ok(socket) => control = Some(socket),
+                Err(error) => out.complain(&no_erasure(error)),
+            }
         }
     }
     if let Some(redis) = &keys {
         open_doors.extend(dapr.door(&settings));
         let vitals = Arc::new(ServerVitals::new(&db, &settings, open_doors));
-        let governor = governor.clone();
-        let shown = console::Shown { db: &db, redis, governor, eraser, vitals };
+        let (governor, platform) = (governor.clone(), platform.clone());
+        let shown = console::Shown { db: &db, redis, platform, governor, eraser, vitals };
         console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
     }
-    let school = match (&keys, &governor) {
-        (Some(redis), Some(governor)) if settings.demo => demo::school(redis, governor.keyspace()),
-        _ => None,
-    };
+    let school = keys.as_ref().filter(|_| settings.demo).and_then(demo::school);
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
@@ -180,9 +185,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
         _ => {}
     }
-    if let Some(school) = school {
+    if let (Some(school), Some(platform)) = (school, &platform) {
         let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
-        let engine = school.engine(&db.with_durability(settings.console_durability));
+        let engine = platform.engine.clone();
         let stop = asked(stop.clone());
         // It is no reason to stop serving.
         if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {
@@ -199,6 +204,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     });
     if *stop.borrow() {
         say(out, "stopping");
+    }
+    if let Some(platform) = platform {
+        let _ = runtime.block_on(async { timeout(LAST_WORK, platform.stop()).await });
     }
     // Connections that outlived the door's patience may still write until here.
     for runtime in redis_threads.into_iter().chain([runtime]) {

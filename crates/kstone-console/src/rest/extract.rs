@@ -72,6 +72,13 @@ pub(super) fn misfit(path: &str, message: &str) -> Problem {
         let (_, rest) = message.split_once(begin)?;
         rest.split_once('`').map(|(name, _)| name)
     });
+    // The domain's own words begin with the field: `quiz_id is missing`.
+    let named = named.or_else(|| {
+        let (word, rest) = message.split_once(' ')?;
+        let is_name =
+            word.bytes().all(|it| it.is_ascii_lowercase() || b"_.[]0123456789".contains(&it));
+        (is_name && (rest.starts_with("is ") || rest.starts_with("must "))).then_some(word)
+    });
     let field = match (path, named) {
         ("." | "?" | "", Some(name)) => Some(name.to_owned()),
         (path, Some(name)) if !path.ends_with(name) => Some(format!("{path}.{name}")),

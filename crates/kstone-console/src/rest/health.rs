@@ -19,6 +19,8 @@ struct Health {
     version: &'static str,
     /// Whether a keyspace is in force.
     keyspace: bool,
+    /// Whether the learning platform is on.
+    platform: bool,
 }
 
 pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
@@ -32,5 +34,6 @@ async fn health(State(console): State<Arc<Console>>) -> Json<Health> {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
         keyspace: console.governor.is_some(),
+        platform: console.platform.is_some(),
     })
 }

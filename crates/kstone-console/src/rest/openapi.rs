@@ -108,8 +108,9 @@ pub(super) fn router(document: OpenApi) -> Router<Arc<Console>> {
     Router::new().route("/openapi.json", get(json)).route("/docs", get(page))
 }
 
-/// A plain page: it needs no script and loads nothing.
+/// A plain page: it needs no script.
 fn page(document: &OpenApi) -> Markup {
+    let tags = document.tags.iter().flatten();
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -119,9 +120,43 @@ fn page(document: &OpenApi) -> Markup {
                 title { (document.info.title) }
             }
             body {
-                h1 { (document.info.title) }
-                @if let Some(text) = &document.info.description { p { (text) } }
-                p { "For programs: " a href="/api/v1/openapi.json" { "openapi.json" } }
+                main {
+                    h1 { (document.info.title) }
+                    @if let Some(text) = &document.info.description { p { (text) } }
+                    p { "For programs: " a href="/api/v1/openapi.json" { "openapi.json" } }
+                    @for tag in tags {
+                        h2 { (tag.description.as_deref().unwrap_or(&tag.name)) }
+                        (table(document, &tag.name))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn table(document: &OpenApi, tag: &str) -> Markup {
+    let calls = document.paths.paths.iter().flat_map(|(path, item)| {
+        let methods = [
+            ("GET", &item.get),
+            ("PUT", &item.put),
+            ("POST", &item.post),
+            ("DELETE", &item.delete),
+        ];
+        methods
+            .into_iter()
+            .filter_map(move |(method, operation)| Some((method, path, operation.as_ref()?)))
+    });
+    let of_tag = |operation: &Operation| operation.tags.iter().flatten().any(|it| it == tag);
+    html! {
+        table {
+            thead { tr { th scope="col" { "Call" } th scope="col" { "What it does" } } }
+            tbody {
+                @for (method, path, operation) in calls.filter(|(_, _, it)| of_tag(it)) {
+                    tr {
+                        td { code { (method) " " (super::PREFIX) (path) } }
+                        td { (operation.summary.as_deref().unwrap_or_default()) }
+                    }
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Persons: everything about one of them, given to them or erased.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -8,6 +9,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::{ErasureError, ErasureRecord, ErasureState};
+use kstone_learn::engine::KeptKey;
+use kstone_learn::field::check_id;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -59,7 +62,14 @@ struct ErasureList {
 }
 
 pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
-    OpenApiRouter::new().routes(routes!(erasures)).routes(routes!(erasure)).routes(routes!(erase))
+    OpenApiRouter::new()
+        .routes(routes!(erasures))
+        .routes(routes!(erasure))
+        .routes(routes!(erase))
+        .routes(routes!(export))
+        .routes(routes!(admit))
+        .routes(routes!(debug))
+        .routes(routes!(metrics))
 }
 
 /// Every erasure that there was
@@ -95,13 +105,82 @@ async fn erase(
     Address(student_id): Address<String>,
 ) -> Result<Response> {
     let erasures = erasures_of(&console)?;
+    check_id("student_id", &student_id).map_err(Problem::from_invalid)?;
     let subject = Subject::canonical(&student_id, None);
     let id = erasures.begin(&subject).await.map_err(failed)?;
     let record = erasures.find(&id).await.map_err(failed)?;
     let record = record.ok_or_else(|| Problem::not_found(format!("erasure {id}")))?;
+    console.note("erasure", None, Some(&id)).await;
     let location = format!("{}/erasures/{id}", super::PREFIX);
     let body = Json(shown(record, erasures));
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], body).into_response())
+}
+
+/// Everything about a learner, for them to keep
+#[utoipa::path(get, path = "/students/{student_id}/export", tag = "people",
+    params(("student_id" = String, Path, description = "The learner")),
+    responses((status = OK, body = Object)))]
+async fn export(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+) -> Result<Response> {
+    let export = console.platform()?.engine.export(&student_id).await?;
+    console.note("export", Some(&student_id), None).await;
+    let file = format!("attachment; filename=\"{student_id}.json\"");
+    Ok(([(header::CONTENT_DISPOSITION, file)], Json(export)).into_response())
+}
+
+/// Whether somebody had been erased.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Admitted {
+    /// Whether they had been: writes about them were refused until now.
+    was_erased: bool,
+}
+
+/// Lets data about a learner who was erased be written again
+#[utoipa::path(post, path = "/students/{student_id}/admit", tag = "people",
+    params(("student_id" = String, Path, description = "The learner")),
+    responses((status = OK, body = Admitted)))]
+async fn admit(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+) -> Result<Json<Admitted>> {
+    let was_erased = console.platform()?.engine.admit(&student_id).await?;
+    console.note("admit", Some(&student_id), None).await;
+    Ok(Json(Admitted { was_erased }))
+}
+
+/// Every key of a learner.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Debugged {
+    /// The keys, in order, with values and how long they live.
+    keys: Vec<KeptKey>,
+}
+
+/// Every key that holds something of a learner, with its value and how long it lives
+#[utoipa::path(get, path = "/students/{student_id}/debug", tag = "people",
+    params(("student_id" = String, Path, description = "The learner")),
+    responses((status = OK, body = Debugged)))]
+async fn debug(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+) -> Result<Json<Debugged>> {
+    let keys = console.platform()?.engine.debug_student_state(&student_id).await?;
+    console.note("debug", Some(&student_id), None).await;
+    Ok(Json(Debugged { keys }))
+}
+
+/// How many keys there are.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct KeyMetrics {
+    /// By name.
+    counts: BTreeMap<String, u64>,
+}
+
+/// How many keys of mastery there are, by name
+#[utoipa::path(get, path = "/metrics", tag = "data", responses((status = OK, body = KeyMetrics)))]
+async fn metrics(State(console): State<Arc<Console>>) -> Result<Json<KeyMetrics>> {
+    Ok(Json(KeyMetrics { counts: console.platform()?.engine.get_key_metrics()? }))
 }
 
 fn erasures_of(console: &Console) -> Result<&Arc<Erasures>> {

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kstone::{CancellationCode, CancellationReason};
+use kstone_learn::field::Invalid;
+use kstone_learn::{engine, work};
 use serde::Serialize;
 
 use crate::request;
@@ -99,7 +102,7 @@ pub struct ErrorBody {
 
 /// What went wrong.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
-struct ErrorDetail {
+pub struct ErrorDetail {
     /// For programs.
     code: Code,
     /// For people: what is wrong, and what to do.
@@ -125,22 +128,84 @@ impl Problem {
         Problem { field: Some(field.into()), ..Problem::new(Code::Invalid, message) }
     }
 
+    /// The same of a field as the domain names it.
+    pub fn from_invalid(invalid: Invalid) -> Problem {
+        Problem::invalid(invalid.field.clone(), invalid.to_string())
+    }
+
     /// There is no such thing.
     pub fn not_found(what: impl std::fmt::Display) -> Problem {
         Problem::new(Code::NotFound, format!("there is no {what}"))
     }
 }
 
+impl From<engine::Error> for Problem {
+    fn from(error: engine::Error) -> Problem {
+        let code = match error {
+            engine::Error::Invalid(invalid) => return Problem::from_invalid(invalid),
+            engine::Error::Store(error) => return error.into(),
+            engine::Error::NotFound { .. } => Code::NotFound,
+            engine::Error::Conflict { .. } => Code::Conflict,
+            engine::Error::Refused { .. } => Code::Refused,
+            engine::Error::Unavailable(_) | engine::Error::Keys(_) => Code::Unavailable,
+            _ => Code::Internal,
+        };
+        Problem::new(code, error.to_string())
+    }
+}
+
+impl From<work::Error> for Problem {
+    fn from(error: work::Error) -> Problem {
+        let code = match error {
+            work::Error::Invalid(invalid) => return Problem::from_invalid(invalid),
+            work::Error::Store(error) => return error.into(),
+            work::Error::NotFound { .. } => Code::NotFound,
+            _ => Code::Internal,
+        };
+        Problem::new(code, error.to_string())
+    }
+}
+
+impl From<kstone::Error> for Problem {
+    fn from(error: kstone::Error) -> Problem {
+        // A rule that a write breaks, of a person who was erased perhaps, tells so in the reasons.
+        if let kstone::Error::TransactionCanceled { reasons } = &error
+            && let Some(reason) = reasons.iter().find_map(refusal)
+        {
+            return Problem::new(Code::Refused, reason);
+        }
+        let code = match error {
+            kstone::Error::Refused(_) => Code::Refused,
+            kstone::Error::TransactionCanceled { .. } | kstone::Error::ConditionFailed { .. } => {
+                Code::Conflict
+            }
+            kstone::Error::Engine(_) | kstone::Error::LimitExceeded(_) => Code::Unavailable,
+            _ => Code::Internal,
+        };
+        Problem::new(code, error.to_string())
+    }
+}
+
+fn refusal(reason: &CancellationReason) -> Option<String> {
+    (reason.code == CancellationCode::ValidationError).then_some(reason.message.clone())?
+}
+
+impl From<Problem> for ErrorDetail {
+    fn from(problem: Problem) -> ErrorDetail {
+        ErrorDetail {
+            code: problem.code,
+            message: problem.message.into_owned(),
+            field: problem.field.map(Cow::into_owned),
+            request_id: request::id(),
+        }
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let error = ErrorDetail {
-            code: self.code,
-            message: self.message.into_owned(),
-            field: self.field.map(Cow::into_owned),
-            request_id: request::id(),
-        };
-        let mut response = (self.code.status(), Json(ErrorBody { error })).into_response();
-        if let Some(seconds) = self.retry_after_s {
+        let (status, retry_after_s) = (self.code.status(), self.retry_after_s);
+        let mut response = (status, Json(ErrorBody { error: self.into() })).into_response();
+        if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response

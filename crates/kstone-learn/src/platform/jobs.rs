@@ -19,7 +19,9 @@ use crate::mastery::StruggleKind;
 use crate::time::Moment;
 use crate::work::hex_of;
 use crate::work::schedule::Weekday;
-use crate::work::{Alert, Alerts, Cadence, Job, JobError, NewJob, Outbox, Result, Severity};
+use crate::work::{
+    Alert, Alerts, Cadence, DeadJob, Job, JobError, NewJob, Outbox, Result, Severity, alert,
+};
 
 /// The queue of what is done at night.
 pub const UPKEEP: &str = "upkeep";
@@ -56,7 +58,11 @@ pub(super) fn register(platform: &Arc<Platform>, items: &Arc<dyn Items>) -> Resu
         let engine = run.clone();
         async move {
             let School { school_id } = read(&job)?;
-            let today = engine.now().date();
+            let (asked, today) = (job.created_at.date(), engine.now().date());
+            if asked < today {
+                // It was asked for before midnight: that day must not be left without a figure.
+                engine.aggregate(&school_id, asked).await.map_err(problem)?;
+            }
             engine.aggregate(&school_id, today).await.map(drop).map_err(problem)
         }
     });
@@ -96,6 +102,18 @@ pub(super) fn register(platform: &Arc<Platform>, items: &Arc<dyn Items>) -> Resu
         };
         workers.register(UPKEEP, part, move |job| nurse.clone().look_after_all(job));
     }
+
+    let raise = alerts.clone();
+    workers.when_given_up(move |dead| {
+        let alerts = raise.clone();
+        async move {
+            // It is a dead letter in any case: that there is no alert about it is no reason to stop.
+            let _ = match dead.queue.as_str() {
+                alert::QUEUE => alerts.raise_here(unsent_alert(&dead)).await,
+                _ => alerts.raise(dead_alert(dead)).await,
+            };
+        }
+    });
 
     let job = |kind: &str| NewJob::new(UPKEEP, kind, json!({}));
     schedules.add(SCHOOLS, Cadence::daily(0, 5), job(SCHOOLS))?;
@@ -234,6 +252,34 @@ fn struggle_alert(job: &Job, begun: StruggleBegun) -> Alert {
         detail: begun.struggle.detail,
         student_id: Some(begun.student_id),
         at: job.created_at,
+    }
+}
+
+fn dead_alert(dead: DeadJob) -> Alert {
+    Alert {
+        id: format!("dead-{}", hex_of(dead.id.as_bytes())),
+        kind: "dead_job".to_owned(),
+        severity: Severity::Critical,
+        title: "Work was given up".to_owned(),
+        detail: format!(
+            "{} in queue {}, after {} attempts: {}",
+            dead.kind, dead.queue, dead.attempts, dead.problem
+        ),
+        student_id: dead.student_id,
+        at: dead.died_at,
+    }
+}
+
+/// Once a day: while an address is out of order every alert fails to reach it.
+fn unsent_alert(dead: &DeadJob) -> Alert {
+    Alert {
+        id: "webhook".to_owned(),
+        kind: "webhook".to_owned(),
+        severity: Severity::Critical,
+        title: "Alerts do not reach the webhook".to_owned(),
+        detail: dead.problem.clone(),
+        student_id: None,
+        at: Moment::start_of(dead.died_at.date()),
     }
 }
 

@@ -94,7 +94,19 @@ impl Alerts {
     ///
     /// # Errors
     /// If a field is wrong, or the store refuses.
-    pub async fn raise(&self, mut alert: Alert) -> Result<Alert> {
+    pub async fn raise(&self, alert: Alert) -> Result<Alert> {
+        self.keep(alert, self.to_webhook).await
+    }
+
+    /// The same, but not sent: for what is wrong with sending.
+    ///
+    /// # Errors
+    /// If a field is wrong, or the store refuses.
+    pub async fn raise_here(&self, alert: Alert) -> Result<Alert> {
+        self.keep(alert, false).await
+    }
+
+    async fn keep(&self, mut alert: Alert, is_sent: bool) -> Result<Alert> {
         if alert.id.is_empty() {
             alert.id = self.outbox.new_id();
         }
@@ -109,7 +121,7 @@ impl Alerts {
         let item = key_of(&key).with("value", written);
         let absent = Some("attribute_not_exists(#pk)");
         let mut actions = vec![action(TransactKind::Put(item), absent, Words::names(&[PK]))];
-        if self.to_webhook {
+        if is_sent {
             let payload = serde_json::json!({ "alert": alert });
             let mut job = NewJob::new(QUEUE, WEBHOOK, payload).once_per(format!(
                 "{}-{}",

@@ -12,6 +12,7 @@ mod asking;
 mod erasing;
 mod idempotency;
 mod limits;
+mod platform;
 mod queues;
 mod schedules;
 mod support;
