@@ -26,7 +26,7 @@ A tour:
   kstone query mydb user#1 --prefix post# --reverse     the posts, latest first
   kstone stats mydb                                     what is in it, with a picture
 
-Or with a server, a table and its indexes: kstone serve --demo";
+Or with a server, a school of learners and a table with indexes: kstone serve --demo";
 
 const TEMPLATE: &str = "\
 {about-with-newline}
@@ -101,7 +101,7 @@ keys of the same name:
   access-key = [\"ID:SECRET\"]
 
 Examples:
-  kstone serve --demo                                  a table to play with, and what to ask it
+  kstone serve --demo                                  a school to play with, and what to ask it
   kstone serve --data mydb
   kstone serve --memory --dynamodb 127.0.0.1:8001 --redis off
   KSTONE_ACCESS_KEY=me:secret kstone serve --data mydb --dynamodb 0.0.0.0:8000")]

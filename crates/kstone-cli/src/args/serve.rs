@@ -21,7 +21,8 @@ pub struct Serve {
     /// Keep everything in memory; it is gone when the server stops
     #[arg(long)]
     pub memory: bool,
-    /// Fill a table to play with, and show what to ask it; kept in ./kstone-demo, or in --data
+    /// Fill a school and a table to play with, and show what to ask them; kept in ./kstone-demo, or
+    /// in --data
     #[arg(long)]
     pub demo: bool,
     /// Where DynamoDB's protocol is spoken: HOST:PORT, PORT, or off [default: 127.0.0.1:8000]

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use kstone::ops::{BatchWrite, WriteRequest};
 use kstone::{Database, Durability, Item};
-use kstone_keyspace::Keyspace;
 use kstone_learn::engine::MasteryEngine;
 use kstone_learn::time::Timestamp;
 use kstone_learn::workflows;
@@ -95,11 +94,9 @@ impl Demo {
     }
 }
 
-/// The demo's school, if the keys of learners are declared.
-pub fn school(redis: &Redis, keyspace: &Keyspace) -> Option<DemoSchool> {
-    let is_declared = keyspace.catalogues().iter().any(|it| &*it.application == "mastery");
-    let keys = redis.keys(0).filter(|_| is_declared)?;
-    Some(DemoSchool::new(Arc::new(keys)))
+/// The demo's school, whose learners are cached in these keys.
+pub fn school(redis: &Redis) -> Option<DemoSchool> {
+    Some(DemoSchool::new(Arc::new(redis.keys(0)?)))
 }
 
 /// Fills the school unless that was done, shows where to look first, and keeps it alive. The doors
@@ -115,11 +112,7 @@ pub fn open_school(
 ) -> Result<()> {
     let filled = async {
         let Some(filled) = school.fill(db, engine.now()).await? else { return Ok(None) };
-        let mastery = match school.someone_struggling() {
-            Some(learner) => engine.get_current_mastery(&learner.student_id).await?,
-            None => None,
-        };
-        anyhow::Ok(Some((filled, mastery)))
+        anyhow::Ok(Some((filled, school.to_look_at(&engine).await?)))
     };
     let filled = runtime.block_on(async {
         tokio::select! {
@@ -128,9 +121,8 @@ pub fn open_school(
         }
     });
     match filled.context("cannot fill the demo's school")? {
-        Some(Some((filled, mastery))) => {
-            let mastery = mastery.map(|mastery| serde_json::to_string(&mastery)).transpose()?;
-            tour::show_school(console, &school, &filled, mastery.as_deref(), out)?;
+        Some(Some((filled, learner))) => {
+            tour::show_school(console, &school, &filled, learner.as_ref(), out)?;
             runtime.spawn(school.keep_alive(engine));
         }
         Some(None) => out.line("the learners here are not the demo's")?,

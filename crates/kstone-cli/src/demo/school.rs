@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kstone::{Database, Durability, Item, Value};
-use kstone_core::env::{Clock, ManualClock, Random, SystemClock, SystemRandom};
+use kstone_core::env::{Clock, ManualClock, Random, SystemRandom};
 use kstone_learn::engine::{CacheOptions, EngineParts, Error, MasteryEngine};
 use kstone_learn::mastery::LearnerProfile;
 use kstone_learn::simulate::{Chance, Learner, School};
@@ -45,6 +45,16 @@ pub struct Filled {
     pub took: Duration,
 }
 
+/// A learner to look at.
+#[derive(Debug, PartialEq)]
+pub struct ToLookAt {
+    pub student_id: String,
+    pub name: String,
+    pub class_id: String,
+    /// What REST answers about them.
+    pub mastery: Option<String>,
+}
+
 /// A school to be filled and kept alive.
 #[derive(Debug, Clone)]
 pub struct DemoSchool {
@@ -63,9 +73,19 @@ impl DemoSchool {
         (self.school.learners().len(), self.school.classes().len())
     }
 
-    /// Whose page to open first.
-    pub fn someone_struggling(&self) -> Option<&Learner> {
-        self.school.someone_struggling()
+    /// Whose page to open first: who struggles most, in the first class where somebody does.
+    pub async fn to_look_at(&self, engine: &MasteryEngine) -> Result<Option<ToLookAt>> {
+        for class in self.school.classes() {
+            let learners = engine.class(School::ID, &class.class_id).await?.learners;
+            let most = learners.into_iter().max_by_key(|row| row.struggles.len());
+            if let Some(row) = most.filter(|row| !row.struggles.is_empty()) {
+                let name = row.display_name.unwrap_or_else(|| row.student_id.clone());
+                let mastery = row.mastery.as_ref().map(serde_json::to_string).transpose()?;
+                let (student_id, class_id) = (row.student_id, class.class_id.clone());
+                return Ok(Some(ToLookAt { student_id, name, class_id, mastery }));
+            }
+        }
+        Ok(None)
     }
 
     /// Fills the school, or goes on where filling was interrupted; does nothing if that is done.
@@ -125,29 +145,20 @@ impl DemoSchool {
         Ok(events.load(Ordering::Relaxed))
     }
 
-    /// The engine of the present.
-    pub fn engine(&self, db: &Database) -> MasteryEngine {
-        self.engine_of(Arc::new(db.clone()), Arc::new(SystemClock::new()))
-    }
-
     /// An engine whose clock can be set.
     fn engine_at(&self, db: &Arc<Database>, now: Moment) -> (MasteryEngine, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at(now.epoch_ms()));
-        let engine = self.engine_of(Arc::clone(db), Arc::clone(&clock) as Arc<dyn Clock>);
-        (engine, clock)
-    }
-
-    fn engine_of(&self, items: Arc<Database>, clock: Arc<dyn Clock>) -> MasteryEngine {
-        MasteryEngine::new(EngineParts {
-            items,
+        let engine = MasteryEngine::new(EngineParts {
+            items: Arc::clone(db) as _,
             keys: Arc::clone(&self.keys),
-            clock,
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
             random: Arc::new(SystemRandom),
             work: None,
             persons: None,
             counts: None,
             cache: CacheOptions { memory_entries: 0, ..CacheOptions::default() },
-        })
+        });
+        (engine, clock)
     }
 
     /// Lets somebody do something a few times a second, and keeps the demo's Redis keys, until it
@@ -227,12 +238,12 @@ mod tests {
         let filled = school.fill(&db, at()).await.unwrap().unwrap();
         assert!(filled.events > 500, "{filled:?}");
         let (engine, _) = school.engine_at(&Arc::new(db.clone()), at());
-        let struggling = school.someone_struggling().unwrap();
+        let struggling = school.to_look_at(&engine).await.unwrap().unwrap();
         let (id, today) = (struggling.student_id.as_str(), at().date());
         let history = engine.get_mastery_history(id, today.plus_days(-60), today).await.unwrap();
         assert!(history.len() >= 15, "{}", history.len());
         let profile = engine.profile(id).await.unwrap();
-        assert_eq!(profile.display_name.as_ref(), Some(&struggling.display_name));
+        assert_eq!(profile.display_name.as_ref(), Some(&struggling.name));
         assert_eq!(profile.class_ids, std::slice::from_ref(&struggling.class_id));
 
         let before = engine.get_current_mastery(id).await.unwrap();

@@ -10,7 +10,7 @@ use crate::args::Query;
 use crate::commands;
 use crate::demo::TABLE;
 use crate::demo::keys::Question;
-use crate::demo::school::{DemoSchool, Filled};
+use crate::demo::school::{DemoSchool, Filled, ToLookAt};
 use crate::output::{Output, counted};
 use crate::tables::Client;
 
@@ -123,12 +123,12 @@ pub fn show_redis(
     Ok(())
 }
 
-/// `mastery` is what is known now of the learner to look at first.
+/// `console` is where it is served, and whether to anybody; `learner` is who to look at first.
 pub fn show_school(
     console: Option<(&str, bool)>,
     school: &DemoSchool,
     filled: &Filled,
-    mastery: Option<&str>,
+    learner: Option<&ToLookAt>,
     out: &mut Output,
 ) -> Result<()> {
     let (learners, classes) = school.size();
@@ -142,18 +142,16 @@ pub fn show_school(
             filled.took.as_secs_f64()
         ),
     })?;
-    let (Some((url, is_open)), Some(learner)) = (console, school.someone_struggling()) else {
-        return Ok(());
-    };
+    let (Some((url, is_open)), Some(learner)) = (console, learner) else { return Ok(()) };
     let token = if is_open { "" } else { "; any user name, the token as password" };
-    let name = &learner.display_name;
+    let name = &learner.name;
     comment(&format!("In a browser: {name}, who struggles, and the class{token}"), out)?;
     command(&format!("{url}/learn/learners/{}", learner.student_id), out)?;
     command(&format!("{url}/learn/classes/{}/{}", School::ID, learner.class_id), out)?;
     comment("REST: the same learner's mastery a moment ago", out)?;
     let bearer = if is_open { "" } else { " -H 'Authorization: Bearer YOUR_TOKEN'" };
     command(&format!("curl -s{bearer} {url}/api/v1/students/{}/mastery", learner.student_id), out)?;
-    match mastery.filter(|_| is_open) {
+    match learner.mastery.as_ref().filter(|_| is_open) {
         Some(mastery) => Ok(out.line(mastery)?),
         None => Ok(()),
     }

@@ -170,10 +170,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         let shown = console::Shown { db: &db, redis, platform, governor, eraser, vitals };
         console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
     }
-    let school = match (&keys, &governor) {
-        (Some(redis), Some(governor)) if settings.demo => demo::school(redis, governor.keyspace()),
-        _ => None,
-    };
+    let school = keys.as_ref().filter(|_| settings.demo).and_then(demo::school);
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
@@ -188,9 +185,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
         _ => {}
     }
-    if let Some(school) = school {
+    if let (Some(school), Some(platform)) = (school, &platform) {
         let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
-        let engine = school.engine(&db.with_durability(settings.console_durability));
+        let engine = platform.engine.clone();
         let stop = asked(stop.clone());
         // It is no reason to stop serving.
         if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {

@@ -103,6 +103,18 @@ struct Remembered {
     epoch: u64,
 }
 
+/// What the cache knows.
+#[derive(Debug)]
+pub(crate) enum Lookup {
+    /// This.
+    Found(Arc<MasteryResult>),
+    /// Nothing that may be believed; Redis may have something older.
+    Missing {
+        /// Whether it has.
+        is_outdated: bool,
+    },
+}
+
 /// How far the stream has been read.
 #[derive(Debug, Default)]
 struct Watch {
@@ -125,7 +137,7 @@ impl Cached {
     }
 
     /// What is cached of a learner.
-    pub(crate) async fn get(&self, student: &StudentId) -> Option<Arc<MasteryResult>> {
+    pub(crate) async fn get(&self, student: &StudentId) -> Lookup {
         let is_up_to_date = self.look().await;
         let place = place_of(student);
         let known = self.memory.get(&place);
@@ -133,32 +145,43 @@ impl Cached {
             && let Some(mastery) = known.as_ref().and_then(|known| self.fresh(known, student))
         {
             self.counts.memory_hits.fetch_add(1, Ordering::Relaxed);
-            return Some(mastery);
+            return Lookup::Found(mastery);
         }
         let version_min = known.map_or(0, |known| self.version_min(&known));
-        let found = self.in_redis(student).await.filter(|found| found.version >= version_min);
-        match found {
-            Some(found) => {
+        match self.in_redis(student).await {
+            Some(found) if found.version >= version_min => {
                 self.counts.redis_hits.fetch_add(1, Ordering::Relaxed);
                 let found = Arc::new(found);
                 self.remember(place, found.version, Some(Arc::clone(&found)));
-                Some(found)
+                Lookup::Found(found)
             }
-            None => {
+            outdated => {
                 self.counts.misses.fetch_add(1, Ordering::Relaxed);
-                None
+                Lookup::Missing { is_outdated: outdated.is_some() }
             }
         }
     }
 
     /// Remembers what was read from the item, unless something newer is known.
-    pub(crate) async fn fill(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
+    pub(crate) async fn fill(
+        &self,
+        student: &StudentId,
+        mastery: &Arc<MasteryResult>,
+        is_outdated: bool,
+    ) {
         self.remember(place_of(student), mastery.version, Some(Arc::clone(mastery)));
-        // A writer may have been quicker with something newer: only where nothing is.
-        let set = self.set_command(student, mastery, true);
+        // A writer may have been quicker with something newer: only where nothing is, or something
+        // that nobody should believe.
+        let set = self.set_command(student, mastery, !is_outdated);
         if let Some(set) = set {
             self.tell(&[set]).await;
         }
+    }
+
+    /// Believes nothing older than a version that is about to be written. If whoever writes it is
+    /// cut off before it can say that it did, the item is read.
+    pub(crate) fn expect(&self, student: &StudentId, version: u64) {
+        self.remember(place_of(student), version, None);
     }
 
     /// Remembers what was written, and tells the other processes.

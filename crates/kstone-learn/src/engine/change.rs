@@ -15,12 +15,13 @@ use kstone_keyspace::keys::mastery::{
 };
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::error::Result;
 use super::keys::get_partition_key;
-use super::store::{self, Guard, Stopped, item_key, put, put_text, put_version, table_of};
+use super::store::{
+    self, Guard, Stopped, item_key, json, put, put_text, put_text_version, put_version, table_of,
+};
 use super::{Error, MasteryEngine, student};
 use crate::mastery::{
     AcceptedEvent, Component, LearnerProfile, LearnerState, LearningEvent, MasteryResult, Outcome,
@@ -42,7 +43,18 @@ pub(super) struct Known {
     /// The version of the profile's item; 0 if there is none.
     pub(super) profile_version: u64,
     pub(super) zone: Zone,
-    bytes: u64,
+    /// About how much memory it takes.
+    pub(super) bytes: u64,
+}
+
+impl Known {
+    /// The mastery right after the last event, in the school that the learner is in now.
+    pub(super) fn mastery(&self) -> MasteryResult {
+        let mut mastery = self.state.mastery();
+        let school = self.profile.as_ref().and_then(|profile| profile.school_id.clone());
+        mastery.school_id = school;
+        mastery
+    }
 }
 
 /// Learners who were active of late, and who is changing which.
@@ -160,6 +172,7 @@ impl MasteryEngine {
                 }
             }
             let step = self.step(&student, &event_id, &known, change).await?;
+            self.inner.cache.expect(&student, step.outcome.mastery.version);
             let done = self.store().commit(step.actions).await;
             if let (Err(_), Some(work)) = (&done, &self.inner.work) {
                 work.take_back(&step.outcome);
@@ -236,13 +249,15 @@ impl MasteryEngine {
         };
         actions.push(put(&key, &accepted)?);
         add_mastery(&mut actions, student, &outcome.mastery, outcome.day)?;
-        let activity = state.activity(accepted_at, &known.zone);
-        actions.push(put(&ActivityRecent { student_id: student.clone() }, &activity)?);
-        let streaks = json!({
-            "max_streak": activity.max_streak,
-            "last_activity": activity.last_activity,
-        });
-        actions.push(put(&Streaks { student_id: student.clone() }, &streaks)?);
+        if accepted.event.what.is_activity() {
+            let activity = state.activity(accepted_at, &known.zone);
+            actions.push(put(&ActivityRecent { student_id: student.clone() }, &activity)?);
+            let streaks = serde_json::json!({
+                "max_streak": activity.max_streak,
+                "last_activity": activity.last_activity,
+            });
+            actions.push(put(&Streaks { student_id: student.clone() }, &streaks)?);
+        }
         if let Some(skill) = &outcome.skill {
             let skill_id = SkillId::new(skill.skill_id.as_str())?;
             actions.push(put(&Skill { student_id: student.clone(), skill_id }, skill)?);
@@ -313,18 +328,19 @@ pub(super) fn add_mastery(
     date: Date,
 ) -> Result<()> {
     let current = CurrentMastery { student_id: student.clone() };
-    actions.push(put_version(&current, mastery, mastery.version, Guard::Any)?);
-    actions.push(put(&DailyMastery { student_id: student.clone(), date }, mastery)?);
+    let text = json(&current, mastery)?;
+    actions.push(put_text_version(&current, &text, mastery.version));
+    if let Some(school_id) = &mastery.school_id {
+        let school_id = SchoolId::new(school_id.as_str())?;
+        let key = SchoolMastery { school_id, student_id: student.clone() };
+        actions.push(put_text_version(&key, &text, mastery.version));
+    }
+    actions.push(put_text(&DailyMastery { student_id: student.clone(), date }, text));
     for component in Component::ALL {
         let score = mastery.components.get(component).to_string();
         let component = component.into();
         let key = ComponentScore { student_id: student.clone(), date, component };
-        actions.push(put_text(&key, score)?);
-    }
-    if let Some(school_id) = &mastery.school_id {
-        let school_id = SchoolId::new(school_id.as_str())?;
-        let key = SchoolMastery { school_id, student_id: student.clone() };
-        actions.push(put_version(&key, mastery, mastery.version, Guard::Any)?);
+        actions.push(put_text(&key, score));
     }
     Ok(())
 }
@@ -334,7 +350,7 @@ pub(super) fn entry_of(student: &StudentId) -> Result<TransactAction> {
     let shard = get_partition_key(student.as_str());
     let shard = shard.strip_prefix('p').and_then(|it| it.split(':').next()?.parse().ok());
     let shard = Shard::new(shard.unwrap_or_default())?;
-    put(&LearnerEntry { shard, student_id: student.clone() }, &json!({}))
+    put(&LearnerEntry { shard, student_id: student.clone() }, &serde_json::json!({}))
 }
 
 /// Takes a learner out of one school's lists and into another's.
@@ -355,8 +371,8 @@ pub(super) fn move_school(
         let school_id = SchoolId::new(school)?;
         let student_id = student.clone();
         let roster = SchoolRoster { school_id: school_id.clone(), student_id };
-        actions.push(put(&roster, &json!({}))?);
-        actions.push(put(&School { school_id }, &json!({}))?);
+        actions.push(put(&roster, &serde_json::json!({}))?);
+        actions.push(put(&School { school_id }, &serde_json::json!({}))?);
     }
     Ok(())
 }

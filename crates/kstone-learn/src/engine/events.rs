@@ -3,6 +3,8 @@
 //! Events are kept for 90 days. Before they go, the state that they came to is kept as a snapshot;
 //! so the state can be computed anew at any age, and comes out the same.
 
+use std::sync::Arc;
+
 use kstone_keyspace::keys::mastery::{
     DailyMastery, Event, EventSnapshot, HistoryDay, HistoryType, LearnerState as StateKey,
     StudentId,
@@ -10,7 +12,7 @@ use kstone_keyspace::keys::mastery::{
 use kstone_keyspace::typed::TypedKey;
 use serde::{Deserialize, Serialize};
 
-use super::change::conflict;
+use super::change::{Known, conflict};
 use super::store::{self, Guard, Kept, Range, key_of, parse, put_text, put_version};
 use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
 use crate::mastery::{AcceptedEvent, LearnerState, MasteryResult, Outcome};
@@ -55,7 +57,7 @@ impl MasteryEngine {
                 return Err(Error::not_found(format!("event of learner {student}")));
             }
             if rebuilt == known.state {
-                return Ok(rebuilt.mastery());
+                return Ok(known.mastery());
             }
             if rebuilt.version() < known.state.version() {
                 return Err(Error::refused(format!(
@@ -65,6 +67,7 @@ impl MasteryEngine {
                 )));
             }
             let version = known.state.version();
+            let rebuilt = Known { state: rebuilt, ..Known::clone(&known) };
             if self.restore(&student, &rebuilt, version).await? {
                 return Ok(rebuilt.mastery());
             }
@@ -134,21 +137,17 @@ impl MasteryEngine {
     }
 
     /// Puts a state in the place of the one that has this version.
-    async fn restore(
-        &self,
-        student: &StudentId,
-        state: &LearnerState,
-        version: u64,
-    ) -> Result<bool> {
+    async fn restore(&self, student: &StudentId, known: &Known, version: u64) -> Result<bool> {
         let key = StateKey { student_id: student.clone() };
+        let (state, mastery) = (&known.state, known.mastery());
         let guard = Guard::Version(version);
         let mut actions = vec![put_version(&key, state, state.version(), guard)?];
-        super::change::add_mastery(&mut actions, student, &state.mastery(), state.day())?;
+        super::change::add_mastery(&mut actions, student, &mastery, state.day())?;
         self.inner.learners.forget(student);
+        self.inner.cache.expect(student, mastery.version);
         match self.store().commit(actions).await {
             Ok(()) => {
-                let mastery = std::sync::Arc::new(state.mastery());
-                self.inner.cache.wrote(student, &mastery).await;
+                self.inner.cache.wrote(student, &Arc::new(mastery)).await;
                 Ok(true)
             }
             Err(store::Stopped::Error(error)) => Err(error),
@@ -180,7 +179,7 @@ impl MasteryEngine {
         for row in rows {
             match key_of::<DailyMastery>(&row) {
                 Some(key) if key.date < before => {
-                    actions.push(put_text(&aside(key.date), row.text)?);
+                    actions.push(put_text(&aside(key.date), row.text));
                 }
                 _ => {}
             }

@@ -148,7 +148,7 @@ impl MasteryEngine {
             return Err(Error::Conflict { what, current: None });
         }
         let known = self.read_known(&student(&event.student_id)?).await?;
-        let mastery = known.state.mastery();
+        let mastery = known.mastery();
         let struggles = known.state.struggles(mastery.timestamp);
         Ok(Ingested { duplicate: true, mastery, struggles })
     }

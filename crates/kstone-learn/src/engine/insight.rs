@@ -161,7 +161,7 @@ impl MasteryEngine {
         days: usize,
     ) -> Result<Vec<(Date, f64)>> {
         let mut scores = Vec::with_capacity(days);
-        let from = today.plus_days(-SCORES_WITHIN_DAYS);
+        let from = today.plus_days(-(days as i64) * REACH);
         for (date, mastery) in self.history_of(student, from, today.plus_days(1)).await? {
             scores.push((date, mastery.mastery_score));
         }
@@ -232,8 +232,9 @@ impl MasteryEngine {
     }
 }
 
-/// Days further back say little about where a score is going.
-const SCORES_WITHIN_DAYS: i64 = 90;
+/// Days are looked for so many times as far back as there should be: some days nothing happens, and
+/// what lies further back says little about where a score is going.
+const REACH: i64 = 3;
 /// How long the catalogue keeps a recommendation.
 const ADVICE_KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
 

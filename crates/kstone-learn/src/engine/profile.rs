@@ -102,7 +102,7 @@ fn profile_actions(
                 school_id: SchoolId::new(school)?,
                 student_id: student.clone(),
             };
-            let mut mastery = known.state.mastery();
+            let mut mastery = known.mastery();
             mastery.school_id = Some(school.to_owned());
             actions.push(put_version(&key, &mastery, mastery.version, Guard::Any)?);
         }

@@ -8,6 +8,7 @@ use kstone_keyspace::keys::mastery::{
 };
 use kstone_keyspace::typed::TypedKey;
 
+use super::cache::Lookup;
 use super::store::{self, Range, key_of, parse};
 use super::{Error, MasteryEngine, Result, student};
 use crate::field::Invalid;
@@ -25,15 +26,16 @@ impl MasteryEngine {
     }
 
     pub(super) async fn current(&self, student: &StudentId) -> Result<Option<Arc<MasteryResult>>> {
-        if let Some(cached) = self.inner.cache.get(student).await {
-            return Ok(Some(cached));
-        }
+        let is_outdated = match self.inner.cache.get(student).await {
+            Lookup::Found(cached) => return Ok(Some(cached)),
+            Lookup::Missing { is_outdated } => is_outdated,
+        };
         let key = CurrentMastery { student_id: student.clone() };
         let Some(kept) = self.store().get::<_, MasteryResult>(&key).await? else {
             return Ok(None);
         };
         let mastery = Arc::new(kept.value);
-        self.inner.cache.fill(student, &mastery).await;
+        self.inner.cache.fill(student, &mastery, is_outdated).await;
         Ok(Some(mastery))
     }
 

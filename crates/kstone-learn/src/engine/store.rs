@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::{Error, Result};
+use crate::field::Invalid;
 use crate::time::Moment;
 
 pub(crate) const PK: &str = "pk";
@@ -102,6 +103,17 @@ impl Range {
         self.after = after;
         self
     }
+
+    /// Where to go on comes from whoever asks: it must be a place in the range.
+    fn check(&self) -> Result<()> {
+        match &self.after {
+            Some(after) if *after < self.first || *after > self.last => {
+                let expected = "what the page before said comes next";
+                Err(Invalid::value("cursor", expected, format!("`{after}`")).into())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What must hold for a write to happen.
@@ -176,6 +188,7 @@ impl Store {
 
     /// The items of a range; with a limit, at most so many. Answers also whether there are more.
     pub(crate) async fn list(&self, range: &Range) -> Result<(Vec<Row>, bool)> {
+        range.check()?;
         let mut rows = Vec::new();
         let key_at = |sk: &str| Item::new().with(PK, range.partition.as_str()).with(SK, sk);
         let mut start = range.after.as_deref().map(key_at);
@@ -272,7 +285,7 @@ impl Stopped {
 
 /// Writes a value as JSON.
 pub(crate) fn put<K: TypedKey>(key: &K, value: &impl Serialize) -> Result<TransactAction> {
-    put_text(key, json(key, value)?)
+    Ok(put_text(key, json(key, value)?))
 }
 
 /// Writes a value as JSON with a version, if the guard holds.
@@ -287,8 +300,14 @@ pub(crate) fn put_version<K: TypedKey>(
 }
 
 /// Writes a text.
-pub(crate) fn put_text<K: TypedKey>(key: &K, text: String) -> Result<TransactAction> {
-    Ok(action::<K>(TransactKind::Put(item_key(key).with(VALUE, text))))
+pub(crate) fn put_text<K: TypedKey>(key: &K, text: impl Into<String>) -> TransactAction {
+    action::<K>(TransactKind::Put(item_key(key).with(VALUE, text.into())))
+}
+
+/// Writes a text with a version.
+pub(crate) fn put_text_version<K: TypedKey>(key: &K, text: &str, version: u64) -> TransactAction {
+    let item = item_key(key).with(VALUE, text).with(VERSION, version);
+    action::<K>(TransactKind::Put(item))
 }
 
 /// Writes nothing, and lets nothing else be written unless the guard holds.
@@ -365,7 +384,8 @@ fn kept<T: DeserializeOwned>(row: Row) -> Result<Kept<T>> {
     Ok(Kept { value: parse(&row)?, version: row.version })
 }
 
-fn json<K: TypedKey>(key: &K, value: &impl Serialize) -> Result<String> {
+/// A value as the text that is kept of it.
+pub(crate) fn json<K: TypedKey>(key: &K, value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value)
         .map_err(|error| Error::Unreadable { key: key.key(), problem: error.to_string() })
 }

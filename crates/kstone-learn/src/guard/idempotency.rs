@@ -22,6 +22,8 @@ use crate::work::table::{PK, TABLE};
 const BUSY: Duration = Duration::from_secs(60);
 /// As long as the catalogue says.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// An item may have 400 KiB, with everything else in it.
+const BODY_BYTES_MAX: usize = 256 * 1024;
 const KEY_BYTES_MAX: usize = 255;
 
 /// Requests that came before.
@@ -148,11 +150,14 @@ impl Idempotency {
     }
 
     /// Keeps what was answered. If the request took so long that another took its place, that one's
-    /// answer counts.
+    /// answer counts. One that is too long to be kept is not: a repetition is a new request then.
     ///
     /// # Errors
     /// If the store refuses; then a repetition is carried out again after a minute.
     pub async fn finish(&self, ticket: &Ticket, answer: &KeptAnswer) -> Result<()> {
+        if answer.body.len() > BODY_BYTES_MAX {
+            return self.abandon(ticket).await;
+        }
         let words = Words::names(&["state", "status", "answer", "owner"])
             .value("done", "done")
             .value("status", u64::from(answer.status))

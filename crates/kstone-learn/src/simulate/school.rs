@@ -127,12 +127,6 @@ impl School {
             what: session.one_thing(chance),
         })
     }
-
-    /// Who should be looked at first: a learner who struggles.
-    pub fn someone_struggling(&self) -> Option<&Learner> {
-        let is_struggling = |learner: &&Learner| learner.is_struggling(1.0);
-        self.learners.iter().find(is_struggling).or(self.learners.first())
-    }
 }
 
 /// How likely a learner is there on a day.
@@ -266,10 +260,6 @@ mod tests {
             }
             *levels.entry(state.mastery().level).or_insert(0) += 1;
             struggling += i32::from(!state.struggles(now()).is_empty());
-            if Some(learner) == school.someone_struggling() {
-                assert!(!state.struggles(now()).is_empty(), "{:?}", learner.display_name);
-                assert!(state.mastery().mastery_score < 0.6, "{:?}", state.mastery());
-            }
         }
         assert!(levels.values().filter(|count| **count >= 10).count() >= 3, "{levels:?}");
         assert!((20..=80).contains(&struggling), "{struggling}");

@@ -22,6 +22,10 @@ use crate::time::Moment;
 
 /// How many are counted of one state and partition: beyond, a depth says "at least".
 const COUNTED_MAX: u64 = 100_000;
+/// How many due jobs of a partition are read at once, and how often at most: jobs of kinds that this
+/// process does not do may come before its own.
+const LOOK_AT_LEAST: u32 = 20;
+const PAGES_MAX: usize = 50;
 /// A problem's text may come from anywhere.
 const PROBLEM_CHARS_MAX: usize = 2000;
 
@@ -91,7 +95,6 @@ pub struct Page<T> {
 pub(crate) struct Candidate {
     pub(crate) queue: String,
     pub(crate) id: String,
-    pub(crate) kind: String,
     pub(crate) due: String,
 }
 
@@ -100,6 +103,8 @@ pub(crate) struct Candidate {
 pub(crate) struct Claim {
     pub(crate) job: Job,
     pub(crate) owner: String,
+    /// Until when nobody else may take it, if nothing more is heard of the worker.
+    pub(crate) until: Moment,
 }
 
 impl Queues {
@@ -127,7 +132,7 @@ impl Queues {
             depth.ready += vanished + count(waiting(0), waiting(now_ms)).await?;
             depth.delayed += count(waiting(now_ms + 1), waiting(u64::MAX)).await?;
             depth.running += count(running(now_ms + 1), running(u64::MAX)).await?;
-            for first in self.due_in(&partition, queue, now, 1).await? {
+            for first in self.due_in(&partition, queue, now, None, 1).await? {
                 let (Some(Due::Waiting(since)) | Some(Due::Running(since))) = Due::read(&first.due)
                 else {
                     continue;
@@ -213,13 +218,18 @@ impl Queues {
         }
     }
 
-    /// Jobs of a queue that may be begun: those whose time has come, and those whose worker has not
-    /// been heard of for too long.
-    pub(crate) async fn due(&self, queue: &str, limit: u32) -> Result<Vec<Candidate>> {
+    /// Jobs of these kinds that may be begun: those whose time has come, and those whose worker has
+    /// not been heard of for too long.
+    pub(crate) async fn due(
+        &self,
+        queue: &str,
+        kinds: &[String],
+        limit: usize,
+    ) -> Result<Vec<Candidate>> {
         let now = self.now();
         let mut found = Vec::new();
         for partition in partitions(queue)? {
-            found.extend(self.due_in(&partition, queue, now, limit).await?);
+            found.extend(self.due_in(&partition, queue, now, Some(kinds), limit).await?);
         }
         // What has waited longest goes first, whichever part it is in.
         let at = |it: &Candidate| it.due.split_once(':').map(|(_, at)| at.to_owned());
@@ -227,31 +237,43 @@ impl Queues {
         Ok(found)
     }
 
+    /// The same in one partition; of all kinds, if none are named.
     async fn due_in(
         &self,
         partition: &str,
         queue: &str,
         now: Moment,
-        limit: u32,
+        kinds: Option<&[String]>,
+        limit: usize,
     ) -> Result<Vec<Candidate>> {
         let mut found = Vec::new();
         let start = Moment::default();
         for (first, last) in
             [(Due::Running(start), Due::Running(now)), (Due::Waiting(start), Due::Waiting(now))]
         {
-            let query = Query {
+            let mut query = Query {
                 index: Some(BY_DUE.to_owned()),
-                limit: Some(limit.max(1)),
+                limit: Some(u32::try_from(limit).unwrap_or(u32::MAX).max(LOOK_AT_LEAST)),
                 ..between(partition, DUE, &first.write(), &last.write())
             };
-            for item in self.items.query(&query).await?.items.iter().flatten() {
-                let item = decoded(item)?;
-                found.push(Candidate {
-                    queue: queue.to_owned(),
-                    id: text(&item, SK).to_owned(),
-                    kind: text(&item, "kind").to_owned(),
-                    due: text(&item, DUE).to_owned(),
-                });
+            // Jobs that nobody here does must not hide those behind them.
+            for _ in 0..PAGES_MAX {
+                let page = self.items.query(&query).await?;
+                for item in page.items.iter().flatten() {
+                    let item = decoded(item)?;
+                    let kind = text(&item, "kind");
+                    if kinds.is_none_or(|kinds| kinds.iter().any(|known| known == kind)) {
+                        found.push(Candidate {
+                            queue: queue.to_owned(),
+                            id: text(&item, SK).to_owned(),
+                            due: text(&item, DUE).to_owned(),
+                        });
+                    }
+                }
+                query.start = page.next;
+                if query.start.is_none() || found.len() >= limit {
+                    break;
+                }
             }
         }
         Ok(found)
@@ -264,23 +286,26 @@ impl Queues {
         owner: &str,
         lease: Duration,
     ) -> Result<Option<Claim>> {
+        let until = self.now().plus(lease);
         let words = Words::names(&["due", "owner", "attempt"])
             .value("seen", candidate.due.as_str())
-            .value("running", Due::Running(self.now().plus(lease)).write())
+            .value("running", Due::Running(until).write())
             .value("owner", owner)
             .value("one", 1_u64);
         let key = key_of(&job_key(&candidate.queue, &candidate.id)?);
         let update = "SET #due = :running, #owner = :owner ADD #attempt :one";
         let taken = update_if(&*self.items, key, update, "#due = :seen", words).await?;
         let Some(item) = taken else { return Ok(None) };
-        Ok(Some(Claim { job: Record::read(&item)?.job, owner: owner.to_owned() }))
+        Ok(Some(Claim { job: Record::read(&item)?.job, owner: owner.to_owned(), until }))
     }
 
-    /// Says that the worker is still there. False if the job is no longer its.
-    pub(crate) async fn renew(&self, claim: &Claim, lease: Duration) -> Result<bool> {
-        let words =
-            Words::names(&["due"]).value("running", Due::Running(self.now().plus(lease)).write());
-        Ok(self.change_mine(claim, "SET #due = :running", words).await?.is_some())
+    /// Says that the worker is still there, and until when nobody else may take the job now. `None`
+    /// if it is no longer this worker's.
+    pub(crate) async fn renew(&self, claim: &Claim, lease: Duration) -> Result<Option<Moment>> {
+        let until = self.now().plus(lease);
+        let words = Words::names(&["due"]).value("running", Due::Running(until).write());
+        let mine = self.change_mine(claim, "SET #due = :running", words).await?;
+        Ok(mine.map(|_| until))
     }
 
     /// The job is done: it goes, or waits again if it was asked for meanwhile.

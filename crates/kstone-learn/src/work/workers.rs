@@ -16,12 +16,8 @@ use tokio::time::{sleep, timeout};
 use super::error::Result;
 use super::job::{Job, JobError};
 use super::outbox::Outbox;
-use super::queue::{Claim, DeadJob, QueueDepth, Queues};
+use super::queue::{Candidate, Claim, DeadJob, QueueDepth, Queues};
 use crate::time::Moment;
-
-/// How many of a queue's jobs are looked at beyond those that can be begun: some may be of kinds
-/// that this process has no handler for, or be taken by others.
-const LOOK_AHEAD: u32 = 16;
 
 type Doing = Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
 type Handler = Arc<dyn Fn(Job) -> Doing + Send + Sync>;
@@ -214,27 +210,37 @@ impl Inner {
         if free == 0 {
             return Ok(Vec::new());
         }
-        let look_at = u32::try_from(free).unwrap_or(u32::MAX).saturating_add(LOOK_AHEAD);
+        let kinds: Vec<String> = match self.handlers.lock().get(queue) {
+            Some(handlers) => handlers.keys().cloned().collect(),
+            None => return Ok(Vec::new()),
+        };
         let mut claims = Vec::new();
-        for candidate in self.queues.due(queue, look_at).await? {
+        for candidate in self.queues.due(queue, &kinds, free).await? {
             if claims.len() == free {
                 break;
             }
-            if self.handler(queue, &candidate.kind).is_none() {
-                continue;
-            }
-            let owner = format!("{:016x}", self.random.next_u64());
-            match self.queues.claim(&candidate, &owner, self.options.lease).await? {
-                Some(claim) if claim.job.attempt > self.attempts_max() => {
-                    let last = claim.job.problem.as_deref().unwrap_or("nothing is known of it");
-                    let problem = format!("its worker vanished; before that: {last}");
-                    self.give_up(&claim, &problem).await?;
-                }
-                Some(claim) => claims.push(claim),
-                None => {}
+            match self.claim(&candidate).await {
+                Ok(claim) => claims.extend(claim),
+                // What is claimed by now must be run.
+                Err(_) if !claims.is_empty() => break,
+                Err(error) => return Err(error),
             }
         }
         Ok(claims)
+    }
+
+    /// Claims a job, unless somebody else has, or it was tried too often.
+    async fn claim(&self, candidate: &Candidate) -> Result<Option<Claim>> {
+        let owner = format!("{:016x}", self.random.next_u64());
+        let Some(claim) = self.queues.claim(candidate, &owner, self.options.lease).await? else {
+            return Ok(None);
+        };
+        if claim.job.attempt <= self.attempts_max() {
+            return Ok(Some(claim));
+        }
+        let last = claim.job.problem.as_deref().unwrap_or("nothing is known of it");
+        self.give_up(&claim, &format!("its worker vanished; before that: {last}")).await?;
+        Ok(None)
     }
 
     /// Runs one attempt and notes how it went. If that cannot be noted, the lease ends by itself and
@@ -247,6 +253,7 @@ impl Inner {
         let Some(handler) = self.handler(&claim.job.queue, &claim.job.kind) else {
             return self.queues.give_back(claim).await;
         };
+        let mut until = claim.until;
         let mut stopping = self.stopping.subscribe();
         let mut doing = JoinSet::new();
         doing.spawn(handler(claim.job.clone()));
@@ -258,9 +265,11 @@ impl Inner {
                     None => break Ok(()),
                 },
                 () = sleep(self.options.lease / 3) => {
-                    // Lost: somebody else has it now, and this attempt must not go on beside it.
-                    if matches!(self.queues.renew(claim, self.options.lease).await, Ok(false)) {
-                        return Ok(());
+                    // Once somebody else may have it, this attempt must not go on beside theirs.
+                    match self.queues.renew(claim, self.options.lease).await {
+                        Ok(Some(longer)) => until = longer,
+                        Err(_) if self.now() < until => {}
+                        Ok(None) | Err(_) => return Ok(()),
                     }
                 }
                 () = until_stopped(&mut stopping) => {

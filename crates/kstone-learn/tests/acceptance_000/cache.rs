@@ -88,3 +88,22 @@ async fn no_entry_of_the_invalidations_names_a_learner() {
     });
     assert!(texts.into_iter().all(|text| !text.contains("SECRET")));
 }
+
+#[tokio::test]
+async fn a_writer_who_is_cut_off_before_it_tells_leaves_nothing_old_to_be_believed() {
+    let place = Place::new().await;
+    let engine = &place.engine;
+    engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    engine.get_current_mastery("s").await.unwrap();
+    // The item is written at the first poll; the cache is told later.
+    let nothing = Components::default();
+    let mut save = Box::pin(engine.save_mastery_update("s", &nothing));
+    let once = std::future::poll_fn(|context| {
+        std::task::Poll::Ready(save.as_mut().poll(context).is_ready())
+    });
+    once.await;
+    drop(save);
+    let kept = engine.get_current_mastery("s").await.unwrap().unwrap();
+    let text = place.value("student:s", "profile:current_mastery").unwrap();
+    assert_eq!(serde_json::to_string(&kept).unwrap(), text);
+}

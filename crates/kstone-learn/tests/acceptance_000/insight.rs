@@ -81,7 +81,7 @@ async fn recommendations_have_a_history_and_take_feedback() {
     let oldest = engine.recommendation_history("s", &page).await.unwrap();
     assert_eq!((oldest.items.len(), oldest.next), (1, None));
     let all: Vec<_> = newest.items.into_iter().chain(oldest.items).collect();
-    assert!(all.iter().any(|it| *it == said));
+    assert!(all.contains(&said));
     let unknown = engine.give_feedback("s", "quiz-1", true, None).await.unwrap_err();
     assert!(matches!(unknown, Error::NotFound { .. }), "{unknown}");
 }

@@ -53,6 +53,7 @@ async fn debug_student_state_shows_every_key_with_its_value_and_its_ttl() {
     };
     let current = find("student:student_12345:profile:current_mastery");
     assert_eq!(current.ttl_s, None);
+    assert_eq!(current.value["student_id"], "student_12345");
     assert_eq!(find("processed:e-1").ttl_s, Some(7_776_000));
     assert_eq!(find("student:student_12345:mastery:2026-01-14").ttl_s, Some(7_776_000));
     assert_eq!(find("student:student_12345:activity:recent").ttl_s, Some(2_592_000));

@@ -99,6 +99,21 @@ async fn what_was_not_carried_out_can_be_asked_for_again_at_once() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_too_long_is_not_kept_and_the_request_is_new_again() {
+    let place = Place::new().await;
+    let requests = requests(&place, 2);
+    let ask = request("k-1", "a");
+    for length in [256 * 1024 + 1, 500_000] {
+        let first = ticket(requests.begin(&ask).await.unwrap());
+        requests.finish(&first, &answer(&"x".repeat(length))).await.unwrap();
+    }
+    let kept = answer(&"x".repeat(256 * 1024));
+    let first = ticket(requests.begin(&ask).await.unwrap());
+    requests.finish(&first, &kept).await.unwrap();
+    assert_eq!(requests.begin(&ask).await.unwrap(), Begun::Replay(kept));
+}
+
+#[tokio::test]
 async fn keys_of_two_clients_are_two_and_a_bad_key_is_named() {
     let place = Place::new().await;
     let requests = requests(&place, 2);

@@ -265,12 +265,15 @@ async fn workers_that_stop_put_back_what_does_not_come_to_an_end() {
 }
 
 #[tokio::test]
-async fn a_job_of_a_kind_that_nobody_here_does_is_left_for_others() {
+async fn jobs_of_a_kind_that_nobody_here_does_are_left_for_others_and_hide_nothing() {
     let place = Place::new().await;
     let process = place.process(2);
-    process.count(|_| Ok(()));
-    let other = NewJob::new("q", "another", json!({}));
-    process.outbox.enqueue(other).await.unwrap();
-    assert_eq!(process.workers.run_due().await.unwrap(), 0);
-    assert_eq!(process.depth().await, (1, 0, 0, 0));
+    let counted = process.count(|_| Ok(()));
+    for _ in 0..200 {
+        process.outbox.enqueue(NewJob::new("q", "another", json!({}))).await.unwrap();
+    }
+    place.clock.advance(1);
+    process.outbox.enqueue(job()).await.unwrap();
+    assert_eq!((process.workers.run_due().await.unwrap(), runs(&counted)), (1, 1));
+    assert_eq!(process.depth().await, (200, 0, 0, 0));
 }
