@@ -54,7 +54,7 @@ pub(super) fn finished(mut document: OpenApi) -> OpenApi {
         .description(Some("The token of `--console-token`; without that flag none is needed."))
         .build();
     components.add_security_scheme("token", SecurityScheme::Http(bearer));
-    for (_, item) in &mut document.paths.paths {
+    for item in document.paths.paths.values_mut() {
         for (is_unsafe, operation) in operations(item) {
             let problem = ContentBuilder::new()
                 .schema(Some(Ref::from_schema_name(ErrorBody::name())))
@@ -88,7 +88,9 @@ fn describe_id(parameter: &mut Parameter) {
         "school_id" => "north",
         "class_id" => "7a",
         "queue" => "mastery",
-        "batch_id" | "erasure_id" | "job_id" | "recommendation_id" => "1768386600000-5b1f0c6a9d2e4f77",
+        "batch_id" | "erasure_id" | "job_id" | "recommendation_id" => {
+            "1768386600000-5b1f0c6a9d2e4f77"
+        }
         _ => return,
     };
     if matches!(parameter.parameter_in, ParameterIn::Path) {
@@ -97,7 +99,6 @@ fn describe_id(parameter: &mut Parameter) {
             .pattern(Some("^[A-Za-z0-9_.@-]{1,128}$"))
             .examples([example]);
         parameter.schema = Some(id.into());
-        parameter.example = Some(example.into());
     }
 }
 
