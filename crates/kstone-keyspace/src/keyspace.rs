@@ -253,6 +253,14 @@ impl Keyspace {
         Some(Match { pattern: self.at(index)?, index, keyspace: self, owner, segments })
     }
 
+    /// The same for a key of Redis whose pattern was found before.
+    #[inline]
+    pub(crate) fn known<'k>(&self, index: u32, key: &'k [u8]) -> Option<Match<'_, 'k>> {
+        let segments = Segments::of(key)?;
+        debug_assert_eq!(self.redis.find(&segments), Some(index), "a key keeps its pattern");
+        Some(Match { pattern: self.at(index)?, index, keyspace: self, owner: &[], segments })
+    }
+
     /// The pattern that an item belongs to, by its two key attributes. An item whose partition ends
     /// elsewhere than the pattern says belongs to none. Does not allocate.
     pub fn find_item<'k>(&self, table: &str, parts: Parts<'k>) -> Option<Match<'_, 'k>> {

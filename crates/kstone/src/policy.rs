@@ -99,6 +99,9 @@ pub struct KeyWrite<'w> {
     pub effect: Effect,
     /// What the command says about the key's life.
     pub asked: AskedTtl,
+    /// The pattern that this policy itself said for this key before, if that is known: it need not be
+    /// looked for again.
+    pub pattern: Option<PatternId>,
     /// The whole value of a string that the command wrote at least a part of, unless it is very long
     /// and the command changed only a part.
     pub value: Option<&'w [u8]>,

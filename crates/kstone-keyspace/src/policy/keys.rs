@@ -22,7 +22,11 @@ impl Governor {
     pub(super) fn key(&self, write: &KeyWrite<'_>) -> Result<Admitted, Refused> {
         let is_free = only_removes(write)
             || self.exempt.has(|| Location::Key { db: write.db, key: write.key.to_vec() });
-        let Some(found) = self.keyspace.find(Place::Redis, write.key) else {
+        let found = match write.pattern {
+            Some(PatternId(index)) => self.keyspace.known(index, write.key),
+            None => self.keyspace.find(Place::Redis, write.key),
+        };
+        let Some(found) = found else {
             return match self.unknown.admit(&self.keyspace, Place::Redis, write.key) {
                 Err(_) if is_free => Ok(Admitted::AS_IT_IS),
                 admitted => admitted,

@@ -230,7 +230,6 @@ fn erased_refusal(pattern: &Pattern) -> Refused {
     ))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is passed by name to `map_err`")]
 fn refused(refusal: Box<Refusal>) -> Refused {
     Refused(refusal.to_string())
 }

@@ -205,6 +205,7 @@ fn admit(
     }
     note_index(txn, admitted);
     if let Some(pattern) = admitted.pattern {
+        txn.note_pattern(touched, pattern);
         tally.push(Counted {
             pattern,
             db: touched.db,
@@ -278,6 +279,7 @@ fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: &State) -> Key
     KeyWrite {
         effect: touched.effect,
         asked: touched.asked,
+        pattern: touched.pattern,
         before: touched.before.map(|before| before.footprint),
         ..made(touched.db, key, now_ms, after)
     }
@@ -301,6 +303,7 @@ pub(super) fn made<'k>(db: u8, key: &'k [u8], now_ms: u64, after: &State) -> Key
         kind,
         effect: Effect::Makes,
         asked: AskedTtl::Unsaid,
+        pattern: None,
         value: None,
         value_len: None,
         fields: &[],

@@ -249,17 +249,18 @@ impl Server {
 
     /// A transaction in a logical database. The caller has locked what it will touch.
     pub(crate) fn begin(&self, db: u8) -> Txn<'_> {
-        let mut txn = self.begin_under(None, db);
+        let mut txn = self.begin_under(None, 0, db);
         if let Some(policy) = self.database.policy() {
-            txn.govern_by(PolicyRef::Own(policy));
+            txn.govern_by(PolicyRef::Own(policy), 0);
         }
         txn
     }
 
-    /// The same for who knows the policy in force.
+    /// The same for who knows the policy in force and its number.
     pub(crate) fn begin_under<'s>(
         &'s self,
         policy: Option<&'s dyn WritePolicy>,
+        policy_number: u64,
         db: u8,
     ) -> Txn<'s> {
         let mut txn = Txn::new(&self.engine, &self.spaces, &self.hot, db);
@@ -271,7 +272,7 @@ impl Server {
             waits: self.blocked.count() > 0,
         });
         if let Some(policy) = policy {
-            txn.govern_by(PolicyRef::Lent(policy));
+            txn.govern_by(PolicyRef::Lent(policy), policy_number);
         }
         txn
     }

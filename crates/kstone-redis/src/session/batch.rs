@@ -151,7 +151,8 @@ impl Session {
 
         let (start, started) = (out.position(), self.begun);
         self.policy.renew(&server.database);
-        let mut txn = server.begin_under(self.policy.get(), self.client.db);
+        let (policy, number) = self.policy.get();
+        let mut txn = server.begin_under(policy, number, self.client.db);
         txn.set_origin(self.client.id);
         txn.set_pipelined();
         txn.expect(commands().flat_map(|(command, args)| keys_of(command, args)));

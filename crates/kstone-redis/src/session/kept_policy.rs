@@ -25,8 +25,8 @@ impl KeptPolicy {
         }
     }
 
-    /// The policy that was in force at the last [`renew`](KeptPolicy::renew).
-    pub(super) fn get(&self) -> Option<&dyn WritePolicy> {
-        self.policy.as_deref()
+    /// The policy that was in force at the last [`renew`](KeptPolicy::renew), and its number.
+    pub(super) fn get(&self) -> (Option<&dyn WritePolicy>, u64) {
+        (self.policy.as_deref(), self.number)
     }
 }

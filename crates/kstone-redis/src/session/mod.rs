@@ -378,7 +378,8 @@ impl Session {
         let Run::Keys(run) = command.run else { return Ok((Flow::Done, Vec::new())) };
         let server = Arc::clone(&self.server);
         self.policy.renew(&server.database);
-        let mut txn = server.begin_under(self.policy.get(), self.client.db);
+        let (policy, number) = self.policy.get();
+        let mut txn = server.begin_under(policy, number, self.client.db);
         txn.set_origin(self.client.id);
         self.client.note_reads(&server, command, args);
         if command.keys.are_many(args) {

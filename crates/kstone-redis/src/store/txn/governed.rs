@@ -10,7 +10,7 @@ use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kstone::policy::{AskedTtl, Counted, Effect, IndexEntry, WritePolicy};
+use kstone::policy::{AskedTtl, Counted, Effect, IndexEntry, PatternId, WritePolicy};
 
 use crate::fault::Result;
 use crate::store::changes::{Head, KeyChanges};
@@ -44,6 +44,31 @@ impl<'s> Deref for PolicyRef<'s> {
     }
 }
 
+/// Which policy the patterns are of that are noted with the heads of keys: another one has others.
+#[derive(Debug, Clone, Copy)]
+struct PatternSeries(u16);
+
+impl PatternSeries {
+    /// Of a policy by its number. After so many that they do not tell each other apart any more,
+    /// nothing is noted.
+    fn of(number: u64) -> PatternSeries {
+        PatternSeries(u16::try_from(number).unwrap_or(0))
+    }
+
+    /// How a pattern is noted; 0 if it cannot be.
+    fn mark(self, pattern: PatternId) -> u32 {
+        match u16::try_from(pattern.0) {
+            Ok(pattern) if self.0 != 0 => u32::from(self.0) << 16 | u32::from(pattern),
+            _ => 0,
+        }
+    }
+
+    /// The pattern that was noted, if it was by the same policy.
+    fn read(self, mark: u32) -> Option<PatternId> {
+        (self.0 != 0 && mark >> 16 == u32::from(self.0)).then_some(PatternId(mark & 0xffff))
+    }
+}
+
 /// What a transaction under a policy remembers.
 #[derive(Debug)]
 pub(super) struct Governed<'s> {
@@ -51,6 +76,10 @@ pub(super) struct Governed<'s> {
     policy: Option<PolicyRef<'s>>,
     /// What the engine has under the key that was looked for last.
     pub(super) seen: Option<State>,
+    /// What was noted with that.
+    pub(super) seen_mark: u32,
+    /// Tells the marks of this policy from those of others.
+    series: PatternSeries,
     said: Said,
     /// The elements that the command added and removed, if what it wrote does not tell.
     named: Option<Box<Named>>,
@@ -117,6 +146,8 @@ pub(crate) struct Touched {
     pub(crate) after: Option<State>,
     pub(crate) effect: Effect,
     pub(crate) asked: AskedTtl,
+    /// The pattern that the policy had for the key when it was written last, if that is known.
+    pub(crate) pattern: Option<PatternId>,
     /// Nobody did it: its time was over, or that of fields of it.
     pub(crate) is_timed: bool,
     /// The command wrote more than when the key ends.
@@ -127,10 +158,12 @@ pub(crate) struct Touched {
 
 impl<'s> Txn<'s> {
     /// A policy is asked about everything that this transaction changes.
-    pub(crate) fn govern_by(&mut self, policy: PolicyRef<'s>) {
+    pub(crate) fn govern_by(&mut self, policy: PolicyRef<'s>, number: u64) {
         self.governed = Some(Governed {
             policy: Some(policy),
             seen: None,
+            seen_mark: 0,
+            series: PatternSeries::of(number),
             said: Said::default(),
             named: None,
             asked_up_to: 0,
@@ -335,10 +368,15 @@ impl<'s> Txn<'s> {
             match was.and_then(|was| was.head.as_ref()) {
                 Some(head) => {
                     touched.before = head.as_ref().and_then(|head| State::of(key, head));
+                    let series = self.governed.as_ref().map(|governed| governed.series);
+                    touched.pattern = series.and_then(|it| it.read(changes.pattern_mark));
                 }
                 None => {
                     self.look_at_stored(at)?;
-                    touched.before = self.governed.as_ref().and_then(|governed| governed.seen);
+                    if let Some(governed) = &self.governed {
+                        touched.before = governed.seen;
+                        touched.pattern = governed.series.read(governed.seen_mark);
+                    }
                 }
             }
             let Some((_, key, changes)) = self.changes.nth(at) else { continue };
@@ -371,6 +409,13 @@ impl<'s> Txn<'s> {
             found?;
         }
         Ok(())
+    }
+
+    /// The policy has this pattern for the key: it need not look for it when the key is written next.
+    pub(crate) fn note_pattern(&mut self, touched: &Touched, pattern: PatternId) {
+        if let Some(governed) = &self.governed {
+            self.changes.note_pattern(touched.at, governed.series.mark(pattern));
+        }
     }
 
     /// The logical database that a slot serves as.
@@ -505,6 +550,7 @@ impl Touched {
         after: None,
         effect: Effect::Changes,
         asked: AskedTtl::Unsaid,
+        pattern: None,
         is_timed: false,
         is_value_written: false,
         is_annex_filled: false,
