@@ -14,6 +14,7 @@ mod keyspace;
 mod learn;
 mod many;
 mod records;
+mod school;
 mod serve;
 mod server;
 mod tables;
