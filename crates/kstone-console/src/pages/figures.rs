@@ -3,6 +3,9 @@
 use kstone_keyspace::Date;
 use maud::{Markup, html};
 
+/// What stands between a number and its unit: a space at which no line ends.
+const TIGHT: char = '\u{a0}';
+
 /// `12345678` as `12,345,678`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -30,15 +33,19 @@ pub(crate) fn bytes(bytes: u64) -> String {
         unit += 1;
     }
     let unit_name = UNITS.get(unit).copied().unwrap_or_default();
-    if unit == 0 { format!("{bytes} B") } else { format!("{} {unit_name}", digits(size)) }
+    if unit == 0 {
+        format!("{bytes}{TIGHT}B")
+    } else {
+        format!("{}{TIGHT}{unit_name}", digits(size))
+    }
 }
 
 /// How long something took: `128 µs`, `1.05 ms`.
 pub(crate) fn micros(us: u64) -> String {
     match us {
-        0..1000 => format!("{us} µs"),
-        1000..1_000_000 => format!("{} ms", digits(us as f64 / 1e3)),
-        _ => format!("{} s", digits(us as f64 / 1e6)),
+        0..1000 => format!("{us}{TIGHT}µs"),
+        1000..1_000_000 => format!("{}{TIGHT}ms", digits(us as f64 / 1e3)),
+        _ => format!("{}{TIGHT}s", digits(us as f64 / 1e6)),
     }
 }
 
@@ -53,7 +60,7 @@ pub(crate) fn rate(per_second: f64) -> String {
 
 /// A share of 1: `86 %`.
 pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", (share * 100.0).clamp(0.0, 100.0))
+    format!("{:.0}{TIGHT}%", (share * 100.0).clamp(0.0, 100.0))
 }
 
 /// Three digits that mean something.
@@ -96,10 +103,10 @@ pub(crate) fn ago(ms: u64, now_ms: u64) -> Markup {
 pub(crate) fn span(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        7200..172_800 => format!("{} h", seconds / 3600),
-        _ => format!("{} days", seconds / 86_400),
+        0..120 => format!("{seconds}{TIGHT}s"),
+        120..7200 => format!("{}{TIGHT}min", seconds / 60),
+        7200..172_800 => format!("{}{TIGHT}h", seconds / 3600),
+        _ => format!("{}{TIGHT}days", seconds / 86_400),
     }
 }
 
@@ -107,31 +114,39 @@ pub(crate) fn span(ms: u64) -> String {
 mod tests {
     use super::*;
 
+    /// With spaces of the usual kind.
+    fn plain(text: &str) -> String {
+        text.replace(TIGHT, " ")
+    }
+
     #[test]
     fn numbers_read_as_people_write_them() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(counted(1, "key", "keys"), "1 key");
         assert_eq!(counted(0, "key", "keys"), "0 keys");
         assert_eq!(
-            [0, 1023, 1024, 1536, 10 << 30].map(bytes),
+            [0, 1023, 1024, 1536, 10 << 30].map(|it| plain(&bytes(it))),
             ["0 B", "1023 B", "1.00 KiB", "1.50 KiB", "10.0 GiB"]
         );
-        assert_eq!(bytes(u64::MAX), "16384 PiB");
-        assert_eq!([999, 1000, 2_500_000].map(micros), ["999 µs", "1.00 ms", "2.50 s"]);
+        assert_eq!(plain(&bytes(u64::MAX)), "16384 PiB");
+        assert_eq!(
+            [999, 1000, 2_500_000].map(|it| plain(&micros(it))),
+            ["999 µs", "1.00 ms", "2.50 s"]
+        );
         assert_eq!([0.0, 0.25, 12.4].map(rate), ["0", "0.2", "12"]);
-        assert_eq!(percent(0.862), "86 %");
+        assert_eq!(plain(&percent(0.862)), "86 %");
     }
 
     #[test]
     fn a_moment_says_how_long_ago_it_was_and_when() {
         let now = 1_768_386_600_000;
         assert_eq!(moment_text(now), "2026-01-14 10:30:00");
-        let shown = ago(now - 3 * 60_000, now).into_string();
+        let shown = plain(&ago(now - 3 * 60_000, now).into_string());
         assert!(
             shown.contains("3 min ago") && shown.contains("2026-01-14 10:27:00 UTC"),
             "{shown}"
         );
         assert!(ago(now, now).into_string().contains("just now"));
-        assert!(ago(now + 86_400_000, now).into_string().contains("in 24 h"));
+        assert!(plain(&ago(now + 86_400_000, now).into_string()).contains("in 24 h"));
     }
 }

@@ -1,7 +1,7 @@
 //! `/keyspaces`: every declared pattern, and how much there is of it.
 
 use axum::extract::{Path, State};
-use kstone_keyspace::{Governor, Metrics, Over, Pattern, PatternMetrics, Store};
+use kstone_keyspace::{Governor, Metrics, Over, Pattern, PatternMetrics, Store, Usage};
 use maud::{Markup, html};
 
 use super::figures::{bytes, count, counted, rate};
@@ -45,7 +45,7 @@ fn patterns(pages: &Pages) -> Markup {
             section {
                 h2 { (catalogue.application) }
                 p.faint { (sentence(&catalogue.description)) }
-                (rows(catalogue.patterns.iter(), &metrics))
+                (rows(&catalogue.application, catalogue.patterns.iter(), &metrics))
             }
         }
     }
@@ -82,9 +82,13 @@ fn summary(governor: &Governor, metrics: &Metrics) -> Markup {
     }
 }
 
-fn rows<'p>(patterns: impl Iterator<Item = &'p Pattern>, metrics: &Metrics) -> Markup {
+fn rows<'p>(
+    application: &str,
+    patterns: impl Iterator<Item = &'p Pattern>,
+    metrics: &Metrics,
+) -> Markup {
     table(
-        "Patterns",
+        &format!("Patterns of {application}"),
         &html! {
             thead {
                 tr {
@@ -101,11 +105,11 @@ fn rows<'p>(patterns: impl Iterator<Item = &'p Pattern>, metrics: &Metrics) -> M
             tbody {
                 @for pattern in patterns {
                     @let used = metrics.usage(&pattern.full_name()).unwrap_or_default();
-                    tr {
+                    tr class=[(used == Usage::default()).then_some("unused")] {
                         th.key scope="row" {
                             a.mono href=(links::pattern(&pattern.full_name())) { (pattern) }
                         }
-                        td { (pattern.store) }
+                        td.whole { (pattern.store) }
                         td { (pattern.value_type) }
                         td { (pattern.ttl) }
                         td.number { (count(used.keys)) }
@@ -125,8 +129,11 @@ pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) ->
     let governor = pages.console.governor.as_ref().ok_or_else(not_found)?;
     let pattern = governor.keyspace().pattern(&name).ok_or_else(not_found)?;
     let metrics = governor.metrics();
-    let places: Vec<&PatternMetrics> =
-        metrics.patterns.iter().filter(|it| it.pattern == name).collect();
+    let places: Vec<&PatternMetrics> = metrics
+        .patterns
+        .iter()
+        .filter(|it| it.pattern == name && it.writes + it.keys > 0)
+        .collect();
     let title = pattern.full_name();
     let content = html! {
         h1 { (title) }
@@ -134,7 +141,7 @@ pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) ->
         p { (sentence(&pattern.description)) }
         div.columns {
             div.card { h2 { "What is declared" } (declared(pattern)) }
-            div.card { h2 { "What there is" } (there_is(&places)) (browse(pattern)) }
+            div.card { h2 { "What there is" } (there_is(&places)) @if !places.is_empty() { (browse(pattern)) } }
         }
         @if !pattern.fields.is_empty() { section { h2 { "Fields" } (fields(pattern)) } }
         @if !pattern.examples.is_empty() {

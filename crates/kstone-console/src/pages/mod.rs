@@ -8,38 +8,67 @@
 //! |---|---|
 //! | `frame` | what all pages share |
 //! | `overview`, `keyspaces`, `people`, `data` | the store |
+//! | `learn`, `work`, `audit` | the learning platform |
 //! | `charts` | pictures of numbers, as SVG |
 //! | `figures`, `json`, `links` | numbers, values and addresses as text |
 //! | `trouble` | what is shown in place of a page |
 
+mod audit;
 mod charts;
 mod data;
 mod figures;
 mod frame;
 mod json;
 mod keyspaces;
+mod learn;
 mod links;
 mod overview;
 mod people;
 mod trouble;
+mod work;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::http::header;
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, post};
+
+use kstone_learn::engine::MasteryEngine;
+use maud::html;
 
 use crate::console::Console;
 use crate::vitals::History;
+use kstone_learn::platform::Platform;
 
-use trouble::Trouble;
+use trouble::{Shown, Trouble};
 
 /// What every page can ask.
 #[derive(Debug, Clone)]
 pub(crate) struct Pages {
     pub(crate) console: Arc<Console>,
     pub(crate) history: Arc<History>,
+}
+
+impl Pages {
+    /// The learning platform, or how it is turned on.
+    fn platform(&self) -> Shown<&Platform> {
+        let off = || {
+            Trouble::Off(
+                "The learning platform is off",
+                html! {
+                    p { "It runs where its catalogues are in force: start the server with "
+                        code { "kstone serve --keyspace shipped" } ", or with " code { "--demo" }
+                        " for a school that is simulated." }
+                },
+            )
+        };
+        self.console.platform.as_deref().ok_or_else(off)
+    }
+
+    fn engine(&self) -> Shown<&MasteryEngine> {
+        Ok(&self.platform()?.engine)
+    }
 }
 
 /// The pages. Called where tasks can be spawned, it also begins to note what goes through the doors.
@@ -67,6 +96,16 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/data/tables/{table}/item", get(data::items::one))
         .route("/data/keys", get(data::keys::list))
         .route("/data/key", get(data::keys::one))
+        .route("/learn", get(learn::show))
+        .route("/learn/schools/{school}", get(learn::school))
+        .route("/learn/classes/{school}/{class}", get(learn::class::show))
+        .route("/live/learn/classes/{school}/{class}", get(learn::class::fragment))
+        .route("/learn/learners/{id}", get(learn::learner::show))
+        .route("/learn/learners/{id}/feedback", post(learn::learner::say))
+        .route("/work", get(work::show))
+        .route("/work/dead/{queue}", get(work::dead).post(work::decide))
+        .route("/live/work", get(work::fragment))
+        .route("/audit", get(audit::show))
         .route("/assets/console.css", get(|| asset("text/css", CSS)))
         .route("/assets/console.js", get(|| asset("text/javascript", JS)))
         .route("/assets/icon.svg", get(|| asset("image/svg+xml", ICON)))

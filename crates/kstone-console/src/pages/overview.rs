@@ -99,8 +99,8 @@ fn now(pages: &Pages, by: Measure) -> Markup {
     let (traffic, engine) = (pages.history.traffic(), pages.console.vitals.engine());
     html! {
         (tiles(&traffic, &engine))
-        section aria-labelledby="doors" { h2 #doors { "Doors" } (doors(&traffic)) }
-        section aria-labelledby="stripes" {
+        section { h2 { "Doors" } (doors(&traffic)) }
+        section {
             div.head {
                 h2 #stripes { "The " (engine.stripes.len().max(256)) " stripes" }
                 ul.tabs {
@@ -135,7 +135,12 @@ fn tiles(traffic: &[Traffic], engine: &EngineVitals) -> Markup {
             div.tile {
                 span.name { "Half are answered in" }
                 span.value { (took(slowest(0.5))) }
-                span.more { "99 of 100 in " (took(slowest(0.99))) ", last minute, slowest door" }
+                span.more {
+                    @match slowest(0.99) {
+                        Some(us) => { "99 of 100 in ≤ " (micros(us)) ", at the slowest door, last minute" },
+                        None => "no operation in the last minute",
+                    }
+                }
             }
             div.tile {
                 span.name { "Memory" }
@@ -196,7 +201,7 @@ fn doors(traffic: &[Traffic]) -> Markup {
                     @let door = &it.door;
                     tr {
                         th scope="row" { (door.name) }
-                        td { code { (door.address) } }
+                        td.whole { code { (door.address) } }
                         td { (door.durability) }
                         td.number { (count(door.reading.connections)) }
                         td.number { (rate(it.now_per_second)) }

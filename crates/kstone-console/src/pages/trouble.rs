@@ -46,6 +46,25 @@ impl From<kstone_keyspace::erasure::ErasureError> for Trouble {
     }
 }
 
+impl From<kstone_learn::engine::Error> for Trouble {
+    fn from(error: kstone_learn::engine::Error) -> Self {
+        use kstone_learn::engine::Error;
+        match error {
+            Error::NotFound { .. } => Trouble::NotFound(error.to_string()),
+            Error::Invalid(_) | Error::Refused { .. } | Error::Conflict { .. } => {
+                Trouble::Refused(error.to_string())
+            }
+            error => Trouble::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<kstone_learn::work::Error> for Trouble {
+    fn from(error: kstone_learn::work::Error) -> Self {
+        Trouble::Failed(error.to_string())
+    }
+}
+
 impl IntoResponse for Trouble {
     fn into_response(self) -> Response {
         let (status, title, content) = match self {

@@ -184,6 +184,12 @@ impl Cached {
         self.remember(place_of(student), version, None);
     }
 
+    /// What was about to be written was not.
+    pub(crate) fn take_back(&self, student: &StudentId, version: u64) {
+        let is_it = |known: &Remembered| known.version == version && known.mastery.is_none();
+        self.memory.remove_if(&place_of(student), is_it);
+    }
+
     /// Remembers what was written, and tells the other processes.
     pub(crate) async fn wrote(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
         let place = place_of(student);

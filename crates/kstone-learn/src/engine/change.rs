@@ -10,15 +10,14 @@ use std::sync::Arc;
 use kstone::ops::TransactAction;
 use kstone_keyspace::keys::mastery::{
     ActivityRecent, ComponentScore, CurrentMastery, DailyMastery, Event, EventId, Learner,
-    LearnerEntry, LearnerState as StateKey, School, SchoolId, SchoolMastery, SchoolRoster, Shard,
-    Skill, SkillId, Streaks, StudentId,
+    LearnerState as StateKey, SchoolId, SchoolMastery, Skill, SkillId, Streaks, StudentId,
 };
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::error::Result;
-use super::keys::get_partition_key;
+use super::profile::add_to_lists;
 use super::store::{
     self, Guard, Stopped, item_key, json, put, put_text, put_text_version, put_version, table_of,
 };
@@ -161,6 +160,10 @@ impl MasteryEngine {
         let event_id = EventId::new(change.event.event_id.as_str())?;
         let _only_one = self.inner.learners.only_one(&student).await;
         let mut known = self.known(&student).await?;
+        if !consents(&known) {
+            // It may have been given again, in another process.
+            known = self.read_known(&student).await?;
+        }
         for _ in 0..TRIES {
             if let Some(expected) = change.expected_version
                 && known.state.version() != expected
@@ -172,10 +175,14 @@ impl MasteryEngine {
                 }
             }
             let step = self.step(&student, &event_id, &known, change).await?;
-            self.inner.cache.expect(&student, step.outcome.mastery.version);
+            let version = step.outcome.mastery.version;
+            self.inner.cache.expect(&student, version);
             let done = self.store().commit(step.actions).await;
-            if let (Err(_), Some(work)) = (&done, &self.inner.work) {
-                work.take_back(&step.outcome);
+            if done.is_err() {
+                self.inner.cache.take_back(&student, version);
+                if let Some(work) = &self.inner.work {
+                    work.take_back(&step.outcome);
+                }
             }
             match done {
                 Ok(()) => {
@@ -219,7 +226,12 @@ impl MasteryEngine {
         let now = self.now();
         // Events of one learner never have the same moment, even if the clock stands still.
         let accepted_at = now.max(known.state.accepted_at().plus(ONE_MS));
-        refuse_without_consent(known)?;
+        if !consents(known) {
+            return Err(Error::refused(
+                "the learner has withdrawn the consent to analytics; nothing about them is taken \
+                 in until it is given again",
+            ));
+        }
         let difficulty = self.difficulty_of(&change.event.what).await?;
         let mut event = change.event.clone();
         if event.school_id.is_none() {
@@ -290,20 +302,18 @@ impl MasteryEngine {
             actions.push(store::check(&learner, guard));
             return Ok((known.profile.clone(), known.profile_version));
         }
-        let is_new = known.profile.is_none();
         let mut profile = match &known.profile {
             Some(profile) => profile.clone(),
             None => LearnerProfile::new(student.as_str(), now),
         };
-        profile.school_id = school.map(str::to_owned);
+        if school != school_before {
+            profile.school_id = school.map(str::to_owned);
+            // Classes are those of the school.
+            profile.class_ids.clear();
+        }
         let version = known.profile_version + 1;
         actions.push(put_version(&learner, &profile, version, guard)?);
-        if is_new {
-            actions.push(entry_of(student)?);
-        }
-        if school != school_before {
-            move_school(actions, student, school_before, school)?;
-        }
+        add_to_lists(actions, student, known.profile.as_ref(), &profile)?;
         Ok((Some(profile), version))
     }
 }
@@ -345,47 +355,8 @@ pub(super) fn add_mastery(
     Ok(())
 }
 
-/// The entry by which all learners are found.
-pub(super) fn entry_of(student: &StudentId) -> Result<TransactAction> {
-    let shard = get_partition_key(student.as_str());
-    let shard = shard.strip_prefix('p').and_then(|it| it.split(':').next()?.parse().ok());
-    let shard = Shard::new(shard.unwrap_or_default())?;
-    put(&LearnerEntry { shard, student_id: student.clone() }, &serde_json::json!({}))
-}
-
-/// Takes a learner out of one school's lists and into another's.
-pub(super) fn move_school(
-    actions: &mut Vec<TransactAction>,
-    student: &StudentId,
-    from: Option<&str>,
-    to: Option<&str>,
-) -> Result<()> {
-    if let Some(school) = from {
-        let school_id = SchoolId::new(school)?;
-        let student_id = student.clone();
-        actions.push(store::delete(&SchoolRoster { school_id: school_id.clone(), student_id }));
-        let student_id = student.clone();
-        actions.push(store::delete(&SchoolMastery { school_id, student_id }));
-    }
-    if let Some(school) = to {
-        let school_id = SchoolId::new(school)?;
-        let student_id = student.clone();
-        let roster = SchoolRoster { school_id: school_id.clone(), student_id };
-        actions.push(put(&roster, &serde_json::json!({}))?);
-        actions.push(put(&School { school_id }, &serde_json::json!({}))?);
-    }
-    Ok(())
-}
-
-fn refuse_without_consent(known: &Known) -> Result<()> {
-    let consent = known.profile.as_ref().is_none_or(|profile| profile.consent.analytics);
-    match consent {
-        true => Ok(()),
-        false => Err(Error::refused(
-            "the learner has withdrawn the consent to analytics; nothing about them is taken in \
-             until it is given again",
-        )),
-    }
+fn consents(known: &Known) -> bool {
+    known.profile.as_ref().is_none_or(|profile| profile.consent.analytics)
 }
 
 pub(super) fn conflict(student: &StudentId, current: u64) -> Error {

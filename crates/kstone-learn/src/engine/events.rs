@@ -150,8 +150,13 @@ impl MasteryEngine {
                 self.inner.cache.wrote(student, &Arc::new(mastery)).await;
                 Ok(true)
             }
-            Err(store::Stopped::Error(error)) => Err(error),
-            Err(_) => Ok(false),
+            Err(stopped) => {
+                self.inner.cache.take_back(student, state.version());
+                match stopped {
+                    store::Stopped::Error(error) => Err(error),
+                    store::Stopped::Guards(_) | store::Stopped::Busy => Ok(false),
+                }
+            }
         }
     }
 

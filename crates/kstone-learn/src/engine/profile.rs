@@ -1,9 +1,14 @@
 //! Who learners are, and what they agreed to.
 
-use kstone_keyspace::keys::mastery::{ClassId, ClassMember, Learner, SchoolId, StudentId};
+use kstone::ops::TransactAction;
+use kstone_keyspace::keys::mastery::{
+    ClassId, ClassMember, Learner, LearnerEntry, School, SchoolId, SchoolMastery, SchoolRoster,
+    Shard, StudentId,
+};
 use serde_json::json;
 
-use super::change::{Known, entry_of, move_school};
+use super::change::Known;
+use super::keys::get_partition_key;
 use super::store::{self, Guard, Stopped, put, put_version};
 use super::{Error, MasteryEngine, Result, student};
 use crate::mastery::{Consent, LearnerProfile};
@@ -83,29 +88,40 @@ fn profile_actions(
     student: &StudentId,
     known: &Known,
     profile: &LearnerProfile,
-) -> Result<Vec<kstone::ops::TransactAction>> {
+) -> Result<Vec<TransactAction>> {
     let key = Learner { student_id: student.clone() };
     let version = known.profile_version;
     let mut actions = vec![put_version(&key, profile, version + 1, Guard::Version(version))?];
     let before = known.profile.as_ref();
+    add_to_lists(&mut actions, student, before, profile)?;
+    let school = profile.school_id.as_deref();
+    if let Some(school) = school.filter(|_| known.state.version() > 0)
+        && before.and_then(|it| it.school_id.as_deref()) != Some(school)
+    {
+        let school_id = SchoolId::new(school)?;
+        let key = SchoolMastery { school_id, student_id: student.clone() };
+        let mut mastery = known.mastery();
+        mastery.school_id = Some(school.to_owned());
+        actions.push(put_version(&key, &mastery, mastery.version, Guard::Any)?);
+    }
+    Ok(actions)
+}
+
+/// Puts a learner into the lists that their profile says, and takes them out of those that it said
+/// before: of all learners, of a school's, of classes'.
+pub(super) fn add_to_lists(
+    actions: &mut Vec<TransactAction>,
+    student: &StudentId,
+    before: Option<&LearnerProfile>,
+    profile: &LearnerProfile,
+) -> Result<()> {
     if before.is_none() {
         actions.push(entry_of(student)?);
     }
     let school_before = before.and_then(|it| it.school_id.as_deref());
     let school = profile.school_id.as_deref();
     if school != school_before {
-        move_school(&mut actions, student, school_before, school)?;
-        if let Some(school) = school
-            && known.state.version() > 0
-        {
-            let key = kstone_keyspace::keys::mastery::SchoolMastery {
-                school_id: SchoolId::new(school)?,
-                student_id: student.clone(),
-            };
-            let mut mastery = known.mastery();
-            mastery.school_id = Some(school.to_owned());
-            actions.push(put_version(&key, &mastery, mastery.version, Guard::Any)?);
-        }
+        move_school(actions, student, school_before, school)?;
     }
     let member = |school: &str, class: &str| -> Result<ClassMember> {
         Ok(ClassMember {
@@ -129,5 +145,37 @@ fn profile_actions(
             actions.push(put(&member(to, class)?, &json!({}))?);
         }
     }
-    Ok(actions)
+    Ok(())
+}
+
+/// The entry by which all learners are found.
+fn entry_of(student: &StudentId) -> Result<TransactAction> {
+    let shard = get_partition_key(student.as_str());
+    let shard = shard.strip_prefix('p').and_then(|it| it.split(':').next()?.parse().ok());
+    let shard = Shard::new(shard.unwrap_or_default())?;
+    put(&LearnerEntry { shard, student_id: student.clone() }, &json!({}))
+}
+
+/// Takes a learner out of one school's lists and into another's.
+fn move_school(
+    actions: &mut Vec<TransactAction>,
+    student: &StudentId,
+    from: Option<&str>,
+    to: Option<&str>,
+) -> Result<()> {
+    if let Some(school) = from {
+        let school_id = SchoolId::new(school)?;
+        let student_id = student.clone();
+        actions.push(store::delete(&SchoolRoster { school_id: school_id.clone(), student_id }));
+        let student_id = student.clone();
+        actions.push(store::delete(&SchoolMastery { school_id, student_id }));
+    }
+    if let Some(school) = to {
+        let school_id = SchoolId::new(school)?;
+        let student_id = student.clone();
+        let roster = SchoolRoster { school_id: school_id.clone(), student_id };
+        actions.push(put(&roster, &json!({}))?);
+        actions.push(put(&School { school_id }, &json!({}))?);
+    }
+    Ok(())
 }

@@ -15,11 +15,14 @@ use crate::time::{Date, Moment, Zone};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LearningEvent {
     /// Its name, made by the sender: sent again under the same name it counts once.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
     pub event_id: String,
     /// Who did it.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
     pub student_id: String,
     /// The learner's school, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
     pub school_id: Option<String>,
     /// When it happened. It decides the learner's day; the order of events is that of acceptance.
     pub occurred_at: Moment,
@@ -36,15 +39,19 @@ pub enum What {
     /// The learner got this far in a lesson. Of each lesson the best counts.
     LessonProgress {
         /// Which lesson.
+        #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
         lesson_id: String,
         /// How far, from 0 to 1.
+        #[cfg_attr(feature = "openapi", schema(minimum = 0.0, maximum = 1.0))]
         fraction: f64,
     },
     /// The learner answered a question.
     Answer {
         /// What the question is about.
+        #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
         skill_id: String,
         /// Which question.
+        #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
         item_id: String,
         /// Whether the answer was right.
         correct: bool,
@@ -53,37 +60,46 @@ pub enum What {
         took_ms: Option<u32>,
         /// What kind of mistake it was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 128))]
         error_kind: Option<String>,
     },
     /// The learner finished a quiz.
     QuizFinished {
         /// Which quiz.
+        #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
         quiz_id: String,
         /// How much of it was right, from 0 to 1.
+        #[cfg_attr(feature = "openapi", schema(minimum = 0.0, maximum = 1.0))]
         score: f64,
     },
     /// Somebody looked at the learner's work.
     WorkReviewed {
         /// Which task it was for.
+        #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
         task_id: String,
         /// How good it is, from 0 to 1.
+        #[cfg_attr(feature = "openapi", schema(minimum = 0.0, maximum = 1.0))]
         quality: f64,
     },
     /// The learner ran a program.
     CodeRun {
         /// For which task.
+        #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
         task_id: String,
         /// Whether it did what it should.
         passed: bool,
         /// What kind of error it was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 128))]
         error_kind: Option<String>,
     },
     /// The learner does not get further.
     Stuck {
         /// With which task.
+        #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
         task_id: String,
         /// For how long by now.
+        #[cfg_attr(feature = "openapi", schema(minimum = 0.0, maximum = 1440.0))]
         minutes: f64,
     },
     /// The learner was there.

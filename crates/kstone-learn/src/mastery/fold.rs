@@ -87,7 +87,8 @@ pub struct Outcome {
     pub skill: Option<SkillRating>,
     /// What the answer says about its question, for the ratings that learners share.
     pub answer: Option<AnswerSeen>,
-    /// What the learner began to struggle with just now.
+    /// What the learner began to struggle with just now; nothing, if the event comes so late that it
+    /// is over.
     pub struggles_begun: Vec<Struggle>,
 }
 
@@ -147,7 +148,8 @@ impl LearnerState {
             }
             What::CodeRun { .. } | What::Stuck { .. } | What::Visit {} => {}
         }
-        let struggles_begun = self.signs.observe(&event.what, event.occurred_at);
+        let told_at = accepted.accepted_at;
+        let struggles_begun = self.signs.observe(&event.what, event.occurred_at, told_at);
         let mastery = self.mastery();
         let level_before =
             self.level.replace(mastery.level).filter(|before| *before != mastery.level);

@@ -10,18 +10,23 @@ use crate::time::{Moment, Zone};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LearnerProfile {
     /// The learner's id.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
     pub student_id: String,
     /// What teachers see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
     pub display_name: Option<String>,
     /// The learner's time zone by its IANA name: it says when a day begins.
     #[serde(default = "utc")]
+    #[cfg_attr(feature = "openapi", schema(example = "Europe/Berlin"))]
     pub time_zone: String,
     /// The learner's school.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_.@-]{1,128}$"))]
     pub school_id: Option<String>,
     /// The classes in it.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(max_items = 64))]
     pub class_ids: Vec<String>,
     /// What may be done with the learner's data.
     #[serde(default)]

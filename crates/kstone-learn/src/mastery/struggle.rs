@@ -48,8 +48,9 @@ struct Sign {
 }
 
 impl Signs {
-    /// Takes in what happened. Answers with the struggles that began just now.
-    pub(super) fn observe(&mut self, what: &What, at: Moment) -> Vec<Struggle> {
+    /// Takes in what happened, and when it was told. Answers with the struggles that began with it,
+    /// unless that is so long ago that they are over.
+    pub(super) fn observe(&mut self, what: &What, at: Moment, told_at: Moment) -> Vec<Struggle> {
         // Whether it is over is a matter of the moments of events: the clock is not asked.
         self.0.retain(|sign| at.since(sign.last) <= LIFE);
         let mut begun = Vec::new();
@@ -89,6 +90,7 @@ impl Signs {
             What::WorkReviewed { task_id, quality } if *quality >= HALF => self.passed(task_id),
             _ => {}
         }
+        begun.retain(|_| told_at.since(at) <= LIFE);
         begun
     }
 
@@ -227,7 +229,7 @@ mod tests {
     /// Observes one after another, a minute apart; answers how many struggles began with each.
     fn observe(signs: &mut Signs, from: u64, what: &[What]) -> Vec<usize> {
         let each = what.iter().zip(from..);
-        each.map(|(what, at)| signs.observe(what, minute(at)).len()).collect()
+        each.map(|(what, at)| signs.observe(what, minute(at), minute(at)).len()).collect()
     }
 
     #[test]
@@ -254,7 +256,7 @@ mod tests {
         runs.extend(vec![run(false, None); 5]);
         assert_eq!(observe(&mut signs, 0, &runs), [0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!(signs.struggles(minute(10))[0].detail, "5 runs of loops failed in a row");
-        signs.observe(&run(true, None), minute(11));
+        observe(&mut signs, 11, &[run(true, None)]);
         assert!(signs.struggles(minute(11)).is_empty());
     }
 
@@ -311,11 +313,21 @@ mod tests {
     }
 
     #[test]
+    fn a_struggle_that_is_told_of_too_late_is_no_news() {
+        let week = 7 * 24 * 60;
+        let mut signs = Signs::default();
+        assert_eq!(signs.observe(&quiz(0.2), minute(0), minute(week)).len(), 1);
+        let mut signs = Signs::default();
+        assert_eq!(signs.observe(&quiz(0.2), minute(0), minute(week + 1)), []);
+        assert!(signs.struggles(minute(week + 1)).is_empty());
+    }
+
+    #[test]
     fn signs_beyond_the_last_are_forgotten() {
         let mut signs = Signs::default();
         for number in 0..100 {
             let what = What::QuizFinished { quiz_id: format!("q{number}"), score: 0.1 };
-            signs.observe(&what, minute(number));
+            observe(&mut signs, number, &[what]);
         }
         let left = signs.struggles(minute(100));
         assert_eq!(left.len(), SIGNS_MAX);

@@ -185,9 +185,15 @@ async fn look_for(pages: &Pages, description: &TableDescription, search: &Search
     };
     let Some(hash) = hash(description) else { return Ok(Found::default()) };
     if !search.pk.is_empty() {
-        let found = partition(pages, description, hash, search, start.clone()).await?;
-        if !found.items.is_empty() || found.next.is_some() || hash.kind == KeyType::N {
-            return Ok(found);
+        let pk = value_of(hash, &search.pk)?;
+        let came_from = start.as_ref().and_then(|key| key.get(&hash.name));
+        // Who goes on goes on in the way that was begun.
+        if came_from.is_none_or(|it| *it == pk) {
+            let is_further = start.is_some() || hash.kind == KeyType::N;
+            let found = partition(pages, description, hash, search, start.clone()).await?;
+            if is_further || !found.items.is_empty() || found.next.is_some() {
+                return Ok(found);
+            }
         }
     }
     everywhere(pages, description, hash, search, start).await
