@@ -8,6 +8,7 @@
 )]
 
 mod care;
+mod console;
 mod erase;
 mod help;
 mod keyspace;
