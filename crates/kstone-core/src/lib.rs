@@ -50,6 +50,7 @@ mod key;
 mod maintenance;
 mod manifest;
 mod memtable;
+pub mod meter;
 mod options;
 #[doc(hidden)]
 pub mod prefetch;

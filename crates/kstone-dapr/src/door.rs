@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kstone_core::meter::Meter;
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::error::{Error, Result};
@@ -43,6 +44,8 @@ pub struct DoorOptions {
     pub read_timeout: Duration,
     /// How long requests that are under way may take to finish when the door is closed.
     pub shutdown_timeout: Duration,
+    /// What counts requests and connections, for whoever keeps another handle to it.
+    pub meter: Arc<Meter>,
 }
 
 impl Default for DoorOptions {
@@ -57,6 +60,7 @@ impl Default for DoorOptions {
             body_bytes_max: 4 * 1024 * 1024,
             read_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(10),
+            meter: Arc::new(Meter::default()),
         }
     }
 }

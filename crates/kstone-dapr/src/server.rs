@@ -90,10 +90,14 @@ pub(crate) async fn run<L, A, F, B>(
             tokio::time::sleep(ACCEPT_AGAIN).await;
             continue;
         };
-        let answer = answer.clone();
+        let (answer, meter) = (answer.clone(), Arc::clone(&options.meter));
+        let counted = meter.connect();
         let service = service_fn(move |request| {
-            let answer = answer(request);
-            async move { Ok::<_, Infallible>(answer.await) }
+            let (answer, meter) = (answer(request), Arc::clone(&meter));
+            async move {
+                let _timed = meter.begin();
+                Ok::<_, Infallible>(answer.await)
+            }
         });
         let io = TokioIo::new(stream);
         match protocol {
@@ -106,7 +110,7 @@ pub(crate) async fn run<L, A, F, B>(
                 tokio::spawn(async move {
                     // A client that goes away in the middle is its own business.
                     let _ = connection.await;
-                    drop(place);
+                    drop((counted, place));
                 });
             }
             Protocol::Http2 => {
@@ -118,7 +122,7 @@ pub(crate) async fn run<L, A, F, B>(
                 let connection = graceful.watch(connection);
                 tokio::spawn(async move {
                     let _ = connection.await;
-                    drop(place);
+                    drop((counted, place));
                 });
             }
         }

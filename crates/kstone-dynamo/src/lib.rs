@@ -42,6 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kstone_core::env::{Clock, SystemClock};
+use kstone_core::meter::Meter;
 
 /// How the door is served.
 #[derive(Debug, Clone)]
@@ -61,6 +62,8 @@ pub struct DoorOptions {
     pub shutdown_timeout: Duration,
     /// What signatures' dates are compared with, and answers are dated by.
     pub clock: Arc<dyn Clock>,
+    /// What counts operations and connections, for whoever keeps another handle to it.
+    pub meter: Arc<Meter>,
 }
 
 impl Default for DoorOptions {
@@ -75,6 +78,7 @@ impl Default for DoorOptions {
             read_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(10),
             clock: Arc::new(SystemClock::new()),
+            meter: Arc::new(Meter::default()),
         }
     }
 }

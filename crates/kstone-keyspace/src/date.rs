@@ -4,6 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use kstone::Value;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 /// A day of the calendar in a key: `2026-01-14`, from 1970 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
@@ -15,6 +18,8 @@ pub struct Date {
 /// Milliseconds since 1970 in a key: always 13 digits, which last until the year 2286.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(u64);
+
+const DAY_MS: u64 = 86_400_000;
 
 /// How many digits [`Millis`] has in a key.
 pub(crate) const MILLIS_DIGITS: usize = 13;
@@ -33,6 +38,13 @@ impl TimeError {
     const DATE: TimeError = TimeError { expected: "a day such as 2026-01-14, from 1970 to 9999" };
     const MILLIS: TimeError =
         TimeError { expected: "milliseconds since 1970 in 13 digits, before the year 2286" };
+}
+
+impl Default for Date {
+    /// The first day there is.
+    fn default() -> Date {
+        Date { year: 1970, month: 1, day: 1 }
+    }
 }
 
 impl Date {
@@ -55,9 +67,13 @@ impl Date {
 
     /// The UTC day in which this millisecond since 1970 lies.
     pub fn from_epoch_ms(ms: u64) -> Result<Date, TimeError> {
-        const DAY_MS: u64 = 86_400_000;
+        Date::from_epoch_days(ms / DAY_MS)
+    }
+
+    /// The day this many days after 1970-01-01.
+    pub fn from_epoch_days(days: u64) -> Result<Date, TimeError> {
         // Counted in years that begin in March, so that the day that some years lack is the last.
-        let days = ms / DAY_MS + 719_468;
+        let days = days.checked_add(719_468).ok_or(TimeError::DATE)?;
         let era = days / 146_097;
         let day_of_era = days % 146_097;
         let year_of_era =
@@ -73,9 +89,49 @@ impl Date {
         Date::new(year, month as u8, day as u8)
     }
 
+    /// How many days after 1970-01-01 it is.
+    pub fn epoch_days(self) -> u64 {
+        let year = u64::from(self.year) - u64::from(self.month <= 2);
+        let march_month = (u64::from(self.month) + 9) % 12;
+        let day_of_year = (153 * march_month + 2) / 5 + u64::from(self.day) - 1;
+        year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
+    }
+
+    /// The first millisecond of the day in UTC, since 1970.
+    pub fn epoch_ms(self) -> u64 {
+        self.epoch_days() * DAY_MS
+    }
+
+    /// The day this many days later, or earlier if negative. Before 1970 it is the first day there
+    /// is, after 9999 the last.
+    #[must_use]
+    pub fn plus_days(self, days: i64) -> Date {
+        const LAST: Date = Date { year: 9999, month: 12, day: 31 };
+        Date::from_epoch_days(self.epoch_days().saturating_add_signed(days)).unwrap_or(LAST)
+    }
+
+    /// How many days this day is after `earlier`; negative if it is before.
+    pub fn days_since(self, earlier: Date) -> i64 {
+        // Both are below 3 million.
+        self.epoch_days() as i64 - earlier.epoch_days() as i64
+    }
+
     /// Year, month and day.
     pub fn parts(self) -> (u16, u8, u8) {
         (self.year, self.month, self.day)
+    }
+
+    /// Its text, without the machinery of formatting: days stand in many keys and values.
+    pub fn ascii(self) -> [u8; 10] {
+        let digit = |number: u16| b'0' + (number % 10) as u8;
+        let (year, month, day) = (self.year, u16::from(self.month), u16::from(self.day));
+        let mut text = *b"0000-00-00";
+        let digits =
+            [year / 1000, year / 100, year / 10, year, 0, month / 10, month, 0, day / 10, day];
+        for (place, number) in text.iter_mut().zip(digits).filter(|(place, _)| **place != b'-') {
+            *place = digit(number);
+        }
+        text
     }
 
     pub(crate) fn from_bytes(text: &[u8]) -> Option<Date> {
@@ -93,6 +149,11 @@ impl Millis {
             true => Ok(Millis(ms)),
             false => Err(TimeError::MILLIS),
         }
+    }
+
+    /// This many milliseconds since 1970, or the last moment that a key can say.
+    pub fn clamped(ms: u64) -> Millis {
+        Millis(ms.min(MILLIS_MAX))
     }
 
     /// Milliseconds since 1970.
@@ -115,7 +176,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+        f.write_str(str::from_utf8(&self.ascii()).unwrap_or_default())
     }
 }
 
@@ -130,6 +191,36 @@ impl FromStr for Date {
 
     fn from_str(text: &str) -> Result<Date, TimeError> {
         Date::from_bytes(text.as_bytes()).ok_or(TimeError::DATE)
+    }
+}
+
+impl Serialize for Date {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(str::from_utf8(&self.ascii()).unwrap_or_default())
+    }
+}
+
+impl<'de> Deserialize<'de> for Date {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Date, D::Error> {
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = Date;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(TimeError::DATE.expected)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Date, E> {
+                text.parse().map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl From<Date> for Value {
+    fn from(day: Date) -> Value {
+        Value::S(day.to_string())
     }
 }
 
@@ -202,6 +293,42 @@ mod tests {
         assert_eq!(day(253_402_300_799_999), "9999-12-31");
         assert!(Date::from_epoch_ms(253_402_300_800_000).is_err());
         assert!(Date::from_epoch_ms(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn every_day_has_its_number_and_its_text_and_both_lead_back() {
+        let mut before = String::new();
+        for days in 0..=2_932_896 {
+            let day = Date::from_epoch_days(days).unwrap();
+            assert_eq!(day.epoch_days(), days);
+            let text = day.to_string();
+            assert!(before < text, "{before} before {text}");
+            assert_eq!(text.parse(), Ok(day));
+            before = text;
+        }
+        assert_eq!(before, "9999-12-31");
+        assert!(Date::from_epoch_days(2_932_897).is_err());
+        assert!(Date::from_epoch_days(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn days_are_added_across_months_and_end_at_the_ends_of_time() {
+        let day = |text: &str| text.parse::<Date>().unwrap();
+        assert_eq!(day("2024-02-28").plus_days(2), day("2024-03-01"));
+        assert_eq!(day("2026-01-01").plus_days(-1), day("2025-12-31"));
+        assert_eq!(day("2026-03-01").days_since(day("2026-02-27")), 2);
+        assert_eq!(day("2026-02-27").days_since(day("2026-03-01")), -2);
+        assert_eq!(day("1970-01-02").plus_days(-5), day("1970-01-01"));
+        assert_eq!(day("9999-12-30").plus_days(i64::MAX), day("9999-12-31"));
+    }
+
+    #[test]
+    fn a_day_is_text_in_json() {
+        let day: Date = "2026-01-14".parse().unwrap();
+        assert_eq!(serde_json::to_string(&day).unwrap(), "\"2026-01-14\"");
+        assert_eq!(serde_json::from_str::<Date>("\"2026-01-14\"").unwrap(), day);
+        let problem = serde_json::from_str::<Date>("\"2026-02-30\"").unwrap_err().to_string();
+        assert!(problem.contains("a day such as 2026-01-14"), "{problem}");
     }
 
     #[test]

@@ -245,11 +245,20 @@ impl Keyspace {
     }
 
     /// The pattern that a key belongs to. Does not allocate.
+    #[inline]
     pub fn find<'k>(&self, place: Place<'_>, key: &'k [u8]) -> Option<Match<'_, 'k>> {
         let (owner, key) = place.owner_and_key(key);
         let segments = Segments::of(key)?;
         let index = self.matcher(place)?.find(&segments)?;
         Some(Match { pattern: self.at(index)?, index, keyspace: self, owner, segments })
+    }
+
+    /// The same for a key of Redis whose pattern was found before.
+    #[inline]
+    pub(crate) fn known<'k>(&self, index: u32, key: &'k [u8]) -> Option<Match<'_, 'k>> {
+        let segments = Segments::of(key)?;
+        debug_assert_eq!(self.redis.find(&segments), Some(index), "a key keeps its pattern");
+        Some(Match { pattern: self.at(index)?, index, keyspace: self, owner: &[], segments })
     }
 
     /// The pattern that an item belongs to, by its two key attributes. An item whose partition ends
@@ -259,6 +268,7 @@ impl Keyspace {
     }
 
     /// The same; an item whose partition ends elsewhere than its pattern says is an error.
+    #[inline]
     pub(crate) fn find_split<'k>(
         &self,
         table: &str,
@@ -270,7 +280,7 @@ impl Keyspace {
         let segments = Segments::of_parts(pk, sk)?;
         let index = self.matcher(place)?.find(&segments)?;
         let found = Match { pattern: self.at(index)?, index, keyspace: self, owner, segments };
-        Some(match found.partition_bytes() == Some(parts.pk.len()) {
+        Some(match segments.are_in_first(found.pattern.partition_segments) {
             true => Ok(found),
             false => Err(Misplaced { pattern: found.pattern }),
         })

@@ -6,86 +6,86 @@
 //! the same key, are refused when the keyspace is made. Every node of the tree is visited once at
 //! most, so that no key is worse than a look at all patterns.
 
-use memchr::memchr_iter;
-
 use crate::pattern::Pattern;
 use crate::placeholder::{Kind, Slot};
-use crate::segment::{SEGMENTS_MAX, Segment};
+use crate::segment::Segment;
 use crate::words::Words;
 
-/// The segments of a key. Small, because it is copied into every match: where segments end is kept,
-/// not where they are.
+/// A key, or a part of one, that is longer belongs to no pattern.
+const PART_LEN_MAX: usize = 65_535;
+
+/// A key, in one part or two, whose segments are cut off as they are looked at: to find the pattern of
+/// a key is one walk over it, and nobody asks again where its segments are but who makes a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segments<'k> {
     /// The key, or its partition key.
     first: &'k [u8],
     /// The sort key, of a key that is stored in two parts.
-    second: &'k [u8],
-    /// How many segments are in the first part.
-    first_count: u8,
-    count: u8,
-    /// Where each segment ends in its part.
-    ends: [u16; SEGMENTS_MAX],
+    second: Option<&'k [u8]>,
 }
 
 impl<'k> Segments<'k> {
-    /// `None` when there are more than any pattern has.
+    /// `None` when the key is longer than any that is declared.
+    #[inline]
     pub(crate) fn of(key: &'k [u8]) -> Option<Segments<'k>> {
-        let ends = [0; SEGMENTS_MAX];
-        let mut segments = Segments { first: key, second: &[], first_count: 0, count: 0, ends };
-        segments.add(key)?;
-        segments.first_count = segments.count;
-        Some(segments)
+        Segments::of_parts(key, None)
     }
 
     /// The segments of a key that is stored in two parts.
+    #[inline]
     pub(crate) fn of_parts(pk: &'k [u8], sk: Option<&'k [u8]>) -> Option<Segments<'k>> {
-        let mut segments = Segments::of(pk)?;
-        if let Some(sk) = sk {
-            segments.second = sk;
-            segments.add(sk)?;
-        }
-        Some(segments)
+        let is_short = |part: &[u8]| part.len() <= PART_LEN_MAX;
+        (is_short(pk) && sk.is_none_or(is_short)).then_some(Segments { first: pk, second: sk })
     }
 
-    fn add(&mut self, text: &[u8]) -> Option<()> {
-        let length = u16::try_from(text.len()).ok()?;
-        for end in memchr_iter(b':', text) {
-            self.end(end as u16)?;
-        }
-        self.end(length)
+    /// The segment that begins at a place, and the place behind it and its colon. Between the two
+    /// parts there is a colon, too. `None` behind the last segment.
+    #[inline]
+    fn at(&self, place: usize) -> Option<(&'k [u8], usize)> {
+        let rest = match place.checked_sub(self.first.len() + 1) {
+            None => self.first.get(place..)?,
+            Some(place) => self.second?.get(place..)?,
+        };
+        let segment = match memchr::memchr(b':', rest) {
+            None => rest,
+            Some(end) => rest.get(..end)?,
+        };
+        Some((segment, place + segment.len() + 1))
     }
 
-    fn end(&mut self, at: u16) -> Option<()> {
-        *self.ends.get_mut(usize::from(self.count))? = at;
-        self.count += 1;
-        Some(())
+    fn iter(&self) -> impl Iterator<Item = &'k [u8]> + '_ {
+        let mut place = 0;
+        std::iter::from_fn(move || {
+            let (segment, behind) = self.at(place)?;
+            place = behind;
+            Some(segment)
+        })
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        usize::from(self.count)
+        self.iter().count()
     }
 
-    /// How many bytes the first of them have, with the colons between them.
-    pub(crate) fn bytes_of_first(&self, count: usize) -> Option<usize> {
-        let last = self.ends.get(..self.count())?.get(count.checked_sub(1)?)?;
-        (count <= usize::from(self.first_count)).then_some(usize::from(*last))
-    }
-
+    /// How many bytes the first of them have, with the colons between them; `None` if they are not
+    /// all in the first part.
     #[inline]
-    pub(crate) fn get(&self, at: usize) -> Option<&'k [u8]> {
-        if at >= self.count() {
-            return None;
+    pub(crate) fn bytes_of_first(&self, count: usize) -> Option<usize> {
+        let mut place = 0;
+        for _ in 0..count {
+            (_, place) = self.at(place)?;
         }
-        let end = usize::from(*self.ends.get(at)?);
-        let first_count = usize::from(self.first_count);
-        let part = if at < first_count { self.first } else { self.second };
-        let start = match at == 0 || at == first_count {
-            true => 0,
-            false => usize::from(*self.ends.get(at - 1)?) + 1,
-        };
-        part.get(start..end)
+        place.checked_sub(1).filter(|bytes| *bytes <= self.first.len())
+    }
+
+    /// Whether the first part has so many of them.
+    #[inline]
+    pub(crate) fn are_in_first(&self, count: usize) -> bool {
+        self.first.iter().filter(|byte| **byte == b':').count() + 1 == count
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<&'k [u8]> {
+        self.iter().nth(at)
     }
 }
 
@@ -172,17 +172,18 @@ impl Matcher {
         self.walk(0, segments, 0).map(|end| end.pattern)
     }
 
-    fn walk(&self, mut at: u32, segments: &Segments<'_>, mut depth: usize) -> Option<Ending> {
+    /// The end that the segments from a place on lead to.
+    fn walk(&self, mut at: u32, segments: &Segments<'_>, mut place: usize) -> Option<Ending> {
         loop {
             let node = self.nodes.get(at as usize)?;
-            let Some(segment) = segments.get(depth) else { return node.end };
-            depth += 1;
+            let Some((segment, behind)) = segments.at(place) else { return node.end };
+            place = behind;
             if let Some(next) = node.words.get(segment) {
                 if node.ways.is_empty() {
                     at = next;
                     continue;
                 }
-                if let Some(end) = self.walk(next, segments, depth) {
+                if let Some(end) = self.walk(next, segments, place) {
                     return Some(end);
                 }
             }
@@ -192,7 +193,7 @@ impl Matcher {
                     true => at = only.next,
                     false => return None,
                 },
-                ways => return self.best(ways, segment, segments, depth),
+                ways => return self.best(ways, segment, segments, place),
             }
         }
     }
@@ -203,7 +204,7 @@ impl Matcher {
         ways: &[Way],
         segment: &[u8],
         segments: &Segments<'_>,
-        depth: usize,
+        place: usize,
     ) -> Option<Ending> {
         let mut best: Option<(u32, Ending)> = None;
         for way in ways {
@@ -213,7 +214,7 @@ impl Matcher {
             if !way.accepts(segment) {
                 continue;
             }
-            if let Some(end) = self.walk(way.next, segments, depth)
+            if let Some(end) = self.walk(way.next, segments, place)
                 && best.is_none_or(|(_, known)| end.rank > known.rank)
             {
                 best = Some((way.rank, end));
@@ -247,7 +248,7 @@ mod tests {
 
     fn parts(segments: &Segments<'_>) -> Vec<String> {
         let text = |at| segments.get(at).map(|it| String::from_utf8_lossy(it).into_owned());
-        (0..segments.count()).filter_map(text).collect()
+        (0..segments.count()).map_while(text).collect()
     }
 
     #[test]
@@ -258,15 +259,27 @@ mod tests {
         assert_eq!(parts(&both), ["a", "b", "c", "d"]);
         assert_eq!(both.get(4), None);
         assert_eq!((both.bytes_of_first(2), both.bytes_of_first(3)), (Some(3), None));
+        for (pk, sk, all) in [
+            ("a:", "", &["a", "", ""][..]),
+            ("", "b", &["", "b"]),
+            ("a", ":b", &["a", "", "b"]),
+            ("", "", &["", ""]),
+        ] {
+            let both = Segments::of_parts(pk.as_bytes(), Some(sk.as_bytes())).unwrap();
+            assert_eq!(parts(&both), all, "{pk} and {sk}");
+            let of_first = pk.matches(':').count() + 1;
+            assert_eq!(both.bytes_of_first(of_first), Some(pk.len()), "{pk} and {sk}");
+            assert_eq!(both.bytes_of_first(of_first + 1), None, "{pk} and {sk}");
+        }
+        assert_eq!(Segments::of(b"a:b").unwrap().bytes_of_first(3), None);
+        assert_eq!(Segments::of(b"a:b").unwrap().bytes_of_first(0), None);
     }
 
     #[test]
-    fn a_key_of_too_many_segments_or_bytes_has_no_pattern() {
-        let colons = |count: usize| ":".repeat(count).into_bytes();
-        assert!(Segments::of(&colons(SEGMENTS_MAX - 1)).is_some());
-        assert!(Segments::of(&colons(SEGMENTS_MAX)).is_none());
-        assert!(Segments::of(&[b'x'; 65_535]).is_some());
-        assert!(Segments::of(&[b'x'; 65_536]).is_none());
-        assert!(Segments::of_parts(&colons(6), Some(&colons(6))).is_none());
+    fn a_key_of_too_many_bytes_has_no_pattern() {
+        let (most, more) = ([b'x'; PART_LEN_MAX], [b'x'; PART_LEN_MAX + 1]);
+        assert!(Segments::of(&most).is_some() && Segments::of(&more).is_none());
+        assert!(Segments::of_parts(&most, Some(&most)).is_some());
+        assert!(Segments::of_parts(&most, Some(&more)).is_none());
     }
 }

@@ -163,7 +163,7 @@ impl Placeholder {
     }
 
     /// What may stand here, in words.
-    pub(crate) fn expected(&self) -> String {
+    pub fn expected(&self) -> String {
         let kind = match &self.kind {
             Kind::Id => "1 to 128 of A-Z a-z 0-9 _ . @ -".to_owned(),
             Kind::Text => "1 to 128 bytes of text".to_owned(),

@@ -132,13 +132,20 @@ impl ValueType {
 impl Pattern {
     /// Whether the write may happen, and with which expiry.
     pub fn admit(&self, write: &Write<'_>) -> Result<Admission, Refusal> {
+        self.judge(write).map_err(|refusal| *refusal)
+    }
+
+    /// The same. Refusals are large and rare, so they are passed on in a box.
+    #[inline]
+    pub(crate) fn judge(&self, write: &Write<'_>) -> Result<Admission, Box<Refusal>> {
         let admission = self.admit_whole(write)?;
         self.check_content(write)?;
         Ok(admission)
     }
 
     /// The same without a look at what is written: fields and value are checked by the caller.
-    pub(crate) fn admit_whole(&self, write: &Write<'_>) -> Result<Admission, Refusal> {
+    #[inline]
+    pub(crate) fn admit_whole(&self, write: &Write<'_>) -> Result<Admission, Box<Refusal>> {
         if !self.written {
             let instead = self.short_form_of.as_deref().unwrap_or("another pattern");
             let found = || "a write".to_owned();
@@ -150,12 +157,12 @@ impl Pattern {
         }
         self.check_type(write)?;
         self.check_limits(write)?;
-        let expiry = self.ttl.answer(write.ttl, write.effect).map_err(|expected| {
+        let expiry = self.ttl.answer(write.ttl, write.effect).map_err(|allowed| {
             let found = || match write.ttl {
                 AskedTtl::Ms(ms) => format!("{}.{:03} s", ms / 1000, ms % 1000),
                 _ => "for good".to_owned(),
             };
-            self.refuse(Rule::Ttl, || expected, found)
+            self.refuse(Rule::Ttl, || allowed.bounds(), found)
         })?;
         let trim_to = match (self.limits, write.members_after) {
             (Limits { members: Some(most), over: Over::Trim, .. }, Some(after)) => {
@@ -166,16 +173,19 @@ impl Pattern {
         Ok(Admission { expiry, trim_to })
     }
 
+    #[cold]
     pub(crate) fn refuse(
         &self,
         rule: Rule,
         expected: impl FnOnce() -> String,
         found: impl FnOnce() -> String,
-    ) -> Refusal {
-        Refusal { pattern: self.full_name(), rule, expected: expected(), found: found() }
+    ) -> Box<Refusal> {
+        let (pattern, expected, found) = (self.full_name(), expected(), found());
+        Box::new(Refusal { pattern, rule, expected, found })
     }
 
-    fn check_type(&self, write: &Write<'_>) -> Result<(), Refusal> {
+    #[inline]
+    fn check_type(&self, write: &Write<'_>) -> Result<(), Box<Refusal>> {
         let fits = self.value_type.shape() == write.shape;
         // JSON among items may be an item with the same fields.
         let as_item = self.value_type == ValueType::Json
@@ -191,7 +201,8 @@ impl Pattern {
         }
     }
 
-    fn check_limits(&self, write: &Write<'_>) -> Result<(), Refusal> {
+    #[inline]
+    fn check_limits(&self, write: &Write<'_>) -> Result<(), Box<Refusal>> {
         let over = |rule: Rule, most: u64, found: u64, unit: &str| {
             self.refuse(rule, || format!("at most {most} {unit}"), || found.to_string())
         };
@@ -220,7 +231,7 @@ impl Pattern {
     }
 
     /// Checks one field of a hash or of a stream's entry, as Redis stores it.
-    pub(crate) fn check_raw_field(&self, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn check_raw_field(&self, name: &[u8], value: &[u8]) -> Result<(), Box<Refusal>> {
         let bytes = value.len() as u64;
         if let Some(most) = self.limits.value_bytes.filter(|most| bytes > *most) {
             let expected = || format!("at most {most} bytes");
@@ -233,7 +244,7 @@ impl Pattern {
 
     /// A part of a string was written that is too long to be looked at for that: refused where a rule
     /// is about all of it, or where it may name a person.
-    pub(crate) fn check_unseen(&self, bytes: u64) -> Result<(), Refusal> {
+    pub(crate) fn check_unseen(&self, bytes: u64) -> Result<(), Box<Refusal>> {
         let is_by_field = matches!(self.subject, SubjectSource::Field(_));
         let is_any = self.value_type == ValueType::String && self.value.is_none() && !is_by_field;
         match is_any {
@@ -246,7 +257,8 @@ impl Pattern {
         }
     }
 
-    fn check_content(&self, write: &Write<'_>) -> Result<(), Refusal> {
+    #[inline]
+    fn check_content(&self, write: &Write<'_>) -> Result<(), Box<Refusal>> {
         match (self.value_type, write.value) {
             (ValueType::Json, Some(value)) => self.check_json(value)?,
             (ValueType::Counter, Some(value)) => {
@@ -268,25 +280,40 @@ impl Pattern {
         }
         // A hash may be filled one field after the other; an item that is put is whole.
         if write.shape == Shape::Item && write.effect == Effect::Makes {
-            self.check_missing(|name| write.fields.iter().any(|(given, _)| *given == name))?;
+            self.check_missing(|_, name| write.fields.iter().any(|(given, _)| *given == name))?;
         }
         Ok(())
     }
 
-    fn check_json(&self, value: &[u8]) -> Result<(), Refusal> {
-        let json = Json::parse(value)
-            .map_err(|error| self.refuse(Rule::Value, || "JSON".to_owned(), || error))?;
-        match json {
-            Json::Object(fields) => {
+    fn check_json(&self, value: &[u8]) -> Result<(), Box<Refusal>> {
+        // A bit for each declared field, as far as there are bits.
+        let bit_of = |at: usize| 1_u64.checked_shl(u32::try_from(at).unwrap_or(u32::MAX));
+        let (mut seen, mut wrong) = (0, None);
+        let read = Json::read(value, |name, value| {
+            let declared = self.fields.iter().position(|field| field.name == name);
+            seen |= declared.and_then(bit_of).unwrap_or(0);
+            if wrong.is_none() {
+                let field = declared.and_then(|at| self.fields.get(at));
+                wrong = self.check_as(field, name, &value).err();
+            }
+        });
+        // What is no JSON at all is refused for that.
+        let other =
+            read.map_err(|error| self.refuse(Rule::Value, || "JSON".to_owned(), || error))?;
+        match other {
+            None => {
                 if self.value.is_some() {
                     self.check_value(&FieldValue::Map)?;
                 }
-                for (name, value) in &fields {
-                    self.check_field(name, value)?;
+                if let Some(wrong) = wrong {
+                    return Err(wrong);
                 }
-                self.check_missing(|name| fields.iter().any(|(given, _)| given == name))
+                self.check_missing(|at, name| match bit_of(at) {
+                    Some(bit) => seen & bit != 0,
+                    None => Json::has_field(value, name),
+                })
             }
-            Json::Other(value) => {
+            Some(value) => {
                 if !self.fields.is_empty() && self.value.is_none() {
                     let expected = || "an object".to_owned();
                     return Err(self.refuse(Rule::Value, expected, || value.describe()));
@@ -296,7 +323,8 @@ impl Pattern {
         }
     }
 
-    pub(crate) fn check_value(&self, value: &FieldValue<'_>) -> Result<(), Refusal> {
+    #[inline]
+    pub(crate) fn check_value(&self, value: &FieldValue<'_>) -> Result<(), Box<Refusal>> {
         match &self.value {
             Some(kind) if !kind.accepts(value) => {
                 Err(self.refuse(Rule::Value, || kind.to_string(), || value.describe()))
@@ -305,7 +333,11 @@ impl Pattern {
         }
     }
 
-    pub(crate) fn check_field(&self, name: &str, value: &FieldValue<'_>) -> Result<(), Refusal> {
+    pub(crate) fn check_field(
+        &self,
+        name: &str,
+        value: &FieldValue<'_>,
+    ) -> Result<(), Box<Refusal>> {
         self.check_as(self.fields.iter().find(|field| field.name == name), name, value)
     }
 
@@ -315,7 +347,7 @@ impl Pattern {
         declared: Option<&Field>,
         name: &str,
         value: &FieldValue<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Box<Refusal>> {
         let rule = || Rule::Field(name.to_owned());
         let kind: &FieldType = match (declared, &self.other_fields) {
             (Some(field), _) if field.optional && *value == FieldValue::Null => return Ok(()),
@@ -333,10 +365,16 @@ impl Pattern {
         }
     }
 
-    pub(crate) fn check_missing(&self, has: impl Fn(&str) -> bool) -> Result<(), Refusal> {
-        match self.fields.iter().find(|field| !field.optional && !has(&field.name)) {
+    /// Refuses what lacks a field that may not be missing. `has` is asked for the place of each among
+    /// the declared ones, and its name.
+    pub(crate) fn check_missing(
+        &self,
+        has: impl Fn(usize, &str) -> bool,
+    ) -> Result<(), Box<Refusal>> {
+        let mut fields = self.fields.iter().enumerate();
+        match fields.find(|(at, field)| !field.optional && !has(*at, &field.name)) {
             None => Ok(()),
-            Some(field) => Err(self.refuse(
+            Some((_, field)) => Err(self.refuse(
                 Rule::Field(field.name.clone()),
                 || field.kind.to_string(),
                 || "missing".to_owned(),

@@ -45,7 +45,8 @@ impl Ttl {
 
     /// What becomes of the key's expiry, or what a write may ask for when it asks for something
     /// else.
-    pub(crate) fn answer(&self, asked: AskedTtl, effect: Effect) -> Result<Expiry, String> {
+    #[inline]
+    pub(crate) fn answer(&self, asked: AskedTtl, effect: Effect) -> Result<Expiry, &Span> {
         let (Ttl::Fixed(span) | Ttl::Sliding(span)) = self else {
             return Ok(match asked {
                 AskedTtl::Ms(ms) => Expiry::InMs(ms),
@@ -71,19 +72,20 @@ impl Ttl {
                 };
                 match (least..=most).contains(&ms) {
                     true => Ok(Expiry::InMs(ms)),
-                    false => Err(span.bounds()),
+                    false => Err(span),
                 }
             }
             (AskedTtl::Never, _) => match span.seconds_max {
                 None => Ok(Expiry::Never),
-                Some(_) => Err(span.bounds()),
+                Some(_) => Err(span),
             },
         }
     }
 }
 
 impl Span {
-    fn bounds(&self) -> String {
+    /// What a write may ask for, in words.
+    pub(crate) fn bounds(&self) -> String {
         match (self.seconds_min, self.seconds_max) {
             (1, Some(most)) => format!("at most {most} s"),
             (least, Some(most)) => format!("{least} to {most} s"),
@@ -177,7 +179,7 @@ mod tests {
     #[test]
     fn a_write_may_ask_for_less_but_not_for_more() {
         let ttl = Ttl::Fixed(Span::seconds(3600));
-        let ask = |asked| ttl.answer(asked, Effect::Makes);
+        let ask = |asked| ttl.answer(asked, Effect::Makes).map_err(Span::bounds);
         assert_eq!(ask(AskedTtl::Ms(500)), Ok(Expiry::InMs(500)));
         assert_eq!(ask(AskedTtl::Ms(HOUR_MS)), Ok(Expiry::InMs(HOUR_MS)));
         assert_eq!(ask(AskedTtl::Ms(HOUR_MS + 1)), Err("at most 3600 s".to_owned()));
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn bounds_are_kept_where_a_pattern_names_them() {
         let block = Ttl::Fixed(Span { seconds: 900, seconds_min: 900, seconds_max: Some(86_400) });
-        let ask = |ttl: Ttl, asked| ttl.answer(asked, Effect::Makes);
+        let ask = |ttl: Ttl, asked| ttl.answer(asked, Effect::Makes).map_err(Span::bounds);
         assert_eq!(ask(block, AskedTtl::Ms(HOUR_MS)), Ok(Expiry::InMs(HOUR_MS)));
         assert_eq!(ask(block, AskedTtl::Ms(899_999)), Err("900 to 86400 s".to_owned()));
         let task = Ttl::Fixed(Span { seconds: 300, seconds_min: 300, seconds_max: None });

@@ -101,11 +101,36 @@ pub(crate) enum Json<'v> {
 impl<'v> Json<'v> {
     /// Reads a JSON text; says what is wrong with it, if anything is.
     pub(crate) fn parse(bytes: &'v [u8]) -> Result<Json<'v>, String> {
+        let mut fields = Vec::new();
+        let other = Json::read_whole(bytes, |name, value| fields.push((name, value)))?;
+        Ok(other.map_or(Json::Object(fields), Json::Other))
+    }
+
+    /// Shows the fields of a JSON text that is an object, in their order and as far as it can be
+    /// read, and keeps none of them; answers what it is if it is no object.
+    pub(crate) fn read(
+        bytes: &'v [u8],
+        mut see: impl FnMut(&str, FieldValue<'v>),
+    ) -> Result<Option<FieldValue<'v>>, String> {
+        Json::read_whole(bytes, |name, value| see(&name, value))
+    }
+
+    /// Whether a JSON text is an object with such a field.
+    pub(crate) fn has_field(bytes: &[u8], name: &str) -> bool {
+        let mut has = false;
+        Json::read(bytes, |given, _| has |= given == name).is_ok_and(|_| has)
+    }
+
+    #[inline]
+    fn read_whole(
+        bytes: &'v [u8],
+        see: impl FnMut(Cow<'v, str>, FieldValue<'v>),
+    ) -> Result<Option<FieldValue<'v>>, String> {
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let mut reader = serde_json::Deserializer::from_str(text);
         let read = match text.trim_ascii_start().starts_with('{') {
-            true => reader.deserialize_map(Object).map(Json::Object),
-            false => Part { members: true }.deserialize(&mut reader).map(Json::Other),
+            true => reader.deserialize_map(Object(see)).map(|()| None),
+            false => Part { members: true }.deserialize(&mut reader).map(Some),
         };
         let whole = read.and_then(|json| reader.end().map(|()| json));
         whole.map_err(|error| error.to_string())
@@ -120,24 +145,25 @@ pub(crate) fn whole_number(json: &str) -> Option<&str> {
     is_whole.then_some(json)
 }
 
-struct Object;
+/// Shows the fields of an object.
+struct Object<S>(S);
 
-impl<'de> Visitor<'de> for Object {
-    type Value = Vec<(Cow<'de, str>, FieldValue<'de>)>;
+impl<'de, S: FnMut(Cow<'de, str>, FieldValue<'de>)> Visitor<'de> for Object<S> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Vec::new();
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key_seed(Part { members: false })? {
             let FieldValue::Text(name) = name else {
                 return Err(serde::de::Error::custom("a field's name is text"));
             };
-            fields.push((name, map.next_value_seed(Part { members: true })?));
+            let value = map.next_value_seed(Part { members: true })?;
+            (self.0)(name, value);
         }
-        Ok(fields)
+        Ok(())
     }
 }
 

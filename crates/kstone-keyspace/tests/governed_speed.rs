@@ -19,10 +19,13 @@ use kstone_core::env::Env;
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
 use kstone_redis::Redis;
 
-const BATCH: u32 = 1000;
-const BATCHES: usize = 301;
+/// So short that most batches are done without somebody else's turn in between.
+const BATCH: u32 = 200;
+const BATCHES: usize = 1501;
+/// Other programs on the machine only ever make a batch longer. What a batch takes without them is
+/// near the least of all, which is itself a matter of luck: the one of which a fifth are shorter.
+const QUIET: usize = BATCHES / 5;
 
-/// The median of batches: other programs on the machine disturb some of them.
 fn ns(mut work: impl FnMut()) -> f64 {
     let mut batches: Vec<f64> = (0..BATCHES)
         .map(|_| {
@@ -32,7 +35,7 @@ fn ns(mut work: impl FnMut()) -> f64 {
         })
         .collect();
     batches.sort_by(f64::total_cmp);
-    batches[BATCHES / 2]
+    batches[QUIET]
 }
 
 fn database() -> Database {
@@ -63,7 +66,7 @@ const COMMANDS: [(&[&str], &str); 4] = [
     (&[], "SET mastery:student_12345 {\"mastery_score\":0.86,\"level\":\"proficient\"} EX 300"),
 ];
 
-/// The medians of two kinds of work, done in turn, so that what disturbs the one disturbs the other.
+/// What two kinds of work take, done in turn, so that what disturbs the one disturbs the other.
 fn both(mut one: impl FnMut(), mut other: impl FnMut()) -> (f64, f64) {
     let batch = |work: &mut dyn FnMut()| {
         let start = Instant::now();
@@ -73,9 +76,9 @@ fn both(mut one: impl FnMut(), mut other: impl FnMut()) -> (f64, f64) {
     let mut pairs: Vec<(f64, f64)> =
         (0..BATCHES).map(|_| (batch(&mut one), batch(&mut other))).collect();
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let median = pairs[BATCHES / 2].0;
+    let first = pairs[QUIET].0;
     pairs.sort_by(|a, b| a.1.total_cmp(&b.1));
-    (median, pairs[BATCHES / 2].1)
+    (first, pairs[QUIET].1)
 }
 
 #[test]
@@ -131,6 +134,7 @@ fn what_the_governor_itself_takes() {
         kind,
         effect: Effect::Changes,
         asked: AskedTtl::Unsaid,
+        pattern: None,
         value,
         value_len: value.map(|value| value.len() as u64),
         fields: &[],

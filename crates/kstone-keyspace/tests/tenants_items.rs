@@ -236,6 +236,15 @@ fn what_goes_through_everybodys_items_is_refused() {
 }
 
 #[test]
+fn only_tables_with_declared_items_are_listed() {
+    let world = World::new();
+    let undeclared = TableSpec { name: "undeclared".to_owned(), ..spec() };
+    now(world.all.require_table(&undeclared, None)).unwrap();
+    assert_eq!(now(world.all.tables()).unwrap(), [TABLE, "undeclared"]);
+    assert_eq!(now(world.own.tables()).unwrap(), [TABLE]);
+}
+
+#[test]
 fn tables_are_described_without_counts_and_not_made() {
     let world = World::new();
     now(world.own.require_table(&spec(), None)).unwrap();

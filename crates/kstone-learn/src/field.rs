@@ -208,9 +208,3 @@ impl From<Timestamp> for Value {
         Value::S(moment.to_string())
     }
 }
-
-impl From<Date> for Value {
-    fn from(day: Date) -> Value {
-        Value::S(day.to_string())
-    }
-}

@@ -80,8 +80,8 @@ impl Process {
         match program.is_kstone {
             true => {
                 let words = ["serve", "--dynamodb", "127.0.0.1:0", "--redis", "off"];
-                command.args(words).args(["--dapr-http", "off", "--dapr-grpc", "off", "--data"]);
-                command.arg(folder)
+                command.args(words).args(["--dapr-http", "off", "--dapr-grpc", "off"]);
+                command.args(["--console", "off", "--data"]).arg(folder)
             }
             false => command.arg(CHILD).arg(folder),
         };

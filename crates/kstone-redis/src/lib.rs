@@ -35,6 +35,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use kstone::Database;
+use kstone_core::meter::Reading;
 
 pub use fault::Fault;
 pub use float::double_text;
@@ -85,6 +86,16 @@ impl Redis {
         context: &mut Context<'_>,
     ) -> Poll<kstone_core::Result<()>> {
         pin!(self.server.engine.durable(seq)).poll(context)
+    }
+
+    /// How many commands were carried out, how long they took (while `latency-tracking` is on), and
+    /// how many clients there are.
+    pub fn meter(&self) -> Reading {
+        Reading {
+            connections: self.server.clients.count() as u64,
+            operations: self.server.stats.commands_processed(),
+            took_us: self.server.stats.took_us(),
+        }
     }
 
     /// How many clients wait for a key.

@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use kstone_core::sync::RwLock;
@@ -48,7 +48,10 @@ pub(crate) fn is_own(table: &str) -> bool {
 /// Where the policy in force is kept. Without one, asking for it is one load.
 #[derive(Debug, Default)]
 pub(crate) struct Governing {
-    is_in_force: AtomicBool,
+    /// The number of the policy in force; 0 if there is none.
+    number: AtomicU64,
+    /// How many policies there have been.
+    count: AtomicU64,
     rules: RwLock<Option<Arc<Rules>>>,
     /// Whether it is noted that there are writes which no policy has seen, or need not be.
     is_unruled_noted: AtomicBool,
@@ -68,24 +71,27 @@ impl Governing {
     }
 
     pub fn rules(&self) -> Option<Arc<Rules>> {
-        if !self.is_in_force.load(Ordering::Acquire) {
+        if self.number.load(Ordering::Acquire) == 0 {
             return None;
         }
         self.rules.read().clone()
     }
 
     fn begin(&self, rules: Rules) {
-        *self.rules.write() = Some(Arc::new(rules));
-        self.is_in_force.store(true, Ordering::Release);
+        let mut current = self.rules.write();
+        *current = Some(Arc::new(rules));
+        let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        self.number.store(number, Ordering::Release);
     }
 
     /// Lets go of the policy, when the database is closed.
     pub fn end(&self) {
         // What comes then is noted anew, whatever was noted before.
         self.is_unruled_noted.store(false, Ordering::Relaxed);
-        let ended = self.rules.write().take();
-        self.is_in_force.store(false, Ordering::Release);
-        drop(ended);
+        let mut current = self.rules.write();
+        let ended = current.take();
+        self.number.store(0, Ordering::Release);
+        drop((current, ended));
     }
 }
 
@@ -145,10 +151,16 @@ impl Database {
     /// The policy that is in force.
     pub fn policy(&self) -> Option<Arc<dyn WritePolicy>> {
         let governing = &self.inner().governing;
-        if !governing.is_in_force.load(Ordering::Acquire) {
+        if governing.number.load(Ordering::Acquire) == 0 {
             return None;
         }
         governing.rules.read().as_ref().map(|rules| Arc::clone(&rules.policy))
+    }
+
+    /// Which policy is in force: 0 for none, and another number for each that ever was. One load:
+    /// who writes again and again keeps the policy, and asks for it anew when this has changed.
+    pub fn policy_number(&self) -> u64 {
+        self.inner().governing.number.load(Ordering::Acquire)
     }
 
     /// The record that an entry of the index of persons is stored as: for a layer that has a commit
@@ -225,7 +237,7 @@ impl Staged<'_> {
     }
 
     /// Shows an item that is about to be put to the policy, and stages what else belongs to it.
-    /// Gives the item that is to be put instead, if the policy says so.
+    /// Gives the item that is to be put instead, if the policy says so, and when it ends.
     pub fn admit(
         &mut self,
         table: &Table,
@@ -233,12 +245,11 @@ impl Staged<'_> {
         old: Option<&Stored>,
         new: &ItemBytes,
         effect: Effect,
-    ) -> Result<Option<ItemBytes>> {
-        if !self.is_ruled(table) {
-            return Ok(None);
-        }
-        let Some(rules) = &self.rules else { return Ok(None) };
+    ) -> Result<(Option<ItemBytes>, Option<u64>)> {
         let now_ms = self.locked.now_ms();
+        let Some(rules) = &self.rules else {
+            return Ok((None, table.expiry_ms(new.as_ref(), now_ms)));
+        };
         let live = old.and_then(Stored::live);
         let (pk, sk) = key_text(table, key);
         let before = old.map(|old| footprint(key, &old.item, old.expires_at_ms));
@@ -260,12 +271,13 @@ impl Staged<'_> {
         let is_null = matches!(said, Some(ValueRef::Null));
         let ruled = with_expiry(table, new, admitted.expiry, at_ms, is_null, now_ms)?;
         rules.index(&mut self.batch, &admitted)?;
-        let after = match &ruled {
-            None => footprint(key, new, at_ms),
-            Some(item) => footprint(key, item, table.expiry_ms(item.as_ref(), now_ms)),
+        let ends_at_ms = match &ruled {
+            None => at_ms,
+            Some(item) => table.expiry_ms(item.as_ref(), now_ms),
         };
+        let after = footprint(key, ruled.as_ref().unwrap_or(new), ends_at_ms);
         self.count(admitted.pattern, before, Some(after), true);
-        Ok(ruled)
+        Ok((ruled, ends_at_ms))
     }
 
     /// Tells the policy of an item that is about to go, and stages what else goes with it.

@@ -99,6 +99,9 @@ pub struct KeyWrite<'w> {
     pub effect: Effect,
     /// What the command says about the key's life.
     pub asked: AskedTtl,
+    /// The pattern that this policy itself said for this key before, if that is known: it need not be
+    /// looked for again.
+    pub pattern: Option<PatternId>,
     /// The whole value of a string that the command wrote at least a part of, unless it is very long
     /// and the command changed only a part.
     pub value: Option<&'w [u8]>,
@@ -249,6 +252,28 @@ pub struct Counted {
     pub member_bytes_written: u64,
     /// Whether somebody wrote it. What only ended is not written.
     pub is_write: bool,
+}
+
+/// What a commit changed in all its keys. It is nearly always one, and then nothing is allocated.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    first: Option<Counted>,
+    others: Vec<Counted>,
+}
+
+impl Tally {
+    /// Adds what was changed in a key.
+    pub fn push(&mut self, counted: Counted) {
+        match self.first {
+            None => self.first = Some(counted),
+            Some(_) => self.others.push(counted),
+        }
+    }
+
+    /// All of it in its order, in up to two pieces.
+    pub fn pieces(&self) -> impl Iterator<Item = &[Counted]> {
+        [self.first.as_slice(), &self.others].into_iter().filter(|piece| !piece.is_empty())
+    }
 }
 
 /// A write breaks a rule.

@@ -77,6 +77,9 @@ pub trait Items: Debug + Send + Sync {
     /// Makes it if it is missing; refuses one that is different, and changes nothing then.
     fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()>;
 
+    /// The names of all tables, in order.
+    fn tables(&self) -> Answer<'_, Vec<String>>;
+
     /// What a table is like.
     fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription>;
 
@@ -204,6 +207,10 @@ impl Items for Database {
         Box::pin(async move { self.require_now(spec, ttl) })
     }
 
+    fn tables(&self) -> Answer<'_, Vec<String>> {
+        Box::pin(async move { Ok(self.list_tables(None, usize::MAX).0) })
+    }
+
     fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription> {
         Box::pin(async move { self.describe_table(table) })
     }
@@ -275,6 +282,7 @@ mod tests {
         now(items.require_table(&pair, Some("ttl"))).unwrap();
         let get = GetItem { table: "state".to_owned(), key: item.clone(), ..GetItem::default() };
         assert_eq!(now(items.get(&get)).unwrap().item.unwrap().decode().unwrap(), item);
+        assert_eq!(now(items.tables()).unwrap(), ["state"]);
         let other = spec(KeySchema::hash(KeyAttribute::string("key")));
         let refused = now(items.require_table(&other, Some("ttl"))).unwrap_err();
         assert!(refused.to_string().contains("another key"), "{refused}");

@@ -9,7 +9,7 @@ use kstone_core::{Engine, Key, Locked, Seq, TableId, WriteBatch};
 use crate::cost::Costs;
 use crate::error::Result;
 use crate::governing::Rules;
-use crate::policy::{Counted, Effect};
+use crate::policy::{Effect, Tally};
 use crate::stream::{Change, StreamTicket};
 use crate::table::live::Table;
 use crate::value::ItemBytes;
@@ -27,7 +27,7 @@ pub(crate) struct Staged<'a> {
     /// The policy that is in force.
     pub rules: Option<Arc<Rules>>,
     /// What the policy hears of once all this is committed.
-    pub counted: Vec<Counted>,
+    pub counted: Tally,
 }
 
 /// An item as it is stored now.
@@ -83,8 +83,12 @@ impl Staged<'_> {
         new: &ItemBytes,
         effect: Effect,
     ) -> Result<Option<ItemBytes>> {
-        let ruled = self.admit(table, key, old, new, effect)?;
-        self.put_admitted(table, key, old, ruled.as_ref().unwrap_or(new))?;
+        let (ruled, expires_at_ms) = match self.is_ruled(table) {
+            true => self.admit(table, key, old, new, effect)?,
+            false => (None, table.expiry_ms(new.as_ref(), self.locked.now_ms())),
+        };
+        let new = ruled.as_ref().unwrap_or(new);
+        self.put_admitted(table, key, old, new, expires_at_ms)?;
         Ok(ruled)
     }
 
@@ -94,8 +98,9 @@ impl Staged<'_> {
         key: &Key,
         old: Option<&Stored>,
         new: &ItemBytes,
+        expires_at_ms: Option<u64>,
     ) -> Result<()> {
-        self.put_records(table, key, old, new)?;
+        self.put_records(table, key, old, new, expires_at_ms)?;
         if self.costs.wanted() {
             let before = old.and_then(Stored::live).map_or(0, ItemBytes::size);
             self.costs.write(table, None, new.size().max(before));
@@ -119,8 +124,8 @@ impl Staged<'_> {
         key: &Key,
         old: Option<&Stored>,
         new: &ItemBytes,
+        expires_at_ms: Option<u64>,
     ) -> Result<()> {
-        let expires_at_ms = table.expiry_ms(new.as_ref(), self.locked.now_ms());
         put_record(&mut self.batch, table.id(), key, new, expires_at_ms)?;
         for index in &table.indexes {
             let before = old.and_then(|old| index.entry_key(key, old.item.as_ref()));

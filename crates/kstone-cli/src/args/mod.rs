@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub mod keyspace;
+pub mod learn;
 pub mod person;
 mod serve;
 
@@ -25,7 +26,7 @@ A tour:
   kstone query mydb user#1 --prefix post# --reverse     the posts, latest first
   kstone stats mydb                                     what is in it, with a picture
 
-Or with a server, a table and its indexes: kstone serve --demo";
+Or with a server, a school of learners and a table with indexes: kstone serve --demo";
 
 const TEMPLATE: &str = "\
 {about-with-newline}
@@ -49,6 +50,9 @@ Declared keys (kstone help keyspace):
   keyspace    Check, explain, document and count the keys that catalogues declare
   subject     What there is of a person: list it, export it
   erase       Erase a person from everything, with a signed receipt
+
+Models of learners, measured (kstone help learn):
+  learn       How well Elo predicts answers in a table; simulated learners to try it on
 
 Looking after a folder:
   stats       What the database holds, with a picture of the 256 stripes
@@ -97,7 +101,7 @@ keys of the same name:
   access-key = [\"ID:SECRET\"]
 
 Examples:
-  kstone serve --demo                                  a table to play with, and what to ask it
+  kstone serve --demo                                  a school to play with, and what to ask it
   kstone serve --data mydb
   kstone serve --memory --dynamodb 127.0.0.1:8001 --redis off
   KSTONE_ACCESS_KEY=me:secret kstone serve --data mydb --dynamodb 0.0.0.0:8000")]
@@ -223,6 +227,13 @@ Examples:
   kstone erase list --data mydb
   kstone erase verify-receipt 12345.receipt.json --data mydb")]
     Erase(person::Erase),
+
+    /// How well Elo predicts answers in a table; simulated learners to try it on
+    #[command(after_help = "\
+Examples:
+  kstone learn simulate | kstone learn evaluate
+  kstone learn evaluate skill_builder_data.csv --json")]
+    Learn(learn::Learn),
 
     /// What the database holds, with a picture of the 256 stripes
     #[command(after_help = "\

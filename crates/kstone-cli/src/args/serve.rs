@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use kstone_keyspace::UnknownKeys;
 
-use crate::serve::settings::{ByteSize, Listen, Promise};
+use crate::serve::settings::{ByteSize, Listen, Promise, Switch};
 
 /// `kstone serve`
 #[derive(Debug, Args)]
@@ -21,7 +21,8 @@ pub struct Serve {
     /// Keep everything in memory; it is gone when the server stops
     #[arg(long)]
     pub memory: bool,
-    /// Fill a table to play with, and show what to ask it; kept in ./kstone-demo, or in --data
+    /// Fill a school and a table to play with, and show what to ask them; kept in ./kstone-demo, or
+    /// in --data
     #[arg(long)]
     pub demo: bool,
     /// Where DynamoDB's protocol is spoken: HOST:PORT, PORT, or off [default: 127.0.0.1:8000]
@@ -71,6 +72,20 @@ pub struct Serve {
     /// What Redis's clients must say with AUTH. Without it, only this machine may connect
     #[arg(long, value_name = "PASSWORD", env = "KSTONE_REDIS_PASSWORD", hide_env_values = true)]
     pub redis_password: Option<String>,
+    /// Where the console and the REST API are: HOST:PORT, PORT, or off [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    pub console: Option<Listen>,
+    /// What clients of the REST API must send as a bearer token, and browsers as the password.
+    /// Without it, only this machine may connect
+    #[arg(long, value_name = "TOKEN", env = "KSTONE_CONSOLE_TOKEN", hide_env_values = true)]
+    pub console_token: Option<String>,
+    /// Whether each client of the REST API may only ask so often in a minute: on or off
+    /// [default: on]
+    #[arg(long, value_name = "SWITCH")]
+    pub rest_limits: Option<Switch>,
+    /// Where the learning platform's alerts are sent, as JSON, beside the log and the console
+    #[arg(long, value_name = "URL")]
+    pub alert_webhook: Option<String>,
     /// A catalogue of declared keys to keep to at every door, or `shipped` for those of the product;
     /// may be given several times. `none` keeps to nothing [default: what the database kept to]
     #[arg(long, value_name = "FILE")]

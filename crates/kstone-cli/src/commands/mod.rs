@@ -6,6 +6,7 @@
 mod delete;
 mod get;
 mod keyspace;
+mod learn;
 mod load;
 mod maintain;
 mod person;
@@ -61,6 +62,7 @@ pub fn run(command: &Command, out: &mut Output) -> Result<Outcome> {
         Command::Scan(args) => scan::run(database::open(folder(&args.place)?)?.engine(), args, out),
         Command::Subject(args) => person::subject(args, out),
         Command::Erase(args) => person::erase(args, out),
+        Command::Learn(args) => learn::run(args, out),
         Command::Stats(args) => stats::run(database::open(&args.dir)?.engine(), args, out),
         Command::Verify(args) => verify::run(args, out),
         Command::Compact(args) => maintain::compact(&database::open(&args.dir)?, out),

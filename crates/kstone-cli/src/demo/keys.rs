@@ -1,6 +1,8 @@
 //! A few Redis keys beside the demo's table, and what they answer.
 
 use anyhow::{Result, bail};
+use bytes::Bytes;
+use kstone_redis::port::{self, Keys};
 use kstone_redis::{Redis, Session, Value, double_text};
 
 /// What is written if it is not there, so that the next start shows the same: their patterns let
@@ -47,6 +49,19 @@ pub fn prepare(redis: &Redis) -> Result<Vec<Question>> {
     QUESTIONS.into_iter().map(ask).collect()
 }
 
+/// Writes the keys that have ended meanwhile. The port needs no password.
+pub async fn write_again(keys: &dyn Keys) -> Result<(), port::Error> {
+    for words in KEYS {
+        let words: Vec<Bytes> =
+            words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();
+        let exists = [Bytes::from_static(b"EXISTS"), words.get(1).cloned().unwrap_or_default()];
+        if keys.command(&exists).await? == Value::Integer(0) {
+            keys.command(&words).await?;
+        }
+    }
+    Ok(())
+}
+
 fn call(session: &mut Session, words: &[&str]) -> Result<Value> {
     let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     match session.call(&words) {
@@ -87,5 +102,18 @@ mod tests {
         assert_eq!(answers(&redis), first);
         call(&mut redis.session(), &["ZADD", "leaderboard:level:3", "2000", "me"]).unwrap();
         assert!(answers(&redis)[0].starts_with("1) \"me\"\n2) \"2000\""));
+    }
+
+    #[tokio::test]
+    async fn a_key_that_ended_is_written_again_also_behind_a_password() {
+        let redis = Redis::open(&Database::memory().unwrap()).unwrap();
+        let shown = prepare(&redis).unwrap();
+        call(&mut redis.session(), &["DEL", "leaderboard:level:3"]).unwrap();
+        redis.require_password("secret");
+        write_again(&redis.keys(0).unwrap()).await.unwrap();
+        let mut session = redis.session();
+        call(&mut session, &["AUTH", "secret"]).unwrap();
+        let board = call(&mut session, QUESTIONS[0].1).unwrap();
+        assert_eq!(super::shown(&board), shown[0].answer);
     }
 }

@@ -1,16 +1,23 @@
-//! `kstone serve --demo`: the workflows of the learning platform to play with, and what to ask
-//! them.
+//! `kstone serve --demo`: a school that learns, the workflows of the learning platform, a few Redis
+//! keys, and what to ask them.
 
 mod keys;
+mod school;
 mod tour;
+
+use std::future::Future;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use kstone::ops::{BatchWrite, WriteRequest};
 use kstone::{Database, Durability, Item};
+use kstone_learn::engine::MasteryEngine;
 use kstone_learn::time::Timestamp;
 use kstone_learn::workflows;
 use kstone_redis::Redis;
+use tokio::runtime::Runtime;
 
+use crate::demo::school::DemoSchool;
 use crate::output::Output;
 use crate::serve::settings::Settings;
 
@@ -85,4 +92,41 @@ impl Demo {
         }
         Ok(out.flush()?)
     }
+}
+
+/// The demo's school, whose learners are cached in these keys.
+pub fn school(redis: &Redis) -> Option<DemoSchool> {
+    Some(DemoSchool::new(Arc::new(redis.keys(0)?)))
+}
+
+/// Fills the school unless that was done, shows where to look first, and keeps it alive. The doors
+/// are open meanwhile. Ends early when `stop` does.
+pub fn open_school(
+    school: DemoSchool,
+    engine: MasteryEngine,
+    db: &Database,
+    console: Option<(&str, bool)>,
+    stop: impl Future<Output = ()>,
+    runtime: &Runtime,
+    out: &mut Output,
+) -> Result<()> {
+    let filled = async {
+        let Some(filled) = school.fill(db, engine.now()).await? else { return Ok(None) };
+        anyhow::Ok(Some((filled, school.to_look_at(&engine).await?)))
+    };
+    let filled = runtime.block_on(async {
+        tokio::select! {
+            filled = filled => filled.map(Some),
+            () = stop => Ok(None),
+        }
+    });
+    match filled.context("cannot fill the demo's school")? {
+        Some(Some((filled, learner))) => {
+            tour::show_school(console, &school, &filled, learner.as_ref(), out)?;
+            runtime.spawn(school.keep_alive(engine));
+        }
+        Some(None) => out.line("the learners here are not the demo's")?,
+        None => {}
+    }
+    Ok(out.flush()?)
 }

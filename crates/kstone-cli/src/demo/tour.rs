@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use kstone_learn::simulate::School;
 use serde_json::json;
 
 use crate::args::Query;
 use crate::commands;
 use crate::demo::TABLE;
 use crate::demo::keys::Question;
-use crate::output::Output;
+use crate::demo::school::{DemoSchool, Filled, ToLookAt};
+use crate::output::{Output, counted};
 use crate::tables::Client;
 
 /// `is_open`: any access key passes. Else the reader has to bring one, and no answer is shown.
@@ -119,6 +121,40 @@ pub fn show_redis(
         out.line(answer)?;
     }
     Ok(())
+}
+
+/// `console` is where it is served, and whether to anybody; `learner` is who to look at first.
+pub fn show_school(
+    console: Option<(&str, bool)>,
+    school: &DemoSchool,
+    filled: &Filled,
+    learner: Option<&ToLookAt>,
+    out: &mut Output,
+) -> Result<()> {
+    let (learners, classes) = school.size();
+    let what = format!("a school of {learners} learners in {classes} classes");
+    out.line("")?;
+    out.line(match filled.events {
+        0 => format!("{what} goes on learning"),
+        events => format!(
+            "{what} is filled: {} in {:.1} s; it goes on learning",
+            counted(events, "event", "events"),
+            filled.took.as_secs_f64()
+        ),
+    })?;
+    let (Some((url, is_open)), Some(learner)) = (console, learner) else { return Ok(()) };
+    let token = if is_open { "" } else { "; any user name, the token as password" };
+    let name = &learner.name;
+    comment(&format!("In a browser: {name}, who struggles, and the class{token}"), out)?;
+    command(&format!("{url}/learn/learners/{}", learner.student_id), out)?;
+    command(&format!("{url}/learn/classes/{}/{}", School::ID, learner.class_id), out)?;
+    comment("REST: the same learner's mastery a moment ago", out)?;
+    let bearer = if is_open { "" } else { " -H 'Authorization: Bearer YOUR_TOKEN'" };
+    command(&format!("curl -s{bearer} {url}/api/v1/students/{}/mastery", learner.student_id), out)?;
+    match learner.mastery.as_ref().filter(|_| is_open) {
+        Some(mastery) => Ok(out.line(mastery)?),
+        None => Ok(()),
+    }
 }
 
 fn comment(text: &str, out: &mut Output) -> Result<()> {

@@ -28,6 +28,17 @@ pub fn public_key(dir: &Path) -> Result<Option<String>> {
     Ok(load(&dir.join(NAME))?.map(|key| key.public_key()))
 }
 
+/// A key for data that is in memory only: nobody keeps it.
+pub fn passing() -> Result<ReceiptKey> {
+    Ok(ReceiptKey::from_secret(&secret()?))
+}
+
+fn secret() -> Result<[u8; 32]> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|error| anyhow!("no randomness for a key: {error}"))?;
+    Ok(secret)
+}
+
 fn load(path: &Path) -> Result<Option<ReceiptKey>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -53,8 +64,7 @@ fn parse(text: &str) -> Option<[u8; 32]> {
 /// Makes a key. The file is there with all of the key, or not at all: half a key would keep everybody
 /// from erasing. One that somebody else has made meanwhile is never replaced.
 fn make(dir: &Path, path: &Path) -> Result<ReceiptKey> {
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).map_err(|error| anyhow!("no randomness for a key: {error}"))?;
+    let secret = secret()?;
     let text: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let unfinished = dir.join(UNFINISHED);
     let write = || {

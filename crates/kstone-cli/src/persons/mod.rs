@@ -7,7 +7,7 @@ mod key;
 mod there;
 
 pub use here::{Here, answer};
-pub use key::{load_or_make as receipt_key, public_key};
+pub use key::{load_or_make as receipt_key, passing as passing_key, public_key};
 pub use there::{SOCKET, Said, connect};
 
 use std::path::Path;

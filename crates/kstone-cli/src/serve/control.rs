@@ -15,6 +15,7 @@ use kstone::Database;
 use kstone_core::env::SystemRandom;
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
+use kstone_learn::platform::Platform;
 use kstone_redis::Redis;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -33,8 +34,9 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// What answers calls.
 #[derive(Debug)]
 struct Control {
-    eraser: Eraser,
+    eraser: Arc<Eraser>,
     governor: Arc<Governor>,
+    platform: Option<Arc<Platform>>,
     db: Database,
 }
 
@@ -48,19 +50,31 @@ impl Drop for Socket {
     }
 }
 
+/// Who erases persons, here and at the console. Receipts are signed with the folder's key; data that
+/// is in memory only has a key that ends with it.
+pub fn eraser(
+    dir: Option<&Path>,
+    db: &Database,
+    redis: &Redis,
+    governor: &Arc<Governor>,
+) -> Result<Arc<Eraser>> {
+    let key = match dir {
+        Some(dir) => persons::receipt_key(dir)?,
+        None => persons::passing_key()?,
+    };
+    let random = Arc::new(SystemRandom);
+    Ok(Arc::new(Eraser::embedded(db, redis, Arc::clone(governor), key, random)?))
+}
+
 /// Goes on with erasures that were interrupted, and answers calls from now on.
 pub fn serve(
     dir: &Path,
     db: &Database,
-    redis: &Redis,
-    governor: Arc<Governor>,
+    (eraser, governor, platform): (Arc<Eraser>, Arc<Governor>, Option<Arc<Platform>>),
     runtime: &Handle,
 ) -> Result<Socket> {
-    let key = persons::receipt_key(dir)?;
-    let random = Arc::new(SystemRandom);
-    let eraser = Eraser::embedded(db, redis, Arc::clone(&governor), key, random)?;
     // The handle must not keep the database open when the server ends.
-    let control = Arc::new(Control { eraser, governor, db: db.internal() });
+    let control = Arc::new(Control { eraser, governor, platform, db: db.internal() });
     let path = dir.join(SOCKET);
     // One that is left over from a server that was killed; this one holds the folder's lock.
     match fs::remove_file(&path) {
@@ -97,7 +111,12 @@ impl Control {
         call: &Call,
         show: &mut (dyn FnMut(&Bar) + Send),
     ) -> Result<serde_json::Value> {
-        persons::answer(call, &self.eraser, &self.governor, &self.db, show)
+        let answer = persons::answer(call, &self.eraser, &self.governor, &self.db, show);
+        // Whoever was erased is not to be known from memory.
+        if let (Call::Erase(_) | Call::Resume, Some(platform)) = (call, &self.platform) {
+            platform.engine.forget_all();
+        }
+        answer
     }
 }
 

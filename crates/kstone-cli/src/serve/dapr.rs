@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use kstone::Database;
 use kstone_core::env::SystemClock;
+use kstone_core::meter::Meter;
 use kstone_dapr::{Door, DoorOptions, State};
 use kstone_keyspace::Keyspace;
 use tokio::net::TcpListener;
@@ -17,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::dapr_socket::ComponentSocket;
 use super::settings::{Listen, Settings};
+use super::vitals::OpenDoor;
 use super::{answered, asked, signals, url_of};
 use crate::output::Output;
 
@@ -28,6 +30,7 @@ pub struct Dapr {
     http: Option<(TcpListener, SocketAddr)>,
     grpc: Option<(TcpListener, SocketAddr)>,
     component: Option<ComponentSocket>,
+    meter: Arc<Meter>,
 }
 
 /// Whether it is to be served nowhere.
@@ -45,7 +48,7 @@ pub async fn listen(settings: &Settings, out: &mut Output) -> Result<Dapr> {
         Some(path) => Some(ComponentSocket::open(path).await?),
         None => None,
     };
-    Ok(Dapr { http, grpc, component })
+    Ok(Dapr { http, grpc, component, meter: Arc::default() })
 }
 
 async fn listen_at(
@@ -75,6 +78,16 @@ impl Dapr {
             socket.as_ref().map(|(_, at)| url_of("http", *at))
         };
         (url(&self.http), url(&self.grpc))
+    }
+
+    /// All of its sockets as one door, if there are any.
+    pub fn door(&self, settings: &Settings) -> Option<OpenDoor> {
+        let (http, grpc) = self.urls();
+        let component = self.component.as_ref().map(|it| it.path().display().to_string());
+        let grpc = grpc.map(|url| format!("gRPC {}", url.trim_start_matches("http://")));
+        let at: Vec<String> = http.into_iter().chain(grpc).chain(component).collect();
+        let (durability, meter) = (settings.dapr_durability, Arc::clone(&self.meter));
+        (!at.is_empty()).then(|| OpenDoor::metered("Dapr", at.join(", "), durability, meter))
     }
 
     /// A line for each socket.
@@ -117,6 +130,7 @@ impl Dapr {
             stores: settings.dapr_stores.clone(),
             key_prefix: settings.dapr_key_prefix.clone(),
             api_token: settings.dapr_api_token.as_ref().map(|token| token.0.clone()),
+            meter: Arc::clone(&self.meter),
             ..DoorOptions::default()
         };
         let door = Door::new(state, options);

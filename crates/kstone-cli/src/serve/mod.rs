@@ -3,14 +3,17 @@
 //! The order matters: sockets first (a port that is taken costs nothing), then the database, then
 //! the doors; and back the same way, so that whoever got an answer finds it after the restart.
 
+mod console;
 mod control;
 mod dapr;
 mod dapr_socket;
 mod files;
 mod governing;
 pub mod notice;
+mod platform;
 pub mod settings;
 mod signals;
+mod vitals;
 
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -26,6 +29,7 @@ use kstone_redis::Redis;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::Outcome;
 use crate::args::Serve;
@@ -34,13 +38,17 @@ use crate::demo;
 use crate::output::Output;
 use notice::Notice;
 use settings::{AccessKey, Listen, Settings};
+use vitals::{OpenDoor, ServerVitals};
 
 pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let started = Instant::now();
     let settings = Settings::of(args)?;
     let others_off = settings.dynamodb == Listen::Off && settings.redis == Listen::Off;
-    if others_off && dapr::is_off(&settings) {
-        bail!("nothing to serve: --dynamodb is off, and --redis, --dapr-http and --dapr-grpc too");
+    if others_off && dapr::is_off(&settings) && settings.console == Some(Listen::Off) {
+        bail!(
+            "nothing to serve: --dynamodb is off, and --redis, --dapr-http, --dapr-grpc and --console \
+             too"
+        );
     }
     if settings.demo && settings.dynamodb == Listen::Off {
         bail!("--demo shows what to ask DynamoDB's door, and --dynamodb is off");
@@ -64,6 +72,8 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         Listen::Off => None,
     };
     let dapr = runtime.block_on(dapr::listen(&settings, out))?;
+    let console = runtime.block_on(console::listen(&settings, out))?;
+    let console_url = console.url();
     let url = dynamodb.as_ref().map(|(_, at)| url_of("http", *at));
     let redis_url = redis.as_ref().map(|(_, _, at)| url_of("redis", *at));
 
@@ -75,18 +85,23 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
             let pid = std::process::id();
             let (dapr_http, dapr_grpc) = dapr.urls();
             let (dynamodb, redis) = (url.clone(), redis_url.clone());
-            let notice = Notice { pid, dynamodb, redis, dapr_http, dapr_grpc };
+            let console = console.url();
+            let notice = Notice { pid, dynamodb, redis, dapr_http, dapr_grpc, console };
             Some(notice.post(dir).with_context(|| format!("cannot write to {}", dir.display()))?)
         }
         None => None,
     };
 
     let mut doors = JoinSet::new();
+    let mut open_doors = Vec::new();
     if let Some((listener, _)) = dynamodb {
         let mut options =
             DoorOptions { keys: credentials(&settings.keys), ..DoorOptions::default() };
         options.connections_max =
             files::connections_max(options.connections_max, &Options::default());
+        let (at, meter) = (url.clone().unwrap_or_default(), Arc::clone(&options.meter));
+        let durability = settings.dynamodb_durability;
+        open_doors.push(OpenDoor::metered("DynamoDB", at, durability, meter));
         let db = db.with_durability(settings.dynamodb_durability);
         let door = kstone_dynamo::serve(listener, db, options, asked(stop.clone()));
         let door = async { door.await.context("the DynamoDB door failed") };
@@ -95,8 +110,8 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     let (mut without_door, mut redis_threads) = (None, None);
     if redis.is_none() {
         // Keys whose time is over go also while nobody can ask for them.
-        without_door = match governor.is_some() {
-            // Who erases a person asks for keys too.
+        without_door = match governor.is_some() || console.is_open() {
+            // Who erases a person asks for keys too, and the console shows them.
             true => Some(Redis::open(&db)?),
             false => Redis::open_if_any(&db)?,
         };
@@ -115,24 +130,47 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
             let _ = ask_to_stop.send(true);
         });
         keys = Some(redis.clone());
+        let at = redis_url.clone().unwrap_or_default();
+        open_doors.push(OpenDoor::redis(at, settings.redis_durability, redis.clone()));
         let door = kstone_resp::serve(listener, redis, asked(stop.clone()));
         let door = async { door.await.context("the Redis door failed") };
         doors.spawn_on(door, redis_threads.insert(threads).handle());
     }
     let mut lines = lines(&settings, url.as_deref(), redis_url.as_deref());
     lines.extend(dapr.lines(&settings));
+    lines.extend(console.line(&settings));
     lines.extend(ruled);
     if let Some(governor) = &governor {
         governing::keep_saved(Arc::clone(governor), keys.clone(), runtime.handle());
     }
-    let mut control = None;
-    if let (Some(governor), Some(dir), Some(keys)) = (&governor, &settings.dir, keys.take()) {
+    let (mut eraser, mut platform, mut control) = (None, None, None);
+    if let (Some(governor), Some(redis)) = (&governor, &keys) {
+        let no_erasure = |error| format!("no erasure while this server runs: {error:#}");
         // Without it everything else can be served.
-        match control::serve(dir, &db, &keys, Arc::clone(governor), runtime.handle()) {
-            Ok(socket) => control = Some(socket),
-            Err(error) => out.complain(&format!("no erasure while this server runs: {error:#}")),
+        match control::eraser(settings.dir.as_deref(), &db, redis, governor) {
+            Ok(made) => eraser = Some(made),
+            Err(error) => out.complain(&no_erasure(error)),
+        }
+        if console.is_open() || settings.demo {
+            let eraser = eraser.as_ref();
+            platform = platform::start(&settings, &db, redis, governor, eraser, &runtime)?;
+        }
+        if let (Some(dir), Some(eraser)) = (&settings.dir, &eraser) {
+            let control_of = (Arc::clone(eraser), Arc::clone(governor), platform.clone());
+            match control::serve(dir, &db, control_of, runtime.handle()) {
+                Ok(socket) => control = Some(socket),
+                Err(error) => out.complain(&no_erasure(error)),
+            }
         }
     }
+    if let Some(redis) = &keys {
+        open_doors.extend(dapr.door(&settings));
+        let vitals = Arc::new(ServerVitals::new(&db, &settings, open_doors));
+        let (governor, platform) = (governor.clone(), platform.clone());
+        let shown = console::Shown { db: &db, redis, platform, governor, eraser, vitals };
+        console.serve(&settings, shown, &stop, &mut doors, runtime.handle())?;
+    }
+    let school = keys.as_ref().filter(|_| settings.demo).and_then(demo::school);
     drop(keys);
     let keyspace = governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
     dapr.serve(&settings, &db, keyspace, &stop, &mut doors, runtime.handle())?;
@@ -147,6 +185,15 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
         None if settings.demo => say(out, "the table `workflows` here is not the demo's"),
         _ => {}
     }
+    if let (Some(school), Some(platform)) = (school, &platform) {
+        let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
+        let engine = platform.engine.clone();
+        let stop = asked(stop.clone());
+        // It is no reason to stop serving.
+        if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {
+            out.complain(&format!("{error:#}"));
+        }
+    }
 
     let served = runtime.block_on(async {
         // A door that ends by itself has failed; it does not wait to be asked, nor for the others.
@@ -157,6 +204,9 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     });
     if *stop.borrow() {
         say(out, "stopping");
+    }
+    if let Some(platform) = platform {
+        let _ = runtime.block_on(async { timeout(LAST_WORK, platform.stop()).await });
     }
     // Connections that outlived the door's patience may still write until here.
     for runtime in redis_threads.into_iter().chain([runtime]) {
@@ -275,6 +325,7 @@ async fn listen(
         let (what, variable) = match name {
             "access-key" => ("key", "KSTONE_ACCESS_KEY"),
             "dapr-api-token" => ("token", "KSTONE_DAPR_API_TOKEN"),
+            "console-token" => ("token", "KSTONE_CONSOLE_TOKEN"),
             _ => ("password", "KSTONE_REDIS_PASSWORD"),
         };
         bail!(

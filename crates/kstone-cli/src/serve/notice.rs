@@ -26,6 +26,9 @@ pub struct Notice {
     /// The same over gRPC.
     #[serde(default)]
     pub dapr_grpc: Option<String>,
+    /// Where the console and the REST API are.
+    #[serde(default)]
+    pub console: Option<String>,
 }
 
 /// The notice of this process; taken away when it is dropped.

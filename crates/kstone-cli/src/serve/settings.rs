@@ -47,6 +47,16 @@ pub struct Settings {
     pub dapr_component_socket: Option<PathBuf>,
     /// What its clients must send.
     pub dapr_api_token: Option<Password>,
+    /// Where the console and the REST API are; `None` is the usual place, if it is free.
+    pub console: Option<Listen>,
+    /// What a write through them waits for.
+    pub console_durability: Durability,
+    /// What their clients must send.
+    pub console_token: Option<Password>,
+    /// Whether each client of the REST API may only ask so often in a minute.
+    pub has_rest_limits: bool,
+    /// Where alerts are sent.
+    pub alert_webhook: Option<String>,
     /// The catalogues of declared keys to keep to.
     pub keyspace: Vec<String>,
     /// What becomes of writes to keys that none of them declares, if that is said.
@@ -81,6 +91,10 @@ struct File {
     dapr_app_id: Option<String>,
     dapr_component_socket: Option<PathBuf>,
     dapr_api_token: Option<Password>,
+    console: Option<Listen>,
+    console_token: Option<Password>,
+    rest_limits: Option<Switch>,
+    alert_webhook: Option<String>,
     #[serde(default)]
     keyspace: Vec<String>,
     unknown_keys: Option<String>,
@@ -148,6 +162,11 @@ impl Settings {
                 .clone()
                 .or(file.dapr_component_socket),
             dapr_api_token: dapr_api_token.or(file.dapr_api_token),
+            console: args.console.clone().or(file.console),
+            console_durability: durability.unwrap_or_default().into(),
+            console_token: args.console_token.clone().map(Password).or(file.console_token),
+            has_rest_limits: args.rest_limits.or(file.rest_limits).unwrap_or(Switch::On).is_on(),
+            alert_webhook: args.alert_webhook.clone().or(file.alert_webhook),
             keyspace: match args.keyspace.is_empty() {
                 true => file.keyspace,
                 false => args.keyspace.clone(),
@@ -201,6 +220,22 @@ impl From<Promise> for Durability {
             Promise::Interval => Durability::Interval,
             Promise::Os => Durability::Os,
         }
+    }
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Switch {
+    /// It is done
+    On,
+    /// It is not done
+    Off,
+}
+
+impl Switch {
+    fn is_on(self) -> bool {
+        self == Switch::On
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Place;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "put",
     "get",
     "delete",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 14] = [
     "serve",
     "subject",
     "erase",
+    "learn",
 ];
 
 #[test]

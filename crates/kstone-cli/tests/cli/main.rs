@@ -11,6 +11,7 @@ mod care;
 mod erase;
 mod help;
 mod keyspace;
+mod learn;
 mod many;
 mod records;
 mod serve;

@@ -17,8 +17,8 @@ const NOTES: &str = r#"{"TableName":"notes","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],
     "KeySchema":[{"AttributeName":"id","KeyType":"HASH"}]}"#;
 
-/// Two servers cannot have the usual ports of Dapr.
-const NO_DAPR: [&str; 4] = ["--dapr-http", "off", "--dapr-grpc", "off"];
+/// Two servers cannot have the usual ports of Dapr and the console.
+const NO_OTHERS: [&str; 6] = ["--dapr-http", "off", "--dapr-grpc", "off", "--console", "off"];
 
 #[test]
 fn it_says_where_it_serves_and_stops_cleanly_when_it_is_asked() {
@@ -82,7 +82,7 @@ fn a_folder_in_use_is_refused_and_the_server_that_has_it_is_named() {
     let place = Place::new();
     let server = Server::start(&place, &["--data", "db"]);
     let mut words = vec!["serve", "--data", "db", "--dynamodb", "127.0.0.1:0", "--redis", "off"];
-    words.extend(NO_DAPR);
+    words.extend(NO_OTHERS);
     place.run(words).failed_with(&server.url);
     place.run(["get", "db", "user#1"]).failed_with(&server.url);
     place.run(["verify", "db"]).failed_with(&server.url);
@@ -95,7 +95,7 @@ fn a_folder_in_use_is_refused_and_the_server_that_has_it_is_named() {
 fn without_a_door_there_is_nothing_to_serve() {
     let place = Place::new();
     let mut off = vec!["serve", "--memory", "--dynamodb", "off", "--redis", "off"];
-    off.extend(NO_DAPR);
+    off.extend(NO_OTHERS);
     place.run(off).failed_with("nothing to serve");
 }
 
@@ -103,7 +103,7 @@ fn without_a_door_there_is_nothing_to_serve() {
 fn a_public_address_needs_a_key_and_then_only_that_key_passes() {
     let place = Place::new();
     let mut public = vec!["serve", "--memory", "--dynamodb", "0.0.0.0:0", "--redis", "off"];
-    public.extend(NO_DAPR);
+    public.extend(NO_OTHERS);
     place.run(&public).failed_with("--access-key");
     // What is wrong is said without the secret itself.
     let refused = place.run(["serve", "--memory", "--access-key", "justasecret"]);
@@ -270,7 +270,7 @@ fn all_durabilities_keep_what_was_written_before_a_clean_stop() {
 fn redis_clients_are_served_until_one_asks_the_server_to_shut_down() {
     let place = Place::new();
     let words = ["serve", "--dynamodb", "127.0.0.1:0", "--redis", "127.0.0.1:0", "--data", "db"];
-    let words = [&words[..], &NO_DAPR].concat();
+    let words = [&words[..], &NO_OTHERS].concat();
     let mut server = Server::start_as(place.command().args(&words));
     let say = |server: &Server, words: &[u8], expected: &[u8]| {
         let mut client = TcpStream::connect(server.redis.as_ref().unwrap()).unwrap();
@@ -282,7 +282,7 @@ fn redis_clients_are_served_until_one_asks_the_server_to_shut_down() {
     say(&server, b"SET a 1\r\nGET a\r\n", b"+OK\r\n$1\r\n1\r\n");
     let taken = server.redis.clone().unwrap();
     let again = ["serve", "--memory", "--dynamodb", "127.0.0.1:0", "--redis", &taken];
-    let again = [&again[..], &NO_DAPR].concat();
+    let again = [&again[..], &NO_OTHERS].concat();
     let done = place.run(again).failed_with("is taken");
     assert!(done.err.contains("--redis 127.0.0.1:"), "{done:?}");
     say(&server, b"SHUTDOWN\r\n", b"");
@@ -344,7 +344,7 @@ fn a_sidecar_finds_the_store_at_its_socket_as_long_as_the_server_runs() {
     assert!(line.contains("sockets/kstone.sock") && line.ends_with("type state.kstone"), "{line}");
     UnixStream::connect(&socket).unwrap();
     let other = ["serve", "--memory", "--dynamodb", "off", "--redis", "off"];
-    let other = [&other[..], &NO_DAPR, &["--dapr-component-socket", "sockets"]].concat();
+    let other = [&other[..], &NO_OTHERS, &["--dapr-component-socket", "sockets"]].concat();
     place.run(other.clone()).failed_with("another process listens at");
     let (status, _) = server.stop("-TERM");
     assert_eq!(status.code(), Some(0));

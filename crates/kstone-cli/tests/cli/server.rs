@@ -22,9 +22,8 @@ impl Server {
     /// Starts one on a port that is free, and waits until it is ready.
     pub fn start(place: &Place, words: &[&str]) -> Server {
         let mut all = vec!["serve", "--dynamodb", "127.0.0.1:0"];
-        for door in
-            ["--redis", "--dapr-http", "--dapr-grpc"].iter().filter(|it| !words.contains(it))
-        {
+        let doors = ["--redis", "--dapr-http", "--dapr-grpc", "--console"];
+        for door in doors.iter().filter(|it| !words.contains(it)) {
             all.extend([door, "off"]);
         }
         let words = [&all, words].concat();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kstone::Database;
 use kstone_core::env::{Clock, Random as _, SeededRandom, SystemRandom};
+use kstone_core::meter::Meter;
 
 use super::body::{self, Held, Packing, Unread};
 use super::head::{Framing, Head, Headers, slots};
@@ -25,6 +26,7 @@ pub(super) struct Door {
     authority: Authority,
     pub(super) ids: SeededRandom,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) meter: Arc<Meter>,
     pub(super) read_timeout: Duration,
     pub(super) memory: body::Memory,
     /// Whether answers are to be the last on their connections.
@@ -53,6 +55,7 @@ impl Door {
             authority: Authority::new(options.keys, Arc::clone(&options.clock)),
             ids: SeededRandom::new(SystemRandom.next_u64()),
             clock: options.clock,
+            meter: options.meter,
             read_timeout: options.read_timeout,
             memory: body::Memory::new(options.read_timeout),
             is_closing: AtomicBool::new(false),
@@ -85,6 +88,7 @@ impl Door {
 
     /// The answer to a request with a body that is not large.
     pub(super) async fn answer_small(&self, call: Call, head: &[u8], body: &[u8]) -> Answer {
+        let _timed = self.meter.begin();
         let answered = self.run_small(call, head, body).await;
         self.answer_with(call, answered).await
     }
@@ -104,6 +108,7 @@ impl Door {
         head: &[u8],
         body: Held,
     ) -> Answer {
+        let _timed = self.meter.begin();
         let (door, head) = (Arc::clone(self), head.to_vec());
         let work = move || {
             let Held { bytes, place, work_place } = body;

@@ -85,8 +85,10 @@ pub async fn serve(
             let _ = is_closing.changed().await;
         });
         let connection = connection::serve(stream, door.clone(), closing);
+        let counted = door.meter.connect();
         tokio::spawn(async move {
             connection.await;
+            drop(counted);
             drop(place);
         });
     }

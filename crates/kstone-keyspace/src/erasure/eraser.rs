@@ -136,6 +136,36 @@ impl Eraser {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<SignedReceipt> {
         let _only_one = Busy::take(&self.is_busy)?;
+        let (job, plan) = self.find_or_begin(subject).await?;
+        self.go_on(job, plan, progress).await
+    }
+
+    /// Remembers that a person is to be erased, and answers with the erasure's id; of one that runs
+    /// already, if there is one. Nothing is removed yet: [`carry_out`](Eraser::carry_out) does that,
+    /// or [`resume`](Eraser::resume) after a restart.
+    pub async fn ask(&self, subject: &Subject) -> Result<String> {
+        Ok(self.find_or_begin(subject).await?.0.id)
+    }
+
+    /// Does what an erasure has left to do, and answers with the receipt.
+    ///
+    /// # Errors
+    /// [`ErasureError::Running`] while another erasure is under way: try again.
+    pub async fn carry_out(
+        &self,
+        id: &str,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<SignedReceipt> {
+        let _only_one = Busy::take(&self.is_busy)?;
+        match self.jobs().find(id).await?.map(|record| record.state) {
+            None => Err(ErasureError::Unreadable(format!("there is no erasure {id}"))),
+            Some(ErasureState::Done(receipt)) => Ok(*receipt),
+            Some(ErasureState::Sealed(receipt)) => self.finish(*receipt).await,
+            Some(ErasureState::Running) => self.go_on_with(id, progress).await,
+        }
+    }
+
+    async fn find_or_begin(&self, subject: &Subject) -> Result<(Job, Vec<Planned>)> {
         let jobs = self.jobs();
         jobs.prepare().await?;
         for record in jobs.all().await? {
@@ -143,14 +173,14 @@ impl Eraser {
                 && let Some((job, plan)) = jobs.load(&record.id).await?
                 && job.subject() == *subject
             {
-                return self.go_on(job, plan, progress).await;
+                return Ok((job, plan));
             }
         }
         let began_ms = self.clock.now_ms();
         let id = format!("{began_ms:013}-{:016x}", self.random.next_u64());
         let job = Job::new(id, subject, &self.salt(), began_ms);
         jobs.begin(&job).await?;
-        self.go_on(job, Vec::new(), progress).await
+        Ok((job, Vec::new()))
     }
 
     /// Goes on with every erasure that was interrupted; answers with their receipts.

@@ -159,13 +159,13 @@ impl Stores {
         // The key and its end are shown beside the value.
         names.iter().map(String::as_str).chain(ttl).for_each(|name| drop(item.remove(name)));
         let found = match_of(&self.keyspace, &holding.location);
-        let whole = match (item.len(), item.get(shared::VALUE), item.get("etag")) {
-            (1, Some(value), _) | (2, Some(value), Some(_)) => match value {
-                Value::S(value) => Some(content(found.as_ref(), value.as_bytes())),
-                Value::B(value) => Some(content(found.as_ref(), value)),
-                other => Some(other.to_json()),
-            },
-            _ => None,
+        // Beside the whole value only what tells writers apart: that is not about the person.
+        let beside = ["etag", "version"].iter().filter(|name| item.get(name).is_some()).count();
+        let whole = match item.get(shared::VALUE).filter(|_| item.len() == 1 + beside) {
+            Some(Value::S(value)) => Some(content(found.as_ref(), value.as_bytes())),
+            Some(Value::B(value)) => Some(content(found.as_ref(), value)),
+            Some(other) => Some(other.to_json()),
+            None => None,
         };
         let value = whole.unwrap_or_else(|| item.to_json());
         Ok(Some(match (&found, holding.is_shared) {

@@ -13,17 +13,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use kstone::ops::{
-    GetItem, KeyCondition, Placeholders, PutItem, Query, TransactAction, TransactKind,
-    TransactWrite,
-};
+use kstone::ops::{GetItem, Placeholders, PutItem, TransactAction, TransactKind, TransactWrite};
 use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Item, Value};
 use serde::{Deserialize, Serialize};
 
 use super::receipt::{PatternCount, PurgeCount, Receipt, SignedReceipt, hex, unhex};
-use super::stores::{ErasureError, Result};
+use super::stores::{ErasureError, Result, each_in_partition};
 use crate::index::Indexed;
 use crate::subject::Subject;
 
@@ -281,31 +278,12 @@ impl Jobs<'_> {
 
     async fn partition(&self, pk: &str) -> Result<Vec<Item>> {
         let mut found = Vec::new();
-        let mut start = None;
-        loop {
-            let query = Query {
-                table: ERASURES_TABLE.to_owned(),
-                key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
-                placeholders: Placeholders {
-                    names: None,
-                    values: Some(vec![(":pk".to_owned(), Value::S(pk.to_owned()))]),
-                },
-                consistent_read: true,
-                start: start.take(),
-                ..Query::default()
-            };
-            let page = match self.items.query(&query).await {
-                Err(kstone::Error::NotFound(_)) => return Ok(found),
-                page => page?,
-            };
-            for item in page.items.iter().flatten() {
-                found.push(item.decode().map_err(kstone::Error::from)?);
-            }
-            start = page.next;
-            if start.is_none() {
-                return Ok(found);
-            }
-        }
+        each_in_partition(&*self.items, ERASURES_TABLE, pk, |item| {
+            found.push(item.decode().map_err(kstone::Error::from)?);
+            Ok(())
+        })
+        .await?;
+        Ok(found)
     }
 }
 

@@ -8,7 +8,7 @@ use kstone::ops::{KeyCondition, Placeholders, Query};
 use kstone::policy::SUBJECTS_TABLE;
 use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeyType, TtlState};
-use kstone::{Item, ItemRef, Number, Value, ValueRef};
+use kstone::{Item, ItemBytes, ItemRef, Number, Value, ValueRef};
 use kstone_redis::Value as Reply;
 use kstone_redis::port::{Error as KeysError, Keys};
 
@@ -67,34 +67,15 @@ impl Stores {
     /// The entries of the index of persons under this `pk`, wherever they are.
     pub(super) async fn entries(&self, pk: &str) -> Result<Vec<Indexed>> {
         let mut found = Vec::new();
-        let mut start = None;
-        loop {
-            let query = Query {
-                table: SUBJECTS_TABLE.to_owned(),
-                key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
-                placeholders: Placeholders {
-                    names: None,
-                    values: Some(vec![(":pk".to_owned(), Value::S(pk.to_owned()))]),
-                },
-                consistent_read: true,
-                start: start.take(),
-                ..Query::default()
-            };
-            let page = match self.items.query(&query).await {
-                // No policy was ever in force here.
-                Err(kstone::Error::NotFound(_)) => return Ok(found),
-                page => page?,
-            };
-            for item in page.items.iter().flatten() {
-                if let Some(ValueRef::S(sk)) = item.as_ref().get("sk") {
-                    found.push(Indexed::parse(sk).ok_or_else(|| unreadable(pk, sk))?);
-                }
+        // Without the table, no policy was ever in force here.
+        each_in_partition(&*self.items, SUBJECTS_TABLE, pk, |item| {
+            if let Some(ValueRef::S(sk)) = item.as_ref().get("sk") {
+                found.push(Indexed::parse(sk).ok_or_else(|| unreadable(pk, sk))?);
             }
-            start = page.next;
-            if start.is_none() {
-                return Ok(found);
-            }
-        }
+            Ok(())
+        })
+        .await?;
+        Ok(found)
     }
 
     /// How items of a table are named; `None` when there is no such table.
@@ -185,6 +166,38 @@ fn value(kind: KeyType, bytes: &[u8]) -> Option<Value> {
         KeyType::S => Some(Value::S(text()?.to_owned())),
         KeyType::N => Some(Value::N(text()?.parse::<Number>().ok()?)),
         KeyType::B => Some(Value::B(Bytes::copy_from_slice(bytes))),
+    }
+}
+
+/// Looks at every item of a partition; at none if there is no such table.
+pub(super) async fn each_in_partition(
+    items: &dyn Items,
+    table: &str,
+    pk: &str,
+    mut each: impl FnMut(&ItemBytes) -> Result<()>,
+) -> Result<()> {
+    let mut start = None;
+    loop {
+        let query = Query {
+            table: table.to_owned(),
+            key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
+            placeholders: Placeholders {
+                names: None,
+                values: Some(vec![(":pk".to_owned(), Value::S(pk.to_owned()))]),
+            },
+            consistent_read: true,
+            start: start.take(),
+            ..Query::default()
+        };
+        let page = match items.query(&query).await {
+            Err(kstone::Error::NotFound(_)) => return Ok(()),
+            page => page?,
+        };
+        page.items.iter().flatten().try_for_each(&mut each)?;
+        start = page.next;
+        if start.is_none() {
+            return Ok(());
+        }
     }
 }
 

@@ -45,6 +45,11 @@ key_part! {
 }
 
 key_part! {
+    /// `{recommendation_id}`: 1 to 128 of A-Z a-z 0-9 _ . @ -.
+    text RecommendationId = "recommendation_id", Kind::Id, []
+}
+
+key_part! {
     /// `{batch_id}`: 1 to 128 of A-Z a-z 0-9 _ . @ -.
     text BatchId = "batch_id", Kind::Id, []
 }
@@ -55,8 +60,18 @@ key_part! {
 }
 
 key_part! {
+    /// `{class_id}`: 1 to 128 of A-Z a-z 0-9 _ . @ -.
+    text ClassId = "class_id", Kind::Id, []
+}
+
+key_part! {
     /// `{shard}`: a whole number from 0 to 15.
     int Shard = "shard", 0..=15
+}
+
+key_part! {
+    /// `{item_id}`: 1 to 128 of A-Z a-z 0-9 _ . @ -.
+    text ItemId = "item_id", Kind::Id, []
 }
 
 typed_key! {
@@ -104,6 +119,38 @@ typed_key! {
         },
         partition: ["student", "" { student_id: StudentId } ""],
         sort: ["profile", "event_snapshot"],
+    }
+}
+
+typed_key! {
+    /// What all events of a learner come to; the next event goes on from here: `student:{student_id}:profile:state`.
+    LearnerState {
+        facts: Facts {
+            name: "mastery.learner_state",
+            pattern: "student:{student_id}:profile:state",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "profile:state",
+        },
+        partition: ["student", "" { student_id: StudentId } ""],
+        sort: ["profile", "state"],
+    }
+}
+
+typed_key! {
+    /// A learner's name, time zone, school, classes and consent: `student:{student_id}:profile:learner`.
+    Learner {
+        facts: Facts {
+            name: "mastery.learner",
+            pattern: "student:{student_id}:profile:learner",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "profile:learner",
+        },
+        partition: ["student", "" { student_id: StudentId } ""],
+        sort: ["profile", "learner"],
     }
 }
 
@@ -252,6 +299,22 @@ typed_key! {
 }
 
 typed_key! {
+    /// Something that was recommended to a learner, and whether it helped: `student:{student_id}:recommendation:{at}:{recommendation_id}`.
+    Recommendation {
+        facts: Facts {
+            name: "mastery.recommendation",
+            pattern: "student:{student_id}:recommendation:{at}:{recommendation_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::Fixed(Span::seconds(31536000)),
+            sort_prefix: "recommendation:",
+        },
+        partition: ["student", "" { student_id: StudentId } ""],
+        sort: ["recommendation", "" { at: Millis } "", "" { recommendation_id: RecommendationId } ""],
+    }
+}
+
+typed_key! {
     /// Something that happened; never changed: `student:{student_id}:events:{at}:{event_id}`.
     Event {
         facts: Facts {
@@ -280,6 +343,22 @@ typed_key! {
         },
         partition: ["batch", "" { batch_id: BatchId } ""],
         sort: ["status"],
+    }
+}
+
+typed_key! {
+    /// What a batch is to write of one learner, and what went wrong: `batch:{batch_id}:request:{student_id}`.
+    BatchRequest {
+        facts: Facts {
+            name: "mastery.batch_request",
+            pattern: "batch:{batch_id}:request:{student_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::Fixed(Span::seconds(604800)),
+            sort_prefix: "request:",
+        },
+        partition: ["batch", "" { batch_id: BatchId } ""],
+        sort: ["request", "" { student_id: StudentId } ""],
     }
 }
 
@@ -328,6 +407,134 @@ typed_key! {
         },
         partition: ["school", "" { school_id: SchoolId } "", "aggregation"],
         sort: ["mastery", "" { date: Date } ""],
+    }
+}
+
+typed_key! {
+    /// A school that has learners or classes: `schools:{school_id}`.
+    School {
+        facts: Facts {
+            name: "mastery.school",
+            pattern: "schools:{school_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "",
+        },
+        partition: ["schools"],
+        sort: ["" { school_id: SchoolId } ""],
+    }
+}
+
+typed_key! {
+    /// A learner of a school: `school:{school_id}:roster:{student_id}`.
+    SchoolRoster {
+        facts: Facts {
+            name: "mastery.school_roster",
+            pattern: "school:{school_id}:roster:{student_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "",
+        },
+        partition: ["school", "" { school_id: SchoolId } "", "roster"],
+        sort: ["" { student_id: StudentId } ""],
+    }
+}
+
+typed_key! {
+    /// A class of a school, to list them by: `school:{school_id}:classes:{class_id}`.
+    SchoolClass {
+        facts: Facts {
+            name: "mastery.school_class",
+            pattern: "school:{school_id}:classes:{class_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "",
+        },
+        partition: ["school", "" { school_id: SchoolId } "", "classes"],
+        sort: ["" { class_id: ClassId } ""],
+    }
+}
+
+typed_key! {
+    /// What a class is called: `school:{school_id}:class:{class_id}:profile`.
+    Class {
+        facts: Facts {
+            name: "mastery.class",
+            pattern: "school:{school_id}:class:{class_id}:profile",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "profile",
+        },
+        partition: ["school", "" { school_id: SchoolId } "", "class", "" { class_id: ClassId } ""],
+        sort: ["profile"],
+    }
+}
+
+typed_key! {
+    /// A learner of a class: `school:{school_id}:class:{class_id}:member:{student_id}`.
+    ClassMember {
+        facts: Facts {
+            name: "mastery.class_member",
+            pattern: "school:{school_id}:class:{class_id}:member:{student_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "member:",
+        },
+        partition: ["school", "" { school_id: SchoolId } "", "class", "" { class_id: ClassId } ""],
+        sort: ["member", "" { student_id: StudentId } ""],
+    }
+}
+
+typed_key! {
+    /// That there is such a learner, for the jobs that look at all of them; in 16 parts, so that many can be added at once: `learners:{shard}:{student_id}`.
+    LearnerEntry {
+        facts: Facts {
+            name: "mastery.learner_entry",
+            pattern: "learners:{shard}:{student_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "",
+        },
+        partition: ["learners", "" { shard: Shard } ""],
+        sort: ["" { student_id: StudentId } ""],
+    }
+}
+
+typed_key! {
+    /// How hard an exercise is, from the answers of all learners; no learner is named in it: `skill:{skill_id}:item:{item_id}`.
+    ItemRating {
+        facts: Facts {
+            name: "mastery.item_rating",
+            pattern: "skill:{skill_id}:item:{item_id}",
+            table: Some("state"),
+            value_type: ValueType::Json,
+            ttl: Ttl::None,
+            sort_prefix: "item:",
+        },
+        partition: ["skill", "" { skill_id: SkillId } ""],
+        sort: ["item", "" { item_id: ItemId } ""],
+    }
+}
+
+typed_key! {
+    /// Which cached masteries are out of date, for other processes; by a hash, so that no learner is named: `cache:mastery:invalidations`.
+    MasteryInvalidations {
+        facts: Facts {
+            name: "mastery.mastery_invalidations",
+            pattern: "cache:mastery:invalidations",
+            table: None,
+            value_type: ValueType::Stream,
+            ttl: Ttl::None,
+            sort_prefix: "",
+        },
+        partition: ["cache", "mastery", "invalidations"],
+        sort: [],
     }
 }
 

@@ -3,16 +3,18 @@
 //!
 //! What is counted together is one pattern in one database of Redis, or in one table: so a database
 //! that is emptied and a table that is dropped take their counts with them. Each such tally has a
-//! lock of its own, held for some additions.
+//! lock of its own, held for some additions. A write that leaves a key as large as it was, to end in
+//! the same five minutes, is only one more write: that is added beside the lock, and taken in by
+//! whoever has it next.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kstone::policy::{Counted, Footprint, PatternId};
-use kstone_core::sync::{Mutex, RwLock};
+use kstone_core::sync::{Mutex, MutexGuard, RwLock};
 
-use super::expiring::Expiries;
+use super::expiring::{Expiries, bucket_of};
 use super::metrics::PatternMetrics;
 use crate::keyspace::Keyspace;
 use crate::pattern::Store;
@@ -28,6 +30,8 @@ pub(super) struct Tally {
     pub(super) expiries: Expiries,
     rate: Rate,
     pub(super) is_changed: bool,
+    /// How many changes were counted here since the start.
+    changes: u64,
 }
 
 /// The numbers of a tally that are kept as they are.
@@ -57,6 +61,8 @@ struct Slot {
     table: Option<String>,
     /// Of items, or of the first database of Redis.
     first: Mutex<Tally>,
+    /// Writes that belong to the first and changed no other figure.
+    same: AtomicU64,
     /// Of the other databases of Redis.
     others: Mutex<BTreeMap<u8, Tally>>,
 }
@@ -76,20 +82,33 @@ pub(super) struct Counts {
     /// Whether a pattern's tables have a placeholder in their names.
     is_varied: Vec<bool>,
     varied: RwLock<Varied>,
-    /// How many changes were counted since the start.
-    changes: AtomicU64,
     started_ms: u64,
 }
 
 impl Slot {
     fn new(pattern: u32, table: Option<String>, now_ms: u64) -> Slot {
         let first = Mutex::new(Tally::new(now_ms));
-        Slot { pattern, table, first, others: Mutex::default() }
+        Slot { pattern, table, first, same: AtomicU64::new(0), others: Mutex::default() }
+    }
+
+    fn first(&self) -> MutexGuard<'_, Tally> {
+        let mut first = self.first.lock();
+        if self.same.load(Ordering::Relaxed) > 0 {
+            first.add_same(self.same.swap(0, Ordering::Relaxed));
+        }
+        first
+    }
+
+    fn add(&self, change: &Counted, now_ms: u64) {
+        match change.db == 0 && is_same(change) {
+            true => drop(self.same.fetch_add(1, Ordering::Relaxed)),
+            false => self.on(change.db, now_ms, |tally| tally.add(change)),
+        }
     }
 
     fn on<T>(&self, db: u8, now_ms: u64, work: impl FnOnce(&mut Tally) -> T) -> T {
         match db {
-            0 => work(&mut self.first.lock()),
+            0 => work(&mut self.first()),
             db => work(self.others.lock().entry(db).or_insert_with(|| Tally::new(now_ms))),
         }
     }
@@ -107,8 +126,7 @@ impl Counts {
             is_varied.push(matches!(table, Some(Segment::Slot(_))));
             slots.push(Slot::new(index, table.map(ToString::to_string), now_ms));
         }
-        let (varied, changes) = Default::default();
-        Counts { slots, is_varied, varied, changes, started_ms: now_ms }
+        Counts { slots, is_varied, varied: RwLock::default(), started_ms: now_ms }
     }
 
     /// Under which number an item of a pattern is counted.
@@ -134,28 +152,31 @@ impl Counts {
         PatternId(id)
     }
 
-    fn on<T>(&self, id: PatternId, db: u8, work: impl FnOnce(&mut Tally) -> T) -> Option<T> {
+    fn slot<T>(&self, id: PatternId, work: impl FnOnce(&Slot) -> T) -> Option<T> {
         let at = id.0 as usize;
         match self.slots.get(at) {
-            Some(slot) => Some(slot.on(db, self.started_ms, work)),
-            None => {
-                let varied = self.varied.read();
-                let slot = varied.slots.get(at - self.slots.len())?;
-                Some(slot.on(db, self.started_ms, work))
-            }
+            Some(slot) => Some(work(slot)),
+            None => self.varied.read().slots.get(at - self.slots.len()).map(|slot| work(slot)),
         }
+    }
+
+    fn on<T>(&self, id: PatternId, db: u8, work: impl FnOnce(&mut Tally) -> T) -> Option<T> {
+        self.slot(id, |slot| slot.on(db, self.started_ms, work))
     }
 
     pub(super) fn add(&self, changes: &[Counted]) {
-        self.changes.fetch_add(changes.len() as u64, Ordering::Relaxed);
         for change in changes {
-            self.on(change.pattern, change.db, |tally| tally.add(change));
+            self.slot(change.pattern, |slot| slot.add(change, self.started_ms));
         }
     }
 
-    /// How many changes were counted since the start.
+    /// How many changes were counted since the start. Each tally knows its own, and none forgets any:
+    /// one number for all would be one more that every write has to itself for a moment.
     pub(super) fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Relaxed)
+        let varied = self.varied.read();
+        let all = self.slots.iter().chain(varied.slots.iter().map(|slot| &**slot));
+        let of_others = |slot: &Slot| slot.others.lock().values().map(|it| it.changes).sum::<u64>();
+        all.map(|slot| slot.first().changes + of_others(slot)).sum()
     }
 
     /// All tallies that there are.
@@ -207,7 +228,7 @@ impl Counts {
             return;
         }
         for slot in self.slots.iter().filter(|slot| slot.table.is_none()) {
-            let mut first = slot.first.lock();
+            let mut first = slot.first();
             let mut others = slot.others.lock();
             let mut take = |db: u8| match db {
                 0 => std::mem::replace(&mut *first, Tally::new(self.started_ms)),
@@ -252,10 +273,10 @@ impl Counts {
         for slot in all {
             match &slot.table {
                 Some(table) => {
-                    show(slot.pattern, Where::Table(table), &mut slot.first.lock());
+                    show(slot.pattern, Where::Table(table), &mut slot.first());
                 }
                 None => {
-                    show(slot.pattern, Where::Db(0), &mut slot.first.lock());
+                    show(slot.pattern, Where::Db(0), &mut slot.first());
                     for (db, tally) in slot.others.lock().iter_mut() {
                         show(slot.pattern, Where::Db(*db), tally);
                     }
@@ -341,6 +362,14 @@ impl Tally {
             }
         }
         self.is_changed = true;
+        self.changes += 1;
+    }
+
+    /// So many writes changed nothing else.
+    fn add_same(&mut self, writes: u64) {
+        self.figures.writes += writes;
+        self.changes += writes;
+        self.is_changed = true;
     }
 
     /// Nothing is left of the keys; that they were written stays true.
@@ -351,6 +380,18 @@ impl Tally {
         self.expiries.forget(&old);
         self.is_changed = true;
     }
+}
+
+/// Whether a change is one more write, and changes no other figure.
+fn is_same(change: &Counted) -> bool {
+    let Counted { before: Some(before), after: Some(after), is_write: true, .. } = change else {
+        return false;
+    };
+    before.bytes == after.bytes
+        && before.members == after.members
+        && change.members_written == 0
+        && change.member_bytes_written == 0
+        && before.expires_at_ms.map(bucket_of) == after.expires_at_ms.map(bucket_of)
 }
 
 impl Rate {
@@ -406,6 +447,35 @@ mod tests {
         tally.add(&change(footprint(30, Some(900_000)), None));
         assert_eq!((tally.figures.keys, tally.figures.bytes), (0, 0));
         assert_eq!(tally.expiries.next_hour(0).at_most, 0);
+    }
+
+    #[test]
+    fn a_write_that_changes_no_figure_is_counted_like_any_other() {
+        let slot = Slot::new(0, None, 0);
+        let end = |minutes: u64| Some(minutes * 60_000);
+        slot.add(&change(None, footprint(10, end(6))), 0);
+        let changes = [
+            change(footprint(10, end(6)), footprint(10, end(9))),
+            change(footprint(10, end(9)), footprint(11, end(9))),
+            change(footprint(11, end(9)), footprint(11, end(11))),
+            change(footprint(11, end(11)), footprint(11, None)),
+            change(footprint(11, None), footprint(11, None)),
+        ];
+        let quick: Vec<bool> = changes.iter().map(is_same).collect();
+        assert_eq!(quick, [true, false, false, false, true]);
+        for (n, change) in (2..).zip(&changes) {
+            slot.add(change, 0);
+            let tally = slot.first();
+            assert_eq!((tally.figures.keys, tally.figures.writes, tally.changes), (1, n, n));
+        }
+        let tally = slot.first();
+        assert_eq!(tally.figures.bytes, 11);
+        assert_eq!(tally.expiries.next_hour(0), super::super::expiring::Expiring::default());
+        let ended = Counted { is_write: false, ..change(footprint(1, None), footprint(1, None)) };
+        assert!(!is_same(&ended));
+        let member =
+            Counted { members_written: 1, ..change(footprint(1, None), footprint(1, None)) };
+        assert!(!is_same(&member));
     }
 
     #[test]

@@ -7,6 +7,11 @@ const BUCKET_MS: u64 = 5 * 60 * 1000;
 const HOUR_BUCKETS: u64 = 12;
 const DAY_BUCKETS: u64 = 288;
 
+/// The five minutes in which a key ends.
+pub(super) fn bucket_of(expires_at_ms: u64) -> u64 {
+    expires_at_ms / BUCKET_MS
+}
+
 /// How many keys end within the next hour. Those of whole five minutes are exact; the hour begins
 /// and ends in the middle of two others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,7 +46,7 @@ struct Day {
 
 impl Expiries {
     pub(super) fn add(&mut self, expires_at_ms: u64, keys: i32) {
-        let bucket = expires_at_ms / BUCKET_MS;
+        let bucket = bucket_of(expires_at_ms);
         let fresh = || Day { counts: Box::new([0; DAY_BUCKETS as usize]), is_changed: true };
         let day = self.days.entry(bucket / DAY_BUCKETS).or_insert_with(fresh);
         day.is_changed = true;

@@ -13,6 +13,7 @@ use kstone::{ItemRef, ListRef, ValueRef};
 use super::erased::Erased;
 use super::keys::{ids_in_json, never_without_end};
 use super::{Governor, erased_refusal, refused};
+use crate::field::FieldType;
 use crate::index::{Location, entry_for_item, pk_of_subject, pk_via};
 use crate::keyspace::{Match, Parts, Place, WHOLE_KEY};
 use crate::pattern::{Pattern, SubjectSource, ValueType};
@@ -56,13 +57,12 @@ impl Governor {
             AskedTtl::Ms(_) => Expiry::Keep,
             _ => never_without_end(pattern, write.effect, admission.expiry, had),
         };
-        let mut admitted = Admitted {
-            pattern: Some(self.counts.id_of_item(found.index, write.table)),
-            expiry,
-            trim_to: None,
-            index: Vec::new(),
-            unindex: Vec::new(),
-        };
+        let id = Some(self.counts.id_of_item(found.index, write.table));
+        let plain = Admitted { pattern: id, expiry, ..Admitted::AS_IT_IS };
+        if self.is_nobody_new(pattern, write.before.is_none()) {
+            return Ok(plain);
+        }
+        let mut admitted = plain;
         match is_free {
             true => self.index_item(&Erased::nobody(), &found, write, &mut admitted)?,
             false => self.index_item(&self.erased, &found, write, &mut admitted)?,
@@ -85,12 +85,6 @@ impl Governor {
         }
         match &pattern.subject {
             SubjectSource::Nobody => Ok(()),
-            // The key says it all: what was indexed when it was made is still right.
-            SubjectSource::Placeholder(_) | SubjectSource::Through(_)
-                if !is_new && !erased.any() =>
-            {
-                Ok(())
-            }
             SubjectSource::Placeholder(name) => {
                 let Some(id) = found.text(name) else { return Ok(()) };
                 let tenant = found.tenant();
@@ -258,14 +252,18 @@ fn each_text(value: ValueRef<'_>, add: &mut impl FnMut(&str)) {
 }
 
 impl Pattern {
-    fn misplaced(&self, pk: &[u8]) -> Refusal {
+    fn misplaced(&self, pk: &[u8]) -> Box<Refusal> {
         let found = || FieldValue::Raw(pk).describe();
         self.refuse(Rule::Partition, || format!("`{}`", self.partition()), found)
     }
 
-    fn admit_item(&self, write: &ItemWrite<'_>) -> Result<Admission, Refusal> {
+    fn admit_item(&self, write: &ItemWrite<'_>) -> Result<Admission, Box<Refusal>> {
         let key_bytes = (write.pk.len() + write.sk.map_or(0, |sk| sk.len() + 1)) as u64;
-        let whole_bytes = self.limits.value_bytes.map(|_| write.item.size() as u64);
+        let size = |most: u64| match write.item.is_surely_within(most as usize) {
+            true => None,
+            false => Some(write.item.size() as u64),
+        };
+        let whole_bytes = self.limits.value_bytes.and_then(size);
         let checked = Write {
             key_bytes,
             shape: Shape::Item,
@@ -286,7 +284,7 @@ impl Pattern {
                 if seen < self.required() {
                     // An item from before the pattern was declared may be changed as it is.
                     let was_there = |name: &str| write.old.is_none_or(|old| old.contains(name));
-                    self.check_missing(|name| write.item.contains(name) || !was_there(name))?;
+                    self.check_missing(|_, name| write.item.contains(name) || !was_there(name))?;
                 }
                 Ok(admission)
             }
@@ -318,8 +316,8 @@ impl Pattern {
         checked: Write<'_>,
         value: ValueRef<'_>,
         write: &ItemWrite<'_>,
-    ) -> Result<Admission, Refusal> {
-        self.check_attributes(write, |name| name == VALUE)?;
+    ) -> Result<Admission, Box<Refusal>> {
+        self.check_attributes(write, |name| name == VALUE.as_bytes())?;
         let digits;
         let bytes = match (self.value_type, value) {
             (_, ValueRef::S(text)) => text.as_bytes(),
@@ -333,7 +331,7 @@ impl Pattern {
                 for (name, value) in map.iter() {
                     self.check_field(name, &field_value(value))?;
                 }
-                self.check_missing(|name| map.contains(name))?;
+                self.check_missing(|_, name| map.contains(name))?;
                 return Ok(admission);
             }
             (ValueType::Json, value) => {
@@ -346,7 +344,7 @@ impl Pattern {
                 return Err(self.refuse(Rule::Type, || self.value_type.to_string(), found));
             }
         };
-        self.admit(&Write { shape: Shape::Bytes, value: Some(bytes), ..checked })
+        self.judge(&Write { shape: Shape::Bytes, value: Some(bytes), ..checked })
     }
 
     /// How many fields may not be missing.
@@ -359,51 +357,74 @@ impl Pattern {
     fn check_attributes(
         &self,
         write: &ItemWrite<'_>,
-        is_other: impl Fn(&str) -> bool,
-    ) -> Result<usize, Refusal> {
+        is_other: impl Fn(&[u8]) -> bool,
+    ) -> Result<usize, Box<Refusal>> {
         let mut required = 0;
-        for (name, value) in write.item.iter() {
+        // What is stored is text where it should be; to look at it anew is for who needs it.
+        for (name, value) in write.item.iter_as::<[u8]>() {
             if is_other(name) {
                 continue;
             }
-            let declared = self.fields.iter().find(|field| field.name == name);
-            let is_plumbing =
-                || name == ETAG || write.ttl_attribute == Some(name) || is_key(value, write);
+            let declared = self.fields.iter().find(|field| field.name.as_bytes() == name);
+            required += usize::from(declared.is_some_and(|field| !field.optional));
+            let kind = declared.map(|field| &field.kind).or(self.other_fields.as_ref());
+            if matches!(kind, Some(FieldType::Any)) {
+                continue;
+            }
+            let is_ttl = || write.ttl_attribute.is_some_and(|it| it.as_bytes() == name);
+            let is_plumbing = || name == ETAG.as_bytes() || is_ttl() || is_key(&value, write);
             if declared.is_none() && is_plumbing() {
                 continue;
             }
-            required += usize::from(declared.is_some_and(|field| !field.optional));
-            self.check_as(declared, name, &field_value(value))?;
+            let name = std::str::from_utf8(name).unwrap_or("\u{fffd}");
+            self.check_as(declared, name, &field_value_of(&value))?;
         }
         Ok(required)
     }
 }
 
 /// Whether an attribute may be one of the key: who declares no field of its name says that it is.
-fn is_key(value: ValueRef<'_>, write: &ItemWrite<'_>) -> bool {
+fn is_key(value: &ValueRef<'_, [u8]>, write: &ItemWrite<'_>) -> bool {
     let is = |bytes: &[u8]| bytes == write.pk || Some(bytes) == write.sk;
     match value {
-        ValueRef::S(text) => is(text.as_bytes()),
-        ValueRef::B(bytes) => is(bytes),
+        ValueRef::S(bytes) | ValueRef::B(bytes) => is(bytes),
         ValueRef::N(number) => is(number.decimal().as_bytes()),
         _ => false,
     }
 }
 
 /// A value as far as the rules look.
-fn field_value<'v>(value: ValueRef<'v>) -> FieldValue<'v> {
+fn field_value(value: ValueRef<'_>) -> FieldValue<'_> {
     match value {
         ValueRef::S(text) => FieldValue::Text(text.into()),
+        value => other_value(&value),
+    }
+}
+
+/// The same of a value whose text was not looked at yet.
+fn field_value_of<'v>(value: &ValueRef<'v, [u8]>) -> FieldValue<'v> {
+    match value {
+        ValueRef::S(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => FieldValue::Text(text.into()),
+            Err(_) => FieldValue::Binary,
+        },
+        value => other_value(value),
+    }
+}
+
+/// The same of a value that is no text.
+fn other_value<'v, T: ?Sized>(value: &ValueRef<'v, T>) -> FieldValue<'v> {
+    match value {
         ValueRef::N(number) => match number.to_i64() {
             Some(whole) => FieldValue::Int(whole),
             None => FieldValue::number(number.decimal().as_str()),
         },
-        ValueRef::B(_) => FieldValue::Binary,
-        ValueRef::Bool(truth) => FieldValue::Bool(truth),
+        ValueRef::Bool(truth) => FieldValue::Bool(*truth),
         ValueRef::Null => FieldValue::Null,
         ValueRef::M(_) => FieldValue::Map,
         ValueRef::L(_) | ValueRef::Ss(_) | ValueRef::Ns(_) | ValueRef::Bs(_) => {
             FieldValue::List(Vec::new())
         }
+        ValueRef::S(_) | ValueRef::B(_) => FieldValue::Binary,
     }
 }

@@ -22,7 +22,11 @@ impl Governor {
     pub(super) fn key(&self, write: &KeyWrite<'_>) -> Result<Admitted, Refused> {
         let is_free = only_removes(write)
             || self.exempt.has(|| Location::Key { db: write.db, key: write.key.to_vec() });
-        let Some(found) = self.keyspace.find(Place::Redis, write.key) else {
+        let found = match write.pattern {
+            Some(PatternId(index)) => self.keyspace.known(index, write.key),
+            None => self.keyspace.find(Place::Redis, write.key),
+        };
+        let Some(found) = found else {
             return match self.unknown.admit(&self.keyspace, Place::Redis, write.key) {
                 Err(_) if is_free => Ok(Admitted::AS_IT_IS),
                 admitted => admitted,
@@ -34,18 +38,30 @@ impl Governor {
             admission => admission.map_err(refused)?,
         };
         let had = write.before.map(|before| before.expires_at_ms);
-        let mut admitted = Admitted {
-            pattern: Some(PatternId(found.index)),
-            expiry: never_without_end(pattern, write.effect, admission.expiry, had),
-            trim_to: admission.trim_to,
-            index: Vec::new(),
-            unindex: Vec::new(),
-        };
+        let (id, trim_to) = (Some(PatternId(found.index)), admission.trim_to);
+        let expiry = never_without_end(pattern, write.effect, admission.expiry, had);
+        let plain = Admitted { pattern: id, expiry, trim_to, ..Admitted::AS_IT_IS };
+        if self.is_nobody_new(pattern, is_new(write)) {
+            return Ok(plain);
+        }
+        let mut admitted = plain;
         match is_free {
             true => self.index_key(&Erased::nobody(), &found, write, &mut admitted)?,
             false => self.index_key(&self.erased, &found, write, &mut admitted)?,
         }
         Ok(admitted)
+    }
+
+    /// Whether it need not be found out whose data a write is: nobody is refused, and what was
+    /// indexed when the key was made is still right.
+    pub(super) fn is_nobody_new(&self, pattern: &Pattern, is_new: bool) -> bool {
+        let is_indexed = match &pattern.subject {
+            SubjectSource::Nobody => true,
+            // The key says it all.
+            SubjectSource::Placeholder(_) | SubjectSource::Through(_) => !is_new,
+            SubjectSource::Field(_) | SubjectSource::Members => false,
+        };
+        is_indexed && !self.erased.any()
     }
 
     /// All entries that a key has in the index, as far as the write shows it: for a pass over all
@@ -77,12 +93,6 @@ impl Governor {
         }
         match &pattern.subject {
             SubjectSource::Nobody => Ok(()),
-            // The key says it all: what was indexed when it was made is still right.
-            SubjectSource::Placeholder(_) | SubjectSource::Through(_)
-                if !is_new && !erased.any() =>
-            {
-                Ok(())
-            }
             SubjectSource::Placeholder(name) => {
                 let Some(id) = found.text(name) else { return Ok(()) };
                 let tenant = found.tenant();
@@ -237,8 +247,9 @@ impl Governor {
 }
 
 /// What the rules of its pattern say to a write.
-fn judge(pattern: &Pattern, write: &KeyWrite<'_>) -> Result<Admission, Refusal> {
-    let admission = pattern.admit(&Write {
+#[inline]
+fn judge(pattern: &Pattern, write: &KeyWrite<'_>) -> Result<Admission, Box<Refusal>> {
+    let admission = pattern.judge(&Write {
         key_bytes: write.key.len() as u64,
         shape: shape_of(write.kind),
         effect: write.effect,

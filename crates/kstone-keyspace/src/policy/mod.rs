@@ -230,7 +230,7 @@ fn erased_refusal(pattern: &Pattern) -> Refused {
     ))
 }
 
-fn refused(refusal: Refusal) -> Refused {
+fn refused(refusal: Box<Refusal>) -> Refused {
     Refused(refusal.to_string())
 }
 

@@ -27,7 +27,8 @@ const CONDITIONS_MAX: usize = 64;
 /// - A query is done if its partition key alone says that everything in the partition is the
 ///   tenant's, on the table or on a local index. A global index has other partitions.
 /// - A scan goes through everybody's items, and is refused.
-/// - Tables are described without counts, which are of all tenants, and not made.
+/// - Tables are described without counts, which are of all tenants, and not made. Those are listed
+///   that hold declared items.
 #[derive(Debug, Clone)]
 pub struct TenantItems {
     tenant: Tenant,
@@ -258,6 +259,14 @@ impl Items for TenantItems {
                 true => Ok(()),
                 false => Err(self.refuse(&what, "it is different, and not one tenant's to change")),
             }
+        })
+    }
+
+    fn tables(&self) -> Answer<'_, Vec<String>> {
+        Box::pin(async move {
+            let mut tables = self.items.tables().await?;
+            tables.retain(|table| self.tenant.keyspace.has_patterns_in(Place::Table(table)));
+            Ok(tables)
         })
     }
 

@@ -171,7 +171,7 @@ fn metrics(executions: &[Execution]) -> Vec<Metrics> {
             failure_count: 0,
             total_duration_ms: 0,
             total_cost: Number::from(0),
-            created_at: date.end(),
+            created_at: Timestamp::end_of(date),
         });
         day.execution_count += 1;
         day.success_count += u64::from(execution.status == ExecutionStatus::Completed);

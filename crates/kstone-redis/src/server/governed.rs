@@ -8,33 +8,20 @@
 //! What the policy adds becomes part of the same commit: when the key ends, how many members it
 //! keeps, entries of the index of persons.
 
-use std::sync::Arc;
-
 use kstone::policy::{
-    Admitted, AskedTtl, Counted, Effect, Expiry, KeyKind, KeyRemoval, KeyWrite, PatternId,
+    Admitted, AskedTtl, Counted, Effect, Expiry, KeyKind, KeyRemoval, KeyWrite, Refused, Tally,
     WritePolicy,
 };
 
 use crate::commands::shown::{self, Shown};
 use crate::fault::{Fault, Result};
 use crate::server::Server;
-use crate::store::{Kind, Move, Pending, State, Touched, Txn};
+use crate::store::{Kind, Move, Pending, PolicyRef, State, Touched, Txn};
 
 /// So many fields or members of a command need no memory of their own.
-const FEW: usize = 8;
+const FEW: usize = 4;
 /// So many fields or members of a key that is too large for one commit are shown at a time.
 const SOME: usize = 4096;
-
-/// What a commit changed in a key that no pattern has: nobody asks for it.
-const NOTHING: Counted = Counted {
-    pattern: PatternId(0),
-    db: 0,
-    before: None,
-    after: None,
-    members_written: 0,
-    member_bytes_written: 0,
-    is_write: false,
-};
 
 /// A list that is nearly always short.
 #[derive(Debug)]
@@ -70,41 +57,38 @@ impl<T: Copy, const N: usize> Few<T, N> {
     }
 }
 
-/// What a command changed, for those who count.
-pub(super) type Tally = Few<Counted, 1>;
-
 /// What is told to the policy once it is committed.
-#[derive(Debug)]
-pub(super) struct ToTell {
-    policy: Arc<dyn WritePolicy>,
+#[derive(Debug, Default)]
+pub(super) struct ToTell<'s> {
+    policy: Option<PolicyRef<'s>>,
     /// Of the commands before.
-    pending: Option<Pending>,
+    pending: Option<Box<Pending>>,
     /// Of the last one.
     last: Tally,
 }
 
-impl ToTell {
+impl ToTell<'_> {
     /// It was committed.
     pub(super) fn tell(&self) {
-        let mut told = 0;
+        let Some(policy) = self.policy.as_deref() else { return };
+        let count = |counted: &[Counted]| {
+            if !counted.is_empty() {
+                policy.committed(counted);
+            }
+        };
         if let Some(pending) = &self.pending {
+            let mut told = 0;
             for (after, moved) in &pending.moves {
-                self.count(pending.counted.get(told..*after).unwrap_or_default());
+                count(pending.counted.get(told..*after).unwrap_or_default());
                 told = *after;
                 match *moved {
-                    Move::Emptied(db) => self.policy.emptied(db),
-                    Move::Swapped(one, other) => self.policy.swapped(one, other),
+                    Move::Emptied(db) => policy.emptied(db),
+                    Move::Swapped(one, other) => policy.swapped(one, other),
                 }
             }
-            self.count(pending.counted.get(told..).unwrap_or_default());
+            count(pending.counted.get(told..).unwrap_or_default());
         }
-        self.count(self.last.as_slice());
-    }
-
-    fn count(&self, counted: &[Counted]) {
-        if !counted.is_empty() {
-            self.policy.committed(counted);
-        }
+        self.last.pieces().for_each(count);
     }
 }
 
@@ -117,48 +101,60 @@ impl Server {
             return ran;
         }
         let Some(policy) = txn.take_policy() else { return ran };
-        let asked = ask(&*policy, txn);
+        let mut tally = Tally::default();
+        let asked = ask(&*policy, txn, &mut tally);
         txn.put_policy(policy);
-        let tally = asked?;
-        txn.note_counted(tally.as_slice());
+        asked?;
+        tally.pieces().for_each(|counted| txn.note_counted(counted));
         txn.checked(ran)
     }
 
     /// Asks the policy, if there is one, about what it has not been asked about yet. The transaction
     /// is about to be committed.
-    pub(super) fn govern(&self, txn: &mut Txn<'_>) -> Result<Option<ToTell>> {
-        let Some(policy) = txn.take_policy() else { return Ok(None) };
-        let last = match txn.is_to_be_asked() {
-            true => ask(&*policy, txn)?,
-            false => Tally::new(NOTHING),
-        };
-        Ok(Some(ToTell { policy, pending: txn.take_pending(), last }))
+    pub(super) fn govern<'s>(&self, txn: &mut Txn<'s>, to_tell: &mut ToTell<'s>) -> Result<()> {
+        let Some(policy) = txn.take_policy() else { return Ok(()) };
+        if txn.is_to_be_asked() {
+            ask(&*policy, txn, &mut to_tell.last)?;
+        }
+        (to_tell.policy, to_tell.pending) = (Some(policy), txn.take_pending());
+        Ok(())
     }
 }
 
 /// Asks the policy about every key that the last command has changed.
-fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>) -> Result<Tally> {
-    let (mut tally, mut nth) = (Tally::new(NOTHING), 0);
-    while let Some(touched) = txn.next_touched(&mut nth)? {
-        let counted = match touched.after {
-            Some(after) => admit(policy, txn, &touched, after)?,
-            None => release(policy, txn, &touched),
-        };
-        if let Some(counted) = counted {
-            tally.push(counted);
+///
+/// This is on the way of every write. What is shown and answered is large, and is filled in and
+/// looked at where it is: to hand it on by value costs more than the policy's answer.
+fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>, tally: &mut Tally) -> Result<()> {
+    let (mut nth, mut touched) = (0, Touched::NONE);
+    while txn.next_touched(&mut nth, &mut touched)? {
+        match &touched.after {
+            Some(after) => admit(policy, txn, &touched, after, tally)?,
+            None => release(policy, txn, &touched, tally),
         }
     }
     txn.note_asked();
-    Ok(tally)
+    Ok(())
 }
 
 /// The key is gone.
-fn release(policy: &dyn WritePolicy, txn: &mut Txn<'_>, touched: &Touched) -> Option<Counted> {
-    let before = touched.before?.footprint;
-    let removal = KeyRemoval { db: touched.db, key: txn.touched_key(touched), before };
-    let released = policy.release_key(&removal);
-    let counted = Counted { before: Some(before), ..NOTHING };
-    finish(txn, touched, released, counted)
+fn release(policy: &dyn WritePolicy, txn: &mut Txn<'_>, touched: &Touched, tally: &mut Tally) {
+    let Some(before) = touched.before else { return };
+    let (db, before) = (touched.db, before.footprint);
+    let mut released =
+        policy.release_key(&KeyRemoval { db, key: txn.touched_key(touched), before });
+    note_index(txn, &mut released);
+    if let Some(pattern) = released.pattern {
+        tally.push(Counted {
+            pattern,
+            db,
+            before: Some(before),
+            after: None,
+            members_written: 0,
+            member_bytes_written: 0,
+            is_write: !touched.is_timed,
+        });
+    }
 }
 
 /// The key was made or changed.
@@ -166,39 +162,89 @@ fn admit(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,
     touched: &Touched,
-    after: State,
-) -> Result<Option<Counted>> {
-    let (mut counted, mut admitted) = match after.kind {
+    after: &State,
+    tally: &mut Tally,
+) -> Result<()> {
+    let mut written = Written::default();
+    let mut answer = match after.kind {
         Kind::String => {
             let (value, value_len) = (txn.touched_value(touched), txn.touched_value_len(touched));
             let write = bare(txn.touched_key(touched), txn.now_ms(), touched, after);
-            (NOTHING, asked(policy, &KeyWrite { value, value_len, ..write }, touched)?)
+            policy.admit_key(&KeyWrite { value, value_len, ..write })
         }
         Kind::LongString => {
             let value = txn.touched_long_value(touched)?;
             let (value, value_len) = (value.as_deref(), txn.touched_value_len(touched));
             let write = bare(txn.touched_key(touched), txn.now_ms(), touched, after);
-            (NOTHING, asked(policy, &KeyWrite { value, value_len, ..write }, touched)?)
+            policy.admit_key(&KeyWrite { value, value_len, ..write })
         }
-        _ => admit_members(policy, txn, touched, after)?,
+        _ => admit_members(policy, txn, touched, after, &mut written),
     };
-    counted.before = touched.before.map(|before| before.footprint);
+    if let Err(refused) = &answer {
+        answer = Ok(excused(policy, txn, touched, refused)?);
+    }
+    let Ok(admitted) = &mut answer else { return Ok(()) };
     if txn.has_annex(touched) {
-        show_annex(policy, txn, touched, after, &mut counted)?;
+        written = show_annex(policy, txn, touched, after)?;
     }
+    let mut footprint = Some(after.footprint);
     if !touched.is_timed {
-        let now_ms = txn.now_ms();
-        match admitted.expiry {
-            Expiry::InMs(ms) => txn.set_end(touched, Some(now_ms.saturating_add(ms)))?,
-            Expiry::Never => txn.set_end(touched, None)?,
-            Expiry::Keep => {}
-        }
-        if let Some(most) = admitted.trim_to.filter(|most| after.footprint.members > *most) {
-            trim(policy, txn, touched, most, &mut admitted)?;
+        let end = match admitted.expiry {
+            Expiry::InMs(ms) => Some(txn.now_ms().saturating_add(ms)),
+            Expiry::Never => None,
+            Expiry::Keep => after.footprint.expires_at_ms,
+        };
+        let most = admitted.trim_to.filter(|most| after.footprint.members > *most);
+        if end != after.footprint.expires_at_ms || most.is_some() {
+            txn.set_end(touched, end)?;
+            if let Some(most) = most {
+                trim(policy, txn, touched, most, admitted)?;
+            }
+            footprint = txn.touched_state(touched).map(|state| state.footprint);
         }
     }
-    counted.after = txn.touched_state(touched).map(|state| state.footprint);
-    Ok(finish(txn, touched, admitted, counted))
+    note_index(txn, admitted);
+    if let Some(pattern) = admitted.pattern {
+        txn.note_pattern(touched, pattern);
+        tally.push(Counted {
+            pattern,
+            db: touched.db,
+            before: touched.before.map(|before| before.footprint),
+            after: footprint,
+            members_written: written.members,
+            member_bytes_written: written.bytes,
+            is_write: !touched.is_timed,
+        });
+    }
+    Ok(())
+}
+
+/// A rule is against what was done. If nobody did it, it is only counted.
+#[cold]
+fn excused(
+    policy: &dyn WritePolicy,
+    txn: &Txn<'_>,
+    touched: &Touched,
+    refused: &Refused,
+) -> Result<Admitted> {
+    match touched.before {
+        Some(before) if touched.is_timed => {
+            let (key, before) = (txn.touched_key(touched), before.footprint);
+            let pattern = policy.release_key(&KeyRemoval { db: touched.db, key, before }).pattern;
+            Ok(Admitted { pattern, ..Admitted::AS_IT_IS })
+        }
+        _ => Err(Fault::new(format!("ERR {refused}"))),
+    }
+}
+
+/// Notes the entries of the index of persons that belong to the commit.
+fn note_index(txn: &mut Txn<'_>, admitted: &mut Admitted) {
+    if !admitted.unindex.is_empty() {
+        txn.note_index(std::mem::take(&mut admitted.unindex), false);
+    }
+    if !admitted.index.is_empty() {
+        txn.note_index(std::mem::take(&mut admitted.index), true);
+    }
 }
 
 /// A collection was made or changed.
@@ -206,8 +252,9 @@ fn admit_members(
     policy: &dyn WritePolicy,
     txn: &Txn<'_>,
     touched: &Touched,
-    after: State,
-) -> Result<(Counted, Admitted)> {
+    after: &State,
+    written: &mut Written,
+) -> Result<Admitted, Refused> {
     let mut parts = Parts::new();
     match txn.named() {
         Some(named) if matches!(after.kind, Kind::List | Kind::Stream) => {
@@ -222,50 +269,25 @@ fn admit_members(
         removed: parts.removed.as_slice(),
         ..bare(txn.touched_key(touched), txn.now_ms(), touched, after)
     };
-    let admitted = asked(policy, &write, touched)?;
-    let (members_written, member_bytes_written) = (parts.written, parts.written_bytes);
-    Ok((Counted { members_written, member_bytes_written, ..NOTHING }, admitted))
-}
-
-/// What the policy says to a write.
-fn asked(policy: &dyn WritePolicy, write: &KeyWrite<'_>, touched: &Touched) -> Result<Admitted> {
-    match (policy.admit_key(write), write.before) {
-        (Ok(admitted), _) => Ok(admitted),
-        // Nobody did it, so it is only counted.
-        (Err(_), Some(before)) if touched.is_timed => {
-            let removal = KeyRemoval { db: write.db, key: write.key, before };
-            let pattern = policy.release_key(&removal).pattern;
-            Ok(Admitted { pattern, ..Admitted::AS_IT_IS })
-        }
-        (Err(refused), _) => Err(Fault::new(format!("ERR {refused}"))),
-    }
-}
-
-/// Notes what belongs to the commit and what is counted.
-fn finish(
-    txn: &mut Txn<'_>,
-    touched: &Touched,
-    admitted: Admitted,
-    counted: Counted,
-) -> Option<Counted> {
-    txn.note_index(admitted.unindex, false);
-    txn.note_index(admitted.index, true);
-    let (db, is_write) = (touched.db, !touched.is_timed);
-    admitted.pattern.map(|pattern| Counted { pattern, db, is_write, ..counted })
+    *written = parts.written;
+    policy.admit_key(&write)
 }
 
 /// A change without what was written.
-fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: State) -> KeyWrite<'k> {
+#[inline]
+fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: &State) -> KeyWrite<'k> {
     KeyWrite {
         effect: touched.effect,
         asked: touched.asked,
+        pattern: touched.pattern,
         before: touched.before.map(|before| before.footprint),
         ..made(touched.db, key, now_ms, after)
     }
 }
 
 /// That a key was made, without what was written.
-pub(super) fn made(db: u8, key: &[u8], now_ms: u64, after: State) -> KeyWrite<'_> {
+#[inline]
+pub(super) fn made<'k>(db: u8, key: &'k [u8], now_ms: u64, after: &State) -> KeyWrite<'k> {
     let members = after.footprint.members;
     let (kind, members_after) = match after.kind {
         Kind::String | Kind::LongString => (KeyKind::String, None),
@@ -281,6 +303,7 @@ pub(super) fn made(db: u8, key: &[u8], now_ms: u64, after: State) -> KeyWrite<'_
         kind,
         effect: Effect::Makes,
         asked: AskedTtl::Unsaid,
+        pattern: None,
         value: None,
         value_len: None,
         fields: &[],
@@ -303,8 +326,14 @@ pub(super) struct Parts<'p> {
     pub(super) fields: Few<(&'p [u8], &'p [u8]), FEW>,
     pub(super) members: Few<&'p [u8], FEW>,
     removed: Few<&'p [u8], FEW>,
-    pub(super) written: u32,
-    pub(super) written_bytes: u64,
+    pub(super) written: Written,
+}
+
+/// How many fields and members were written, and their bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Written {
+    pub(super) members: u32,
+    pub(super) bytes: u64,
 }
 
 impl<'p> Parts<'p> {
@@ -314,8 +343,7 @@ impl<'p> Parts<'p> {
             fields: Few::new((none, none)),
             members: Few::new(none),
             removed: Few::new(none),
-            written: 0,
-            written_bytes: 0,
+            written: Written::default(),
         }
     }
 
@@ -346,8 +374,14 @@ impl<'p> Parts<'p> {
     }
 
     fn count(&mut self, bytes: usize) {
-        self.written = self.written.saturating_add(1);
-        self.written_bytes += bytes as u64;
+        self.written.add(Written { members: 1, bytes: bytes as u64 });
+    }
+}
+
+impl Written {
+    fn add(&mut self, more: Written) {
+        self.members = self.members.saturating_add(more.members);
+        self.bytes += more.bytes;
     }
 }
 
@@ -379,27 +413,28 @@ fn show_annex(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,
     touched: &Touched,
-    after: State,
-    counted: &mut Counted,
-) -> Result<()> {
+    after: &State,
+) -> Result<Written> {
     let key = txn.touched_key(touched).to_vec();
     let write = later(bare(&key, txn.now_ms(), touched, after));
-    let mut index = Vec::new();
-    (counted.members_written, counted.member_bytes_written) = (0, 0);
+    let (mut index, mut written) = (Vec::new(), Written::default());
     some_at_a_time(
         after.kind,
         |see| txn.each_part_of(touched, see),
         |parts| {
             let (fields, members) = (parts.fields.as_slice(), parts.members.as_slice());
-            let admitted = asked(policy, &KeyWrite { fields, members, ..write }, touched)?;
-            index.extend(admitted.index);
-            counted.members_written = counted.members_written.saturating_add(parts.written);
-            counted.member_bytes_written += parts.written_bytes;
+            // What only time did is counted, even if a rule is against what it left.
+            match policy.admit_key(&KeyWrite { fields, members, ..write }) {
+                Ok(admitted) => index.extend(admitted.index),
+                Err(_) if touched.is_timed && touched.before.is_some() => {}
+                Err(refused) => return Err(Fault::new(format!("ERR {refused}"))),
+            }
+            written.add(parts.written);
             Ok(())
         },
     )?;
     txn.note_index_again(index);
-    Ok(())
+    Ok(written)
 }
 
 /// Keeps so many members of the key, and lets the policy forget who went.
@@ -418,7 +453,7 @@ fn trim(
     let gone = gone.unwrap_or_default();
     let (true, Some(now)) = (!gone.is_empty(), txn.touched_state(touched)) else { return Ok(()) };
     let gone: Vec<&[u8]> = gone.iter().map(Vec::as_slice).collect();
-    let write = later(bare(txn.touched_key(touched), txn.now_ms(), touched, now));
+    let write = later(bare(txn.touched_key(touched), txn.now_ms(), touched, &now));
     let write = KeyWrite { removed: &gone, ..write };
     if let Ok(forgotten) = policy.admit_key(&write) {
         // Who has just come and went with the trim was never there.

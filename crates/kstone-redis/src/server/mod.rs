@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kstone::Database;
+use kstone::policy::WritePolicy;
 use kstone_core::env::{Random, SeededRandom, SystemRandom};
 use kstone_core::sync::Mutex;
 use kstone_core::{Durability, Engine};
@@ -35,13 +36,14 @@ use kstone_core::{Durability, Engine};
 use crate::commands::scripting::Scripts;
 use crate::fault::Result;
 use crate::store::spaces::{Spaces, recent_bytes_max};
-use crate::store::{Committed, Listeners, Txn};
+use crate::store::{Committed, Listeners, PolicyRef, Txn};
 use acl::Acl;
 use blocked::{Blocked, Ready};
 use clients::{Clients, Peer};
 use config::Config;
 use cursors::Cursors;
 use errands::RunErrand;
+use governed::ToTell;
 use hot::Hot;
 use latency::Latency;
 use locks::Locks;
@@ -247,6 +249,20 @@ impl Server {
 
     /// A transaction in a logical database. The caller has locked what it will touch.
     pub(crate) fn begin(&self, db: u8) -> Txn<'_> {
+        let mut txn = self.begin_under(None, 0, db);
+        if let Some(policy) = self.database.policy() {
+            txn.govern_by(PolicyRef::Own(policy), 0);
+        }
+        txn
+    }
+
+    /// The same for who knows the policy in force and its number.
+    pub(crate) fn begin_under<'s>(
+        &'s self,
+        policy: Option<&'s dyn WritePolicy>,
+        policy_number: u64,
+        db: u8,
+    ) -> Txn<'s> {
         let mut txn = Txn::new(&self.engine, &self.spaces, &self.hot, db);
         txn.make_way_by(&self.way);
         txn.set_listeners(Listeners {
@@ -255,8 +271,8 @@ impl Server {
                 && !self.pubsub.is_idle(),
             waits: self.blocked.count() > 0,
         });
-        if let Some(policy) = self.database.policy() {
-            txn.govern_by(policy);
+        if let Some(policy) = policy {
+            txn.govern_by(PolicyRef::Lent(policy), policy_number);
         }
         txn
     }
@@ -269,18 +285,17 @@ impl Server {
         if !txn.is_governed() && txn.has_counted_changes() {
             self.database.note_unruled()?;
         }
-        let committed = match self.govern(&mut txn) {
-            Ok(to_tell) => txn.commit(self.durability).map(|committed| (committed, to_tell)),
+        let mut to_tell = ToTell::default();
+        let committed = match self.govern(&mut txn, &mut to_tell) {
+            Ok(()) => txn.commit(self.durability),
             Err(fault) => Err(fault),
         };
-        let (committed, to_tell) = committed.inspect_err(|_| {
+        let committed = committed.inspect_err(|_| {
             if changes_libraries {
                 self.scripts.forget_libraries();
             }
         })?;
-        if let Some(to_tell) = to_tell {
-            to_tell.tell();
-        }
+        to_tell.tell();
         self.dirty.fetch_add(committed.dirty, Ordering::Relaxed);
         if committed.expired > 0 {
             self.stats.expired_keys.fetch_add(committed.expired, Ordering::Relaxed);

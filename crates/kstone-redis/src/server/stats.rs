@@ -134,6 +134,17 @@ impl Stats {
         self.commands.iter().map(|command| command.calls.load(Ordering::Relaxed)).sum()
     }
 
+    /// How many commands took up to 1, 2, 4, … microseconds each, of those that were timed.
+    pub(crate) fn took_us(&self) -> Vec<u64> {
+        let mut sums = vec![0; HISTOGRAM_LEN];
+        for counts in self.commands.iter().filter_map(CommandStats::histogram) {
+            for (sum, count) in sums.iter_mut().zip(counts) {
+                *sum += u64::from(count);
+            }
+        }
+        sums
+    }
+
     /// CONFIG RESETSTAT.
     pub(crate) fn reset(&self) {
         for command in &self.commands {

@@ -205,7 +205,7 @@ impl Names {
 fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> {
     let Some(entry) = txn.lookup_quietly(key)? else { return Ok(()) };
     let state = State::of_entry(key, &entry);
-    let write = made(db, key, txn.now_ms(), state);
+    let write = made(db, key, txn.now_ms(), &state);
     let mut footprint = Some(state.footprint);
     if matches!(entry.kind, Kind::String | Kind::LongString) {
         let Some(value) = StringValue::from_entry(entry)? else { return Ok(()) };
@@ -226,8 +226,8 @@ fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> 
             see(&Surveyed {
                 write: KeyWrite { fields, members, ..write },
                 footprint: footprint.take(),
-                members: parts.written,
-                member_bytes: parts.written_bytes,
+                members: parts.written.members,
+                member_bytes: parts.written.bytes,
             })
         },
     )

@@ -150,7 +150,9 @@ impl Session {
         }
 
         let (start, started) = (out.position(), self.begun);
-        let mut txn = server.begin(self.client.db);
+        self.policy.renew(&server.database);
+        let (policy, number) = self.policy.get();
+        let mut txn = server.begin_under(policy, number, self.client.db);
         txn.set_origin(self.client.id);
         txn.set_pipelined(count);
         txn.expect(commands().flat_map(|(command, args)| keys_of(command, args)));
@@ -194,7 +196,13 @@ impl Session {
                 break;
             }
         }
-        let committed = if is_refused { None } else { server.commit(txn).ok() };
+        let committed = match is_refused {
+            true => {
+                drop(txn);
+                None
+            }
+            false => server.commit(txn).ok(),
+        };
         let Some((seq, ready)) = committed else {
             // A write that fails may have begun to write, and a commit is refused as a whole, which
             // the others are not to suffer from: nothing was done, and each is done on its own.

@@ -8,6 +8,7 @@ mod batch;
 pub(crate) mod call;
 mod counted;
 mod door;
+mod kept_policy;
 mod transaction;
 
 use std::future::{Future as _, poll_fn};
@@ -32,6 +33,7 @@ use crate::server::clients::Peer;
 use crate::server::tracking;
 pub use batch::Pipeline;
 use counted::Outcome;
+use kept_policy::KeptPolicy;
 use transaction::Transaction;
 
 /// What commands may know and change about who asks.
@@ -101,6 +103,7 @@ pub struct Session {
     begun: Duration,
     /// So many commands that come next could not be carried out together.
     apart: usize,
+    policy: KeptPolicy,
 }
 
 /// What to do after a command.
@@ -187,7 +190,8 @@ impl Session {
         server.clients.add(Arc::clone(&peer));
         server.stats.connections.fetch_add(1, Ordering::Relaxed);
         let client = Client::new(&server, peer);
-        Session { server, client, transaction: Transaction::default(), seq: 0, begun, apart: 0 }
+        let (transaction, policy) = Default::default();
+        Session { server, client, transaction, seq: 0, begun, apart: 0, policy }
     }
 
     /// A client in this process that may do everything in a database, whatever users may.
@@ -373,7 +377,9 @@ impl Session {
     ) -> Result<(Flow, Ready), Stop> {
         let Run::Keys(run) = command.run else { return Ok((Flow::Done, Vec::new())) };
         let server = Arc::clone(&self.server);
-        let mut txn = server.begin(self.client.db);
+        self.policy.renew(&server.database);
+        let (policy, number) = self.policy.get();
+        let mut txn = server.begin_under(policy, number, self.client.db);
         txn.set_origin(self.client.id);
         self.client.note_reads(&server, command, args);
         if command.keys.are_many(args) {

@@ -66,6 +66,8 @@ pub(super) struct KeyChanges {
     pub(super) is_timed: bool,
     /// How often everything that the key held was removed for good.
     pub(super) removals: u32,
+    /// The pattern that the policy has for the key, as it is noted with its head; 0 if it has none.
+    pub(super) pattern_mark: u32,
 }
 
 /// The changes of a transaction, by slot and key. A command changes one key or two; a script or a
@@ -224,6 +226,14 @@ impl Changes {
         let Some(Some(head)) = head else { return false };
         head.expires_at_ms = at_ms;
         true
+    }
+
+    /// Notes which pattern the policy has for the key at a place. That goes by its name alone, so it
+    /// is right whatever is taken back.
+    pub(super) fn note_pattern(&mut self, at: usize, mark: u32) {
+        if let Some((_, _, changes)) = self.keys.get_mut(at) {
+            changes.pattern_mark = mark;
+        }
     }
 
     /// What is done now cannot be taken back.

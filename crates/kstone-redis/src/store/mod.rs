@@ -28,7 +28,7 @@ pub(crate) mod strings;
 mod txn;
 
 pub(crate) use state::State;
-pub(crate) use txn::governed::{Move, Pending, Touched};
+pub(crate) use txn::governed::{Move, Pending, PolicyRef, Touched};
 pub(crate) use txn::{Committed, Entry, Event, Listeners, Txn};
 
 /// What a key holds.

@@ -47,10 +47,12 @@ pub(crate) struct Known {
     /// The value as the engine has it; `None` if the engine has none.
     pub(crate) value: Option<Bytes>,
     pub(crate) expires_at_ms: Option<u64>,
+    /// What was noted with it; 0 if nothing was.
+    pub(crate) mark: u32,
 }
 
 impl Known {
-    const NOTHING: Known = Known { value: None, expires_at_ms: None };
+    const NOTHING: Known = Known { value: None, expires_at_ms: None, mark: 0 };
 }
 
 /// See the module.
@@ -99,6 +101,8 @@ struct Entry {
     tag: u32,
     /// How often all parts of the key had been dropped.
     drops: u32,
+    /// What was noted with it by who wrote it.
+    mark: u32,
     what: What,
     /// Somebody asked for it since the hand passed.
     is_used: bool,
@@ -244,6 +248,7 @@ impl Recent {
                 Some(Known {
                     value: Some(Bytes::copy_from_slice(value)),
                     expires_at_ms: Some(entry.expires_at_ms).filter(|at_ms| *at_ms != 0),
+                    mark: entry.mark,
                 })
             }
         }
@@ -257,18 +262,30 @@ impl Recent {
         value: Option<&[u8]>,
         expires_at_ms: Option<u64>,
     ) {
+        self.keep_marked(table, key, value, expires_at_ms, 0);
+    }
+
+    /// The same, with a mark that whoever finds the record gets back.
+    pub(crate) fn keep_marked(
+        &self,
+        table: TableId,
+        key: KeyRef<'_>,
+        value: Option<&[u8]>,
+        expires_at_ms: Option<u64>,
+        mark: u32,
+    ) {
         let what = match value {
             None => What::Nothing,
             Some(value) if key_len(key) + value.len() > RECORD_LEN_MAX => What::Unknown,
             Some(_) => What::Value,
         };
         let value = value.filter(|_| what == What::Value).unwrap_or_default();
-        self.note(table, key, what, value, expires_at_ms.unwrap_or(0));
+        self.note(table, key, what, value, expires_at_ms.unwrap_or(0), mark);
     }
 
     /// Nothing is known of a record any more.
     pub(crate) fn forget(&self, table: TableId, key: KeyRef<'_>) {
-        self.note(table, key, What::Unknown, &[], 0);
+        self.note(table, key, What::Unknown, &[], 0, 0);
     }
 
     /// All parts of a key were dropped, or may have been.
@@ -276,7 +293,15 @@ impl Recent {
         self.drops(table, pk).fetch_add(1, Ordering::Release);
     }
 
-    fn note(&self, table: TableId, key: KeyRef<'_>, what: What, value: &[u8], expires_at_ms: u64) {
+    fn note(
+        &self,
+        table: TableId,
+        key: KeyRef<'_>,
+        what: What,
+        value: &[u8],
+        expires_at_ms: u64,
+        mark: u32,
+    ) {
         let bytes_max = self.bytes_max.load(Ordering::Relaxed) / SHARDS;
         let drops = self.drops_so_far(table, key);
         let hash = self.hash(table, key);
@@ -297,7 +322,7 @@ impl Recent {
                     let before = entry.bytes();
                     entry.set_value(key_len(key), value);
                     (entry.what, entry.expires_at_ms) = (what, expires_at_ms);
-                    (entry.drops, entry.is_used) = (drops, true);
+                    (entry.drops, entry.mark, entry.is_used) = (drops, mark, true);
                     let after = entry.bytes();
                     shard.bytes = shard.bytes + after - before;
                 }
@@ -316,6 +341,7 @@ impl Recent {
                     sk_len,
                     tag,
                     drops,
+                    mark,
                     what,
                     is_used,
                 });
@@ -512,7 +538,7 @@ mod tests {
 
     fn known(value: &[u8]) -> Option<Known> {
         let value = Some(Bytes::copy_from_slice(value));
-        Some(Known { value, expires_at_ms: None })
+        Some(Known { value, expires_at_ms: None, mark: 0 })
     }
 
     #[test]
@@ -522,9 +548,12 @@ mod tests {
         recent.keep(TABLE, head(b"a"), Some(b"1"), None);
         assert_eq!(recent.get(TABLE, head(b"a")), known(b"1"));
         assert_eq!(recent.get(TableId(8), head(b"a")), None, "another table's is another record");
-        recent.keep(TABLE, head(b"a"), Some(b"22"), Some(5));
+        recent.keep_marked(TABLE, head(b"a"), Some(b"22"), Some(5), 7);
         let value = Some(Bytes::from_static(b"22"));
-        assert_eq!(recent.get(TABLE, head(b"a")), Some(Known { value, expires_at_ms: Some(5) }));
+        assert_eq!(
+            recent.get(TABLE, head(b"a")),
+            Some(Known { value, expires_at_ms: Some(5), mark: 7 })
+        );
         recent.keep(TABLE, head(b"a"), None, None);
         assert_eq!(recent.get(TABLE, head(b"a")), Some(Known::NOTHING));
         recent.forget(TABLE, head(b"a"));

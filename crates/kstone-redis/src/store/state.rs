@@ -17,6 +17,8 @@ pub(crate) struct State {
 
 impl State {
     /// What a head says of its key; `None` if it is of no type that is known.
+    // A call would hand it over in memory, to be copied on at once, which is what it would cost most.
+    #[inline(always)]
     pub(super) fn of(key: &[u8], head: &Head) -> Option<State> {
         let tag = head.value.first().map(|first| first & !annex::ANNEXED)?;
         let (kind, body) = (Kind::from_tag(tag)?, annex::body_of(&head.value));
@@ -28,6 +30,7 @@ impl State {
         State::new(key, entry.kind, &entry.body, entry.expires_at_ms)
     }
 
+    #[inline(always)]
     fn new(key: &[u8], kind: Kind, body: &[u8], expires_at_ms: Option<u64>) -> State {
         let (value_bytes, members, first) = match kind {
             Kind::String => (body.len() as u64, 0, 0),

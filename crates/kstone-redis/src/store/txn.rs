@@ -156,7 +156,7 @@ pub(crate) struct Txn<'s> {
     /// The engine was asked for something: the next command of this kind will ask it, too.
     has_read: Cell<bool>,
     /// What the policy in force wants to know, if there is one.
-    governed: Option<Governed>,
+    governed: Option<Governed<'s>>,
 }
 
 impl<'s> Txn<'s> {
@@ -272,10 +272,11 @@ impl<'s> Txn<'s> {
 
     /// The head that the engine has for a key that this transaction did not change, expired or not.
     fn stored_head(&mut self, key: &[u8]) -> Result<Option<Head>> {
+        let mut mark = 0;
         let mut found = match self.spaces.table(self.slot) {
             _ if self.emptied.contains(&self.slot) => None,
             None => None,
-            Some(table) => self.engine_head(table, key)?,
+            Some(table) => self.engine_head(table, key, &mut mark)?,
         };
         if let Some(head) = &mut found
             && head.value.first().is_some_and(|first| first & annex::ANNEXED != 0)
@@ -299,6 +300,7 @@ impl<'s> Txn<'s> {
         (*slot, *last) = (self.slot, Some(stored));
         if let Some(governed) = &mut self.governed {
             governed.seen = found.as_ref().and_then(|head| State::of(key, head));
+            governed.seen_mark = mark;
         }
         Ok(found)
     }
@@ -308,10 +310,12 @@ impl<'s> Txn<'s> {
         self.stored_head(key).map(|head| head.is_some())
     }
 
-    /// The head that the engine has for a key, from memory if it was used lately.
-    fn engine_head(&self, table: TableId, key: &[u8]) -> Result<Option<Head>> {
+    /// The head that the engine has for a key, from memory if it was used lately; then also what was
+    /// noted with it.
+    fn engine_head(&self, table: TableId, key: &[u8], noted: &mut u32) -> Result<Option<Head>> {
         let at = KeyRef { pk: key, sk: None };
-        if let Some(Known { value, expires_at_ms }) = self.spaces.heads.get(table, at) {
+        if let Some(Known { value, expires_at_ms, mark }) = self.spaces.heads.get(table, at) {
+            *noted = mark;
             return Ok(value.map(|value| Head { value, expires_at_ms }));
         }
         self.has_read.set(true);

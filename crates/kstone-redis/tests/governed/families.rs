@@ -1,9 +1,12 @@
 //! Every family of commands: what it wrote is shown as it was written, and what breaks a rule is
 //! not done.
 
-use kstone::policy::{Effect, KeyKind};
+use std::sync::Arc;
+
+use kstone::policy::{Effect, KeyKind, PatternId};
 
 use crate::Governed;
+use crate::policy::Rules;
 use crate::support::{error, int};
 
 /// What is expected to be asked: key, kind, effect, fields as `name=value`, members, removed.
@@ -164,6 +167,39 @@ fn nothing_of_a_refused_command_is_done() {
     governed.do_("APPEND number:2 2");
     error(governed.say("APPEND number:2 x"));
     assert_eq!(governed.say("GET number:2"), crate::support::bulk("12"));
+}
+
+#[test]
+fn a_policy_hears_which_pattern_it_had_for_a_key_and_another_policy_does_not() {
+    let mut governed = Governed::new();
+    let known = Some(PatternId(1));
+    let hears = |governed: &mut Governed, line: &str, patterns: &[Option<PatternId>]| {
+        governed.do_(line);
+        let asked: Vec<_> = governed.rules.asked().iter().map(|asked| asked.pattern).collect();
+        assert_eq!(asked, patterns, "{line}");
+    };
+    for (line, patterns) in [
+        ("SET a 1", &[None][..]),
+        ("SET a 2", &[known]),
+        ("INCR a", &[known]),
+        ("EXPIRE a 100", &[known]),
+        ("MSET a 1 b 2", &[known, None]),
+        ("HSET h f 1", &[None]),
+        ("HSET h f 2", &[known]),
+        // What is stored under the new name is another key's.
+        ("RENAME a c", &[None]),
+        ("SET a 1", &[None]),
+        // Nothing is noted for a key that has no pattern.
+        ("SET free:a 1", &[None]),
+        ("SET free:a 2", &[None]),
+    ] {
+        hears(&mut governed, line, patterns);
+    }
+    governed.rules = Arc::new(Rules::default());
+    governed.database.govern(Arc::clone(&governed.rules) as _).unwrap();
+    for (line, patterns) in [("SET a 1", &[None][..]), ("SET a 2", &[known]), ("INCR b", &[None])] {
+        hears(&mut governed, line, patterns);
+    }
 }
 
 #[test]

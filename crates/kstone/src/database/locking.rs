@@ -6,6 +6,7 @@ use crate::cost::Costs;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ops::Consumed;
+use crate::policy::Tally;
 use crate::staging::Staged;
 
 /// What [`Database::change`] did.
@@ -66,7 +67,7 @@ impl Database {
                 seen: 0,
                 engine: &inner.engine,
                 rules,
-                counted: Vec::new(),
+                counted: Tally::default(),
             };
             let outcome = work(&mut staged);
             let Staged { batch, locked, streams, seen, costs, rules, counted, .. } = staged;
@@ -88,8 +89,8 @@ impl Database {
                 false => locked.commit(&batch, self.durability())?.seq(),
             };
             // Only here: what was staged in an earlier round was not committed.
-            if let Some(rules) = rules.filter(|_| !counted.is_empty()) {
-                rules.policy.committed(&counted);
+            if let Some(rules) = rules {
+                counted.pieces().for_each(|counted| rules.policy.committed(counted));
             }
             // Readers of the streams may pass these records only now that they are visible.
             drop(streams);

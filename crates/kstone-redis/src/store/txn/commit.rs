@@ -176,7 +176,8 @@ impl Txn<'_> {
                 Some(_) if !is_known => heads.forget(table, at(None)),
                 Some(None) => heads.keep(table, at(None), None, None),
                 Some(Some(Head { value, expires_at_ms })) => {
-                    heads.keep(table, at(None), Some(value), *expires_at_ms);
+                    let (value, mark) = (Some(value.as_ref()), changes.pattern_mark);
+                    heads.keep_marked(table, at(None), value, *expires_at_ms, mark);
                 }
             }
             if !changes.has_members {

@@ -6,11 +6,11 @@
 //! there is none: several commands in one transaction are marked, one need not be.
 
 use std::collections::BTreeSet;
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kstone::policy::{AskedTtl, Counted, Effect, IndexEntry, WritePolicy};
+use kstone::policy::{AskedTtl, Counted, Effect, IndexEntry, PatternId, WritePolicy};
 
 use crate::fault::Result;
 use crate::store::changes::{Head, KeyChanges};
@@ -25,13 +25,61 @@ use crate::store::{Entry, Kind};
 /// have to see all of it.
 const READ_LEN_MAX: u64 = 1 << 20;
 
+/// The policy that a transaction is under.
+#[derive(Debug)]
+pub(crate) enum PolicyRef<'s> {
+    /// Of somebody who keeps it for longer.
+    Lent(&'s dyn WritePolicy),
+    Own(Arc<dyn WritePolicy>),
+}
+
+impl<'s> Deref for PolicyRef<'s> {
+    type Target = dyn WritePolicy + 's;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            PolicyRef::Lent(policy) => *policy,
+            PolicyRef::Own(policy) => &**policy,
+        }
+    }
+}
+
+/// Which policy the patterns are of that are noted with the heads of keys: another one has others.
+#[derive(Debug, Clone, Copy)]
+struct PatternSeries(u16);
+
+impl PatternSeries {
+    /// Of a policy by its number. After so many that they do not tell each other apart any more,
+    /// nothing is noted.
+    fn of(number: u64) -> PatternSeries {
+        PatternSeries(u16::try_from(number).unwrap_or(0))
+    }
+
+    /// How a pattern is noted; 0 if it cannot be.
+    fn mark(self, pattern: PatternId) -> u32 {
+        match u16::try_from(pattern.0) {
+            Ok(pattern) if self.0 != 0 => u32::from(self.0) << 16 | u32::from(pattern),
+            _ => 0,
+        }
+    }
+
+    /// The pattern that was noted, if it was by the same policy.
+    fn read(self, mark: u32) -> Option<PatternId> {
+        (self.0 != 0 && mark >> 16 == u32::from(self.0)).then_some(PatternId(mark & 0xffff))
+    }
+}
+
 /// What a transaction under a policy remembers.
 #[derive(Debug)]
-pub(super) struct Governed {
+pub(super) struct Governed<'s> {
     /// Not here while it is asked.
-    policy: Option<Arc<dyn WritePolicy>>,
+    policy: Option<PolicyRef<'s>>,
     /// What the engine has under the key that was looked for last.
     pub(super) seen: Option<State>,
+    /// What was noted with that.
+    pub(super) seen_mark: u32,
+    /// Tells the marks of this policy from those of others.
+    series: PatternSeries,
     said: Said,
     /// The elements that the command added and removed, if what it wrote does not tell.
     named: Option<Box<Named>>,
@@ -98,6 +146,8 @@ pub(crate) struct Touched {
     pub(crate) after: Option<State>,
     pub(crate) effect: Effect,
     pub(crate) asked: AskedTtl,
+    /// The pattern that the policy had for the key when it was written last, if that is known.
+    pub(crate) pattern: Option<PatternId>,
     /// Nobody did it: its time was over, or that of fields of it.
     pub(crate) is_timed: bool,
     /// The command wrote more than when the key ends.
@@ -108,10 +158,12 @@ pub(crate) struct Touched {
 
 impl<'s> Txn<'s> {
     /// A policy is asked about everything that this transaction changes.
-    pub(crate) fn govern_by(&mut self, policy: Arc<dyn WritePolicy>) {
+    pub(crate) fn govern_by(&mut self, policy: PolicyRef<'s>, number: u64) {
         self.governed = Some(Governed {
             policy: Some(policy),
             seen: None,
+            seen_mark: 0,
+            series: PatternSeries::of(number),
             said: Said::default(),
             named: None,
             asked_up_to: 0,
@@ -125,12 +177,12 @@ impl<'s> Txn<'s> {
     }
 
     /// Takes the policy out, to ask it.
-    pub(crate) fn take_policy(&mut self) -> Option<Arc<dyn WritePolicy>> {
+    pub(crate) fn take_policy(&mut self) -> Option<PolicyRef<'s>> {
         self.governed.as_mut().and_then(|governed| governed.policy.take())
     }
 
     /// Puts it back.
-    pub(crate) fn put_policy(&mut self, policy: Arc<dyn WritePolicy>) {
+    pub(crate) fn put_policy(&mut self, policy: PolicyRef<'s>) {
         if let Some(governed) = &mut self.governed {
             governed.policy = Some(policy);
         }
@@ -264,13 +316,11 @@ impl<'s> Txn<'s> {
     }
 
     /// What the policy is told after the commit of the commands so far.
-    pub(crate) fn take_pending(&mut self) -> Option<Pending> {
+    pub(crate) fn take_pending(&mut self) -> Option<Box<Pending>> {
         let pending = self.governed.as_mut()?.pending.as_deref_mut()?;
-        Some(Pending {
-            counted: std::mem::take(&mut pending.counted),
-            moves: std::mem::take(&mut pending.moves),
-            ..Pending::default()
-        })
+        let counted = std::mem::take(&mut pending.counted);
+        let moves = std::mem::take(&mut pending.moves);
+        Some(Box::new(Pending { counted, moves, ..Pending::default() }))
     }
 
     /// Where to go back to if the command that begins fails.
@@ -298,8 +348,9 @@ impl<'s> Txn<'s> {
         pending.index_len = mark.index_len;
     }
 
-    /// Shows the next key that the last command changed; `nth` says which that is.
-    pub(crate) fn next_touched(&mut self, nth: &mut usize) -> Result<Option<Touched>> {
+    /// Fills in the next key that the last command changed; `nth` says which that is. False if there
+    /// are no more.
+    pub(crate) fn next_touched(&mut self, nth: &mut usize, touched: &mut Touched) -> Result<bool> {
         while let Some((at, was)) = self.changes.touched(*nth) {
             *nth += 1;
             let Some((slot, key, changes)) = self.changes.nth(at) else { continue };
@@ -307,64 +358,48 @@ impl<'s> Txn<'s> {
                 None => changes.head.is_some(),
                 Some(was) => !is_same(&was.head, &changes.head),
             };
-            let is_annex_filled = changes.annex.is_some()
+            touched.is_annex_filled = changes.annex.is_some()
                 && was.is_none_or(|was| changes.annex_fills != was.annex_fills);
-            let has_parts = changes.parts.has_changed() || is_annex_filled;
+            let has_parts = changes.parts.has_changed() || touched.is_annex_filled;
             if !is_head_written && !has_parts {
                 continue;
             }
-            let of = |head: &Option<Head>| head.as_ref().and_then(|head| State::of(key, head));
             let removals = changes.removals - was.map_or(0, |was| was.removals);
-            let (now, is_timed) = (changes.head.as_ref().map(of), changes.is_timed);
-            let before = match was.and_then(|was| was.head.as_ref()) {
-                Some(head) => of(head),
-                None => self.stored_state(at)?,
-            };
-            let after = now.unwrap_or(before);
-            if before.is_none() && after.is_none() {
+            match was.and_then(|was| was.head.as_ref()) {
+                Some(head) => {
+                    touched.before = head.as_ref().and_then(|head| State::of(key, head));
+                    let series = self.governed.as_ref().map(|governed| governed.series);
+                    touched.pattern = series.and_then(|it| it.read(changes.pattern_mark));
+                }
+                None => {
+                    self.look_at_stored(at)?;
+                    if let Some(governed) = &self.governed {
+                        touched.before = governed.seen;
+                        touched.pattern = governed.series.read(governed.seen_mark);
+                    }
+                }
+            }
+            let Some((_, key, changes)) = self.changes.nth(at) else { continue };
+            match &changes.head {
+                None => touched.after = touched.before,
+                Some(None) => touched.after = None,
+                Some(Some(head)) => touched.after = State::of(key, head),
+            }
+            if touched.before.is_none() && touched.after.is_none() {
                 continue;
             }
-            return Ok(Some(self.judge(Touched {
-                at,
-                slot,
-                db: self.db_of(slot),
-                before,
-                after,
-                effect: if removals > 0 { Effect::Makes } else { Effect::Changes },
-                asked: AskedTtl::Unsaid,
-                is_timed,
-                is_value_written: true,
-                is_annex_filled,
-            })));
+            touched.is_timed = changes.is_timed;
+            (touched.at, touched.slot, touched.db) = (at, slot, self.db_of(slot));
+            let said = self.governed.as_ref().map(|governed| governed.said).unwrap_or_default();
+            touched.judge(removals > 0 || said.is_whole, said.life, self.now_ms);
+            return Ok(true);
         }
-        Ok(None)
+        Ok(false)
     }
 
-    /// Adds what the command does to the key, and what it says about its life.
-    fn judge(&self, mut touched: Touched) -> Touched {
-        let said = self.governed.as_ref().map(|governed| governed.said).unwrap_or_default();
-        let ends = |state: State| state.footprint.expires_at_ms;
-        let live = touched.before.filter(|was| ends(*was).is_none_or(|at_ms| at_ms > self.now_ms));
-        if live.is_none() || said.is_whole {
-            touched.effect = Effect::Makes;
-        }
-        let (had, has) = (live.and_then(ends), touched.after.and_then(ends));
-        let is_kept = touched.effect == Effect::Changes && had == has;
-        touched.asked = match (said.life, has) {
-            (Some(life), _) => life,
-            _ if is_kept => AskedTtl::Unsaid,
-            (None, Some(at_ms)) => AskedTtl::Ms(at_ms.saturating_sub(self.now_ms)),
-            (None, None) if touched.effect == Effect::Makes => AskedTtl::Unsaid,
-            (None, None) => AskedTtl::Never,
-        };
-        let is_only_life = said.life.is_some() && touched.effect == Effect::Changes;
-        touched.is_value_written = !is_only_life;
-        touched
-    }
-
-    /// What the engine has under the key at a place.
-    fn stored_state(&mut self, at: usize) -> Result<Option<State>> {
-        let Some((slot, key, _)) = self.changes.nth(at) else { return Ok(None) };
+    /// Sees to it that what the engine has under the key at a place is what was looked for last.
+    fn look_at_stored(&mut self, at: usize) -> Result<()> {
+        let Some((slot, key, _)) = self.changes.nth(at) else { return Ok(()) };
         let (seen_slot, seen_key, stored) = &self.seen;
         if *seen_slot != slot || seen_key != key || stored.is_none() {
             let key = key.to_vec();
@@ -373,7 +408,14 @@ impl<'s> Txn<'s> {
             self.slot = here;
             found?;
         }
-        Ok(self.governed.as_ref().and_then(|governed| governed.seen))
+        Ok(())
+    }
+
+    /// The policy has this pattern for the key: it need not look for it when the key is written next.
+    pub(crate) fn note_pattern(&mut self, touched: &Touched, pattern: PatternId) {
+        if let Some(governed) = &self.governed {
+            self.changes.note_pattern(touched.at, governed.series.mark(pattern));
+        }
     }
 
     /// The logical database that a slot serves as.
@@ -495,6 +537,43 @@ impl<'s> Txn<'s> {
             txn.put_head(key, entry.kind, &entry.body, at_ms).map(Some)
         })
         .map(drop)
+    }
+}
+
+impl Touched {
+    /// None yet.
+    pub(crate) const NONE: Touched = Touched {
+        at: 0,
+        slot: 0,
+        db: 0,
+        before: None,
+        after: None,
+        effect: Effect::Changes,
+        asked: AskedTtl::Unsaid,
+        pattern: None,
+        is_timed: false,
+        is_value_written: false,
+        is_annex_filled: false,
+    };
+
+    /// Adds what the command does to the key, and what it says about its life.
+    fn judge(&mut self, is_replaced: bool, life: Option<AskedTtl>, now_ms: u64) {
+        let ends = |state: &State| state.footprint.expires_at_ms;
+        let live = self.before.as_ref().filter(|was| ends(was).is_none_or(|at_ms| at_ms > now_ms));
+        let (had, has) = (live.and_then(ends), self.after.as_ref().and_then(ends));
+        self.effect = match live {
+            Some(_) if !is_replaced => Effect::Changes,
+            _ => Effect::Makes,
+        };
+        self.asked = match (life, has) {
+            (Some(life), _) => life,
+            _ if self.effect == Effect::Changes && had == has => AskedTtl::Unsaid,
+            (None, Some(at_ms)) => AskedTtl::Ms(at_ms.saturating_sub(now_ms)),
+            (None, None) if self.effect == Effect::Makes => AskedTtl::Unsaid,
+            (None, None) => AskedTtl::Never,
+        };
+        let is_only_life = life.is_some() && self.effect == Effect::Changes;
+        self.is_value_written = !is_only_life;
     }
 }
 

@@ -13,6 +13,12 @@ impl ItemRef<'_> {
     pub fn size(&self) -> usize {
         map_size(self.count, self.entries, DEPTH_MAX)
     }
+
+    /// Whether its size is surely no more than this: without a look at it, from the bytes that it
+    /// takes. Those are at least half as many as are counted.
+    pub fn is_surely_within(&self, size_max: usize) -> bool {
+        self.entries.len().saturating_mul(2) <= size_max
+    }
 }
 
 impl ValueRef<'_> {

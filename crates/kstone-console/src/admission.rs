@@ -1,0 +1,197 @@
+//! Who may ask.
+//!
+//! Without a token the console is for this machine alone, and the browser is the one program on it
+//! that does what strangers say. So a request must be addressed to this machine by name (a page that
+//! rebinds its own name to 127.0.0.1 is addressed to that name), and one that changes something must
+//! come from no other site.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use crate::console::Console;
+use crate::rest::{Code, Problem};
+
+/// What clients must send. It is never shown, and only its hash is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token([u8; 32]);
+
+impl Token {
+    /// A token; `None` if it is empty.
+    pub fn new(token: &str) -> Option<Token> {
+        (!token.is_empty()).then(|| Token(Sha256::digest(token).into()))
+    }
+
+    /// Hashes are compared, so that how long it takes says nothing of the token.
+    fn is(&self, said: &str) -> bool {
+        let said: [u8; 32] = Sha256::digest(said).into();
+        said == self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// Lets pass who may ask.
+pub(crate) async fn admit(
+    State(console): State<Arc<Console>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let is_api = request.uri().path().starts_with("/api/");
+    // Whoever asks whether the server is there need not say who asks.
+    let is_health = request.uri().path() == "/api/v1/health";
+    let refused = match &console.options.token {
+        Some(token) if is_health || says(headers, token) => None,
+        Some(_) => Some(unauthorized(is_api)),
+        None if is_addressed_here(headers, request.uri().host()) => None,
+        None => Some(
+            Problem::new(
+                Code::WrongHost,
+                "without --console-token only this machine is served: address it as localhost or \
+                 127.0.0.1",
+            )
+            .into_response(),
+        ),
+    };
+    if let Some(refused) = refused {
+        return refused;
+    }
+    if !is_safe(request.method()) && is_from_elsewhere(headers) {
+        let what = "a page of another site may not change anything here";
+        return Problem::new(Code::CrossSite, what).into_response();
+    }
+    next.run(request).await
+}
+
+fn unauthorized(is_api: bool) -> Response {
+    let what = "send the token of --console-token: Authorization: Bearer TOKEN (or as the password \
+                of any user)";
+    let mut response = Problem::new(Code::Unauthorized, what).into_response();
+    let ask = match is_api {
+        true => "Bearer realm=\"KeystoneDB\"",
+        false => "Basic realm=\"KeystoneDB\", charset=\"UTF-8\"",
+    };
+    let ask = axum::http::HeaderValue::from_static(ask);
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, ask);
+    debug_assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    response
+}
+
+fn says(headers: &HeaderMap, token: &Token) -> bool {
+    let said = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
+    let Some((scheme, rest)) = said.and_then(|it| it.split_once(' ')) else { return false };
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return token.is(rest.trim());
+    }
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return false;
+    }
+    let decoded = STANDARD.decode(rest.trim()).ok().and_then(|it| String::from_utf8(it).ok());
+    decoded.as_deref().and_then(|it| it.split_once(':')).is_some_and(|(_, said)| token.is(said))
+}
+
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// Whether the name by which the server was asked is one of this machine's own.
+fn is_addressed_here(headers: &HeaderMap, in_uri: Option<&str>) -> bool {
+    let host = headers.get(header::HOST).and_then(|it| it.to_str().ok()).or(in_uri);
+    // HTTP/1.0 has no host, and no browser speaks it.
+    host.is_none_or(|host| is_loopback(name_of(host)))
+}
+
+/// A host without its port.
+fn name_of(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+        || name.to_ascii_lowercase().ends_with(".localhost")
+        || name.parse::<IpAddr>().is_ok_and(|at| at.is_loopback())
+}
+
+/// Whether a browser says that another site is behind the request. Programs say nothing.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|it: &axum::http::HeaderValue| it.to_str().ok());
+    if let Some(site) = text(header::HeaderName::from_static("sec-fetch-site")) {
+        return !matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = headers.get(header::ORIGIN) else { return false };
+    // `null` is the origin of a page that hides where it is from.
+    let from = origin.to_str().ok().and_then(|it| it.split_once("://")).map(|(_, host)| host);
+    from.is_none() || from != text(header::HOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(of: &[(&'static str, &str)]) -> HeaderMap {
+        of.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_this_machine() {
+        for here in ["localhost", "LOCALHOST:8080", "127.0.0.1:1", "127.9.9.9", "[::1]:8080"] {
+            assert!(is_addressed_here(&headers(&[("host", here)]), None), "{here}");
+        }
+        for elsewhere in
+            ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "", "10.0.0.1"]
+        {
+            assert!(!is_addressed_here(&headers(&[("host", elsewhere)]), None), "{elsewhere}");
+        }
+        assert!(is_addressed_here(&headers(&[]), None));
+    }
+
+    #[test]
+    fn a_token_is_said_as_bearer_or_as_a_password() {
+        let token = Token::new("se:cret").unwrap();
+        let basic = format!("Basic {}", STANDARD.encode("anybody:se:cret"));
+        for good in ["Bearer se:cret", "bearer se:cret", &basic] {
+            assert!(says(&headers(&[("authorization", good)]), &token), "{good}");
+        }
+        for bad in ["Bearer wrong", "Bearer", "se:cret", "Basic se:cret", "Basic !!", "Digest a"] {
+            assert!(!says(&headers(&[("authorization", bad)]), &token), "{bad}");
+        }
+        assert!(!says(&headers(&[]), &token));
+        assert_eq!(Token::new(""), None);
+        assert!(!format!("{token:?}").contains("se:cret"));
+    }
+
+    #[test]
+    fn another_site_is_known_by_what_the_browser_says() {
+        let host = ("host", "localhost:8080");
+        let elsewhere = |more: &[(&'static str, &str)]| {
+            let mut all = vec![host];
+            all.extend_from_slice(more);
+            is_from_elsewhere(&headers(&all))
+        };
+        assert!(!elsewhere(&[]));
+        assert!(!elsewhere(&[("sec-fetch-site", "same-origin")]));
+        assert!(!elsewhere(&[("origin", "http://localhost:8080")]));
+        assert!(elsewhere(&[("sec-fetch-site", "cross-site")]));
+        assert!(elsewhere(&[("sec-fetch-site", "same-site")]));
+        assert!(elsewhere(&[("origin", "http://evil.example")]));
+        assert!(elsewhere(&[("origin", "http://localhost:9999")]));
+        assert!(elsewhere(&[("origin", "null")]));
+    }
+}

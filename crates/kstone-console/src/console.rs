@@ -1,0 +1,120 @@
+//! What the console and the REST API are made of.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kstone::ports::Items;
+use kstone_core::env::{Clock, Random};
+use kstone_keyspace::Governor;
+use kstone_learn::engine::AuditEntry;
+use kstone_learn::platform::Platform;
+use kstone_redis::port::Keys;
+
+use crate::admission::Token;
+use crate::erasures::Erasures;
+use crate::rest::{Code, Problem};
+use crate::vitals::Vitals;
+
+/// Everything that a page or a call of the API may ask. One for each process, behind an `Arc`.
+#[derive(Debug)]
+pub struct Console {
+    /// Tables of items.
+    pub items: Arc<dyn Items>,
+    /// Keys of Redis.
+    pub keys: Arc<dyn Keys>,
+    /// The learning platform, where its catalogues are in force.
+    pub platform: Option<Arc<Platform>>,
+    /// The keyspace in force, if there is one.
+    pub governor: Option<Arc<Governor>>,
+    /// Erasures, where persons can be erased: with a keyspace in force and a folder to keep receipts'
+    /// key in.
+    pub erasures: Option<Arc<Erasures>>,
+    /// What only the process knows.
+    pub vitals: Arc<dyn Vitals>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids of requests.
+    pub random: Arc<dyn Random>,
+    /// Who may ask, and how much.
+    pub options: ConsoleOptions,
+}
+
+impl Console {
+    /// The learning platform.
+    ///
+    /// # Errors
+    /// If its catalogues are not in force: says how to turn it on.
+    pub fn platform(&self) -> Result<&Arc<Platform>, Problem> {
+        self.platform.as_ref().ok_or_else(|| {
+            Problem::new(
+                Code::PlatformOff,
+                "the learning platform is off: start the server with --keyspace shipped, or with \
+                 --demo",
+            )
+        })
+    }
+
+    /// Notes in the audit log what was done here, and to whose data. That it cannot be noted is no
+    /// reason to tell a client that nothing was done.
+    pub async fn note(&self, action: &str, student_id: Option<&str>, detail: Option<&str>) {
+        let Some(platform) = &self.platform else { return };
+        let entry = AuditEntry {
+            action: action.to_owned(),
+            actor: Some("console".to_owned()),
+            student_id: student_id.map(str::to_owned),
+            detail: detail.map(str::to_owned),
+            at: platform.engine.now(),
+        };
+        let _ = platform.engine.audit(&entry).await;
+    }
+
+    /// An id for a request that came without one.
+    pub(crate) fn next_request_id(&self) -> String {
+        format!("{:016x}", self.random.next_u64())
+    }
+}
+
+/// Who may ask, and how much.
+#[derive(Clone)]
+pub struct ConsoleOptions {
+    /// What clients must send: `Bearer` for programs, the password of `Basic` for browsers. Without
+    /// one every request passes that is addressed to this machine: then listen on loopback only.
+    pub token: Option<Token>,
+    /// Whether each client may only ask so often in a minute.
+    pub has_rate_limits: bool,
+    /// How many connections are open at a time; more wait to be accepted.
+    pub connections_max: usize,
+    /// How long a request's body may be.
+    pub body_bytes_max: usize,
+    /// How long a client may take to send a request's head, and then its body; and how long a
+    /// connection may be idle.
+    pub read_timeout: Duration,
+    /// How long requests that are under way may take to finish when the server stops.
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for ConsoleOptions {
+    fn default() -> Self {
+        ConsoleOptions {
+            token: None,
+            has_rate_limits: true,
+            // A browser opens six; a school's backend has a pool of dozens.
+            connections_max: 1024,
+            // A batch of a thousand learners is 150 KB.
+            body_bytes_max: 1024 * 1024,
+            read_timeout: Duration::from_secs(30),
+            shutdown_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl fmt::Debug for ConsoleOptions {
+    /// Without the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConsoleOptions")
+            .field("has_token", &self.token.is_some())
+            .field("has_rate_limits", &self.has_rate_limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,93 @@
+//! `/audit`: who did what to whose data, day by day.
+
+use axum::extract::{Query, State};
+use kstone_keyspace::Date;
+use kstone_learn::engine::{AuditEntry, PageAsk};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::figures::moment;
+use super::frame::{Frame, Room, empty, page, table};
+use super::trouble::{Shown, Trouble};
+use super::{Pages, links};
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Asked {
+    #[serde(default)]
+    date: String,
+    #[serde(default)]
+    after: String,
+}
+
+/// `/audit`
+pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>) -> Shown {
+    let engine = pages.engine()?;
+    let today = engine.now().date();
+    let date: Date = match asked.date.trim() {
+        "" => today,
+        date => date
+            .parse()
+            .map_err(|_| Trouble::Refused(format!("{date} is no day: write it as {today}.")))?,
+    };
+    let cursor = Some(asked.after).filter(|after| !after.is_empty());
+    let log = engine.audit_log(date, &PageAsk { limit: 100, cursor }).await?;
+    let content = html! {
+        h1 { "Audit" }
+        p.faint { "Who did what to whose data. Entries are kept for a year; who is erased is erased here too." }
+        form.row method="get" action="/audit" {
+            div.field {
+                label for="date" { "Day" }
+                input #date type="date" name="date" value=(date) max=(today);
+            }
+            button type="submit" { "Show" }
+            a.button.quiet href={ "/audit?date=" (date.plus_days(-1)) } { "Day before" }
+            @if date < today { a.button.quiet href={ "/audit?date=" (date.plus_days(1)) } { "Day after" } }
+        }
+        @if log.items.is_empty() {
+            (empty(&format!("Nothing was noted on {date}."), &html! {
+                p { "Exports, erasures, changes of consent and of profiles are noted here." }
+            }))
+        } @else {
+            (rows(&log.items))
+            @if let Some(next) = &log.next {
+                div.actions {
+                    a.button.quiet rel="next" href={ "/audit?date=" (date) "&after=" (links::part(next)) } { "Earlier" }
+                }
+            }
+        }
+    };
+    Ok(page(&Frame::new("Audit", Some(Room::Audit)), &content))
+}
+
+fn rows(entries: &[AuditEntry]) -> Markup {
+    table(
+        "What was done, the newest first",
+        &html! {
+            thead {
+                tr {
+                    th scope="col" { "When" }
+                    th scope="col" { "What" }
+                    th scope="col" { "By" }
+                    th scope="col" { "About" }
+                    th scope="col" { "Detail" }
+                }
+            }
+            tbody {
+                @for entry in entries {
+                    tr {
+                        th scope="row" { (moment(entry.at.epoch_ms())) }
+                        td { (entry.action) }
+                        td { (entry.actor.as_deref().unwrap_or("–")) }
+                        td {
+                            @match &entry.student_id {
+                                Some(id) => a href=(links::person(id, None)) { (id) },
+                                None => "–",
+                            }
+                        }
+                        td { (entry.detail.as_deref().unwrap_or_default()) }
+                    }
+                }
+            }
+        },
+    )
+}

@@ -1,0 +1,88 @@
+//! `/data`: what is stored, as it is stored.
+
+mod cursor;
+pub(crate) mod items;
+pub(crate) mod keys;
+
+use axum::extract::State;
+use kstone::table::{KeyAttribute, TableDescription, TtlState};
+use maud::{Markup, html};
+
+use super::figures::{bytes, count};
+use super::frame::{Frame, Room, empty, page, table};
+use super::trouble::Shown;
+use super::{Pages, links};
+
+/// `/data`
+pub(crate) async fn show(State(pages): State<Pages>) -> Shown {
+    let items = &pages.console.items;
+    let mut tables = Vec::new();
+    for name in items.tables().await? {
+        match items.describe(&name).await {
+            Ok(description) => tables.push(description),
+            // It was dropped meanwhile.
+            Err(kstone::Error::NotFound(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let content = html! {
+        h1 { "Data" }
+        p.faint { "Tables of items and keys of Redis, as they are stored." }
+        section {
+            h2 { "Tables" }
+            @if tables.is_empty() {
+                (empty("No table yet.", &html! {
+                    p { "Make one at the DynamoDB door, or keep state by a catalogue: then its table "
+                        "is made for you." }
+                }))
+            } @else { (list(&tables)) }
+        }
+        section {
+            h2 { "Redis keys" }
+            (keys::search(0, ""))
+        }
+    };
+    Ok(page(&Frame::new("Data", Some(Room::Data)), &content))
+}
+
+fn list(tables: &[TableDescription]) -> Markup {
+    table(
+        "Tables",
+        &html! {
+            thead {
+                tr {
+                    th scope="col" { "Table" }
+                    th scope="col" { "Key" }
+                    th scope="col" { "Ends by" }
+                    th.number scope="col" { "Items" }
+                    th.number scope="col" { "Bytes" }
+                }
+            }
+            tbody {
+                @for it in tables {
+                    tr {
+                        th scope="row" { a href=(links::table(&it.spec.name)) { (it.spec.name) } }
+                        td { (key(&it.spec.key.hash, &it.spec.key.range)) }
+                        td {
+                            @match &it.ttl {
+                                TtlState::On(name) | TtlState::Enabling(name) => { code { (name) } },
+                                _ => "–",
+                            }
+                        }
+                        td.number { (count(it.items)) }
+                        td.number { (bytes(it.bytes)) }
+                    }
+                }
+            }
+        },
+    )
+}
+
+fn key(hash: &[KeyAttribute], range: &[KeyAttribute]) -> Markup {
+    html! {
+        @for (nth, attribute) in hash.iter().chain(range).enumerate() {
+            @if nth > 0 { ", " }
+            code { (attribute.name) } " " small { (attribute.kind.name()) }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `/keyspaces`: every declared pattern, and how much there is of it.
+
+use axum::extract::{Path, State};
+use kstone_keyspace::{Governor, Metrics, Over, Pattern, PatternMetrics, Store, Usage};
+use maud::{Markup, html};
+
+use super::figures::{bytes, count, counted, rate};
+use super::frame::{Frame, Room, empty, live, page, table};
+use super::trouble::{Shown, Trouble};
+use super::{Pages, links};
+
+/// `/keyspaces`
+pub(crate) async fn list(State(pages): State<Pages>) -> Markup {
+    let content = html! {
+        h1 { "Keyspaces" }
+        p.faint { "Every declared pattern of keys, and what there is of it." }
+        (live("/live/keyspaces", 5000, &patterns(&pages)))
+    };
+    page(&Frame::new("Keyspaces", Some(Room::Keyspaces)), &content)
+}
+
+/// `/live/keyspaces`
+pub(crate) async fn fragment(State(pages): State<Pages>) -> Markup {
+    patterns(&pages)
+}
+
+/// How a keyspace is put in force.
+pub(crate) fn how_to_declare() -> Markup {
+    html! {
+        p {
+            "Start the server with " code { "kstone serve --keyspace shipped" } " for the catalogues of the "
+            "learning platform, or with a file of your own. It is remembered from then on."
+        }
+    }
+}
+
+fn patterns(pages: &Pages) -> Markup {
+    let Some(governor) = &pages.console.governor else {
+        return empty("No keyspace is in force: keys are not counted.", &how_to_declare());
+    };
+    let metrics = governor.metrics();
+    html! {
+        (summary(governor, &metrics))
+        @for catalogue in governor.keyspace().catalogues() {
+            section {
+                h2 { (catalogue.application) }
+                p.faint { (sentence(&catalogue.description)) }
+                (rows(&catalogue.application, catalogue.patterns.iter(), &metrics))
+            }
+        }
+    }
+}
+
+fn summary(governor: &Governor, metrics: &Metrics) -> Markup {
+    let total = |of: fn(&PatternMetrics) -> u64| metrics.patterns.iter().map(of).sum::<u64>();
+    let patterns = governor.keyspace().patterns().len() as u64;
+    let writes: f64 = metrics.patterns.iter().map(|it| it.writes_per_second).sum();
+    html! {
+        div.tiles {
+            div.tile { span.name { "Patterns" } span.value { (count(patterns)) } }
+            div.tile { span.name { "Keys" } span.value { (count(total(|it| it.keys))) } }
+            div.tile { span.name { "Bytes" } span.value { (bytes(total(|it| it.bytes))) } }
+            div.tile {
+                span.name { "Ending within an hour" }
+                span.value { (count(total(|it| it.expiring_next_hour.likely))) }
+            }
+            div.tile { span.name { "Writes per second" } span.value { (rate(writes)) } }
+        }
+        @if metrics.off_by_changes_max > 0 {
+            p.note.warn {
+                "After a crash the counts may be off by up to "
+                (counted(metrics.off_by_changes_max, "change", "changes")) ". "
+                code { "kstone keyspace recount" } " makes them exact."
+            }
+        }
+        @if metrics.unknown.writes > 0 {
+            div.note.warn {
+                p { (counted(metrics.unknown.writes, "write", "writes")) " to keys that no pattern declares." }
+                @for example in &metrics.unknown.examples { p { code { (example) } } }
+            }
+        }
+    }
+}
+
+fn rows<'p>(
+    application: &str,
+    patterns: impl Iterator<Item = &'p Pattern>,
+    metrics: &Metrics,
+) -> Markup {
+    table(
+        &format!("Patterns of {application}"),
+        &html! {
+            thead {
+                tr {
+                    th scope="col" { "Pattern" }
+                    th scope="col" { "Where" }
+                    th scope="col" { "Type" }
+                    th scope="col" { "Lives" }
+                    th.number scope="col" { "Keys" }
+                    th.number scope="col" { "Bytes" }
+                    th.number scope="col" { "Ending in 1 h" }
+                    th.number scope="col" { "Writes/s" }
+                }
+            }
+            tbody {
+                @for pattern in patterns {
+                    @let used = metrics.usage(&pattern.full_name()).unwrap_or_default();
+                    tr class=[(used == Usage::default()).then_some("unused")] {
+                        th.key scope="row" {
+                            a.mono href=(links::pattern(&pattern.full_name())) { (pattern) }
+                        }
+                        td.whole { (pattern.store) }
+                        td { (pattern.value_type) }
+                        td { (pattern.ttl) }
+                        td.number { (count(used.keys)) }
+                        td.number { (bytes(used.bytes)) }
+                        td.number { (count(used.expiring_next_hour)) }
+                        td.number { (rate(used.writes_per_second)) }
+                    }
+                }
+            }
+        },
+    )
+}
+
+/// `/keyspaces/{pattern}`
+pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) -> Shown {
+    let not_found = || Trouble::NotFound(format!("No pattern is called {name}."));
+    let governor = pages.console.governor.as_ref().ok_or_else(not_found)?;
+    let pattern = governor.keyspace().pattern(&name).ok_or_else(not_found)?;
+    let metrics = governor.metrics();
+    let places: Vec<&PatternMetrics> = metrics
+        .patterns
+        .iter()
+        .filter(|it| it.pattern == name && it.writes + it.keys > 0)
+        .collect();
+    let title = pattern.full_name();
+    let content = html! {
+        h1 { (title) }
+        p.lead { code { (pattern) } }
+        p { (sentence(&pattern.description)) }
+        div.columns {
+            div.card { h2 { "What is declared" } (declared(pattern)) }
+            div.card { h2 { "What there is" } (there_is(&places)) @if !places.is_empty() { (browse(pattern)) } }
+        }
+        @if !pattern.fields.is_empty() { section { h2 { "Fields" } (fields(pattern)) } }
+        @if !pattern.examples.is_empty() {
+            section {
+                h2 { "Examples" }
+                ul.plain { @for example in &pattern.examples { li { code { (example.key) } } } }
+            }
+        }
+    };
+    Ok(page(&Frame::below(&title, Room::Keyspaces, &[]), &content))
+}
+
+fn declared(pattern: &Pattern) -> Markup {
+    let tenant = pattern.tenant.and_then(|at| pattern.segments.get(at)?.slot());
+    let limits = &pattern.limits;
+    html! {
+        dl.facts {
+            dt { "Where" } dd { (pattern.store) }
+            @if let Store::Table(_) = pattern.store { dt { "Partition" } dd { code { (pattern.partition()) } } }
+            dt { "Type" } dd { (pattern.value_type) }
+            dt { "Lives" } dd { (pattern.ttl) }
+            dt { "Whose data" } dd { (pattern.subject.to_string().replace('`', "")) }
+            @if let Some(slot) = tenant { dt { "Tenant" } dd { code { "{" (slot.placeholder.name) "}" } } }
+            dt { "Counted as" } dd { (pattern.metric) }
+            @for placeholder in pattern.placeholders() {
+                dt { code { "{" (placeholder.name) "}" } } dd { (placeholder.expected()) }
+            }
+            dt { "At most" }
+            dd {
+                "key " (bytes(limits.key_bytes))
+                @if let Some(most) = limits.value_bytes { ", value " (bytes(most)) }
+                @if let Some(most) = limits.members {
+                    ", " (counted(most, "member", "members"))
+                    @if limits.over == Over::Trim { ", then the oldest go" }
+                }
+            }
+            @if let Some(long) = &pattern.short_form_of { dt { "Short for" } dd { code { (long) } } }
+            @if !pattern.written { dt { "Writes" } dd { "none: it is only read" } }
+        }
+    }
+}
+
+fn there_is(places: &[&PatternMetrics]) -> Markup {
+    if places.is_empty() {
+        return html! { p.faint { "No key of it was written yet." } };
+    }
+    html! {
+        @for it in places {
+            h3 { (it.place) }
+            dl.facts {
+                dt { "Keys" } dd { (count(it.keys)) }
+                dt { "Bytes" } dd { (bytes(it.bytes)) @if it.bytes_are_estimated { " (estimated)" } }
+                @if it.members > 0 { dt { "Members" } dd { (count(it.members)) } }
+                dt { "Ending in an hour" }
+                dd {
+                    (count(it.expiring_next_hour.likely))
+                    @if it.expiring_next_hour.at_least != it.expiring_next_hour.at_most {
+                        " (" (count(it.expiring_next_hour.at_least)) " to "
+                        (count(it.expiring_next_hour.at_most)) ")"
+                    }
+                }
+                dt { "Writes" } dd { (count(it.writes)) ", " (rate(it.writes_per_second)) " per second" }
+            }
+        }
+    }
+}
+
+/// The way to the keys themselves: those that begin as the pattern does.
+fn browse(pattern: &Pattern) -> Markup {
+    let text = pattern.to_string();
+    let prefix = text.split('{').next().unwrap_or_default();
+    let address = match &pattern.store {
+        Store::Redis => links::keys(0, prefix),
+        Store::Table(table) => {
+            let table = table.to_string();
+            // A name with a placeholder is several tables.
+            if table.contains('{') {
+                return html! {};
+            }
+            format!("{}?pk={}", links::table(&table), links::part(prefix))
+        }
+    };
+    html! { div.actions { a.button.quiet href=(address) { "Look at its keys" } } }
+}
+
+fn fields(pattern: &Pattern) -> Markup {
+    table(
+        "Fields",
+        &html! {
+            thead { tr { th scope="col" { "Field" } th scope="col" { "Holds" } } }
+            tbody {
+                @for field in &pattern.fields {
+                    tr {
+                        th scope="row" { code { (field.name) } }
+                        td { (field.kind) @if field.optional { ", or nothing" } }
+                    }
+                }
+                @if let Some(others) = &pattern.other_fields {
+                    tr { th scope="row" { "others" } td { (others) } }
+                }
+            }
+        },
+    )
+}
+
+fn sentence(text: &str) -> String {
+    format!("{}.", text.trim_end_matches('.'))
+}

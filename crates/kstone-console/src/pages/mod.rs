@@ -1,0 +1,124 @@
+//! The console: one file for each page.
+//!
+//! Pages are made here whole, as HTML; what is in them comes from the ports and from what is built on
+//! them. One style sheet and one script are part of the program. The script only asks for parts of a
+//! page again (`/live/…`) while somebody looks: without it everything works as it was sent.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `frame` | what all pages share |
+//! | `overview`, `keyspaces`, `people`, `data` | the store |
+//! | `learn`, `work`, `audit` | the learning platform |
+//! | `charts` | pictures of numbers, as SVG |
+//! | `figures`, `json`, `links` | numbers, values and addresses as text |
+//! | `trouble` | what is shown in place of a page |
+
+mod audit;
+mod charts;
+mod data;
+mod figures;
+mod frame;
+mod json;
+mod keyspaces;
+mod learn;
+mod links;
+mod overview;
+mod people;
+mod trouble;
+mod work;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+
+use kstone_learn::engine::MasteryEngine;
+use maud::html;
+
+use crate::console::Console;
+use crate::vitals::History;
+use kstone_learn::platform::Platform;
+
+use trouble::{Shown, Trouble};
+
+/// What every page can ask.
+#[derive(Debug, Clone)]
+pub(crate) struct Pages {
+    pub(crate) console: Arc<Console>,
+    pub(crate) history: Arc<History>,
+}
+
+impl Pages {
+    /// The learning platform, or how it is turned on.
+    fn platform(&self) -> Shown<&Platform> {
+        let off = || {
+            Trouble::Off(
+                "The learning platform is off",
+                html! {
+                    p { "It runs where its catalogues are in force: start the server with "
+                        code { "kstone serve --keyspace shipped" } ", or with " code { "--demo" }
+                        " for a school that is simulated." }
+                },
+            )
+        };
+        self.console.platform.as_deref().ok_or_else(off)
+    }
+
+    fn engine(&self) -> Shown<&MasteryEngine> {
+        Ok(&self.platform()?.engine)
+    }
+}
+
+/// The pages. Called where tasks can be spawned, it also begins to note what goes through the doors.
+pub fn router(console: Arc<Console>) -> Router {
+    let history = Arc::new(History::default());
+    history.note(console.vitals.doors());
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        let vitals = Arc::clone(&console.vitals);
+        runtime.spawn(History::keep(Arc::downgrade(&history), vitals));
+    }
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/live/overview", get(overview::fragment))
+        .route("/keyspaces", get(keyspaces::list))
+        .route("/keyspaces/{pattern}", get(keyspaces::one))
+        .route("/live/keyspaces", get(keyspaces::fragment))
+        .route("/people", get(people::find))
+        .route("/people/{id}", get(people::one).post(people::erase))
+        .route("/people/{id}/export", get(people::export))
+        .route("/erasures/{id}", get(people::erasure))
+        .route("/erasures/{id}/receipt", get(people::receipt))
+        .route("/live/erasures/{id}", get(people::erasure_fragment))
+        .route("/data", get(data::show))
+        .route("/data/tables/{table}", get(data::items::list))
+        .route("/data/tables/{table}/item", get(data::items::one))
+        .route("/data/keys", get(data::keys::list))
+        .route("/data/key", get(data::keys::one))
+        .route("/learn", get(learn::show))
+        .route("/learn/schools/{school}", get(learn::school))
+        .route("/learn/classes/{school}/{class}", get(learn::class::show))
+        .route("/live/learn/classes/{school}/{class}", get(learn::class::fragment))
+        .route("/learn/learners/{id}", get(learn::learner::show))
+        .route("/learn/learners/{id}/feedback", post(learn::learner::say))
+        .route("/work", get(work::show))
+        .route("/work/dead/{queue}", get(work::dead).post(work::decide))
+        .route("/live/work", get(work::fragment))
+        .route("/audit", get(audit::show))
+        .route("/assets/console.css", get(|| asset("text/css", CSS)))
+        .route("/assets/console.js", get(|| asset("text/javascript", JS)))
+        .route("/assets/icon.svg", get(|| asset("image/svg+xml", ICON)))
+        .fallback(|| async { Trouble::NotFound("There is no such page.".to_owned()) })
+        .with_state(Pages { console, history })
+}
+
+const CSS: &str = include_str!("assets/console.css");
+const JS: &str = include_str!("assets/console.js");
+const ICON: &str = include_str!("assets/icon.svg");
+
+/// A file that is part of the program. It is asked for again after an hour, so that a new version of
+/// the program is seen soon.
+async fn asset(content_type: &'static str, text: &'static str) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, "max-age=3600")], text)
+}

@@ -1,0 +1,449 @@
+//! `/people`: everything about one person, given to them or removed.
+
+use std::sync::Arc;
+
+use axum::Form;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use kstone_keyspace::erasure::{ErasureRecord, ErasureState, Holding, SignedReceipt};
+use kstone_keyspace::index::Location;
+use kstone_keyspace::{Governor, Subject};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::figures::{ago, bytes, count, counted, micros, moment};
+use super::frame::{Frame, Room, empty, live, page, table};
+use super::keyspaces::how_to_declare;
+use super::trouble::{Shown, Trouble};
+use super::{Pages, json, links};
+use crate::{ErasureProgress, Erasures, Stage};
+
+/// So many places are listed; all of them are counted.
+const LISTED_MAX: usize = 500;
+
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Asked {
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    tenant: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Confirmed {
+    #[serde(default)]
+    confirm: String,
+}
+
+impl Asked {
+    fn tenant(&self) -> Option<&str> {
+        Some(self.tenant.trim()).filter(|tenant| !tenant.is_empty())
+    }
+}
+
+fn off() -> Trouble {
+    Trouble::Off(
+        "Nobody knows whose data is whose",
+        html! {
+            p { "Without a keyspace in force, and a folder for the data, persons cannot be looked up." }
+            (how_to_declare())
+        },
+    )
+}
+
+fn governed(pages: &Pages) -> Shown<(&Arc<Governor>, &Arc<Erasures>)> {
+    let console = &pages.console;
+    console.governor.as_ref().zip(console.erasures.as_ref()).ok_or_else(off)
+}
+
+/// `/people`
+pub(crate) async fn find(
+    State(pages): State<Pages>,
+    Query(asked): Query<Asked>,
+) -> Shown<Response> {
+    let (_, erasures) = governed(&pages)?;
+    let id = asked.id.trim();
+    if !id.is_empty() {
+        return Ok(Redirect::to(&links::person(id, asked.tenant())).into_response());
+    }
+    let mut records = erasures.all().await?;
+    records.reverse();
+    let now_ms = pages.console.clock.now_ms();
+    let content = html! {
+        h1 { "People" }
+        p.faint { "Everything that is kept about one person: look at it, export it, erase it." }
+        form.row method="get" action="/people" role="search" {
+            div.field.grow {
+                label for="id" { "Person" }
+                input #id name="id" required autocomplete="off" spellcheck="false" placeholder="student_12345";
+            }
+            div.field {
+                label for="tenant" { "School " span.hint { "(optional)" } }
+                input #tenant name="tenant" autocomplete="off" spellcheck="false";
+            }
+            button type="submit" { "Look up" }
+        }
+        section {
+            h2 { "Erasures" }
+            @if records.is_empty() {
+                (empty("Nobody was erased yet.", &html! {
+                    p { "An erasure removes every byte about a person, also from files and checkpoints, and "
+                        "leaves a signed receipt that does not name them." }
+                }))
+            } @else { (erasure_rows(&records, now_ms)) }
+        }
+    };
+    Ok(page(&Frame::new("People", Some(Room::People)), &content).into_response())
+}
+
+fn erasure_rows(records: &[ErasureRecord], now_ms: u64) -> Markup {
+    table(
+        "Erasures",
+        &html! {
+            thead {
+                tr {
+                    th scope="col" { "Erasure" }
+                    th scope="col" { "Began" }
+                    th scope="col" { "State" }
+                    th.number scope="col" { "Records removed" }
+                }
+            }
+            tbody {
+                @for record in records.iter().take(LISTED_MAX) {
+                    tr {
+                        th.key scope="row" { a.mono href=(links::erasure(&record.id)) { (record.id) } }
+                        td { (ago(record.began_ms, now_ms)) }
+                        td { (state(&record.state)) }
+                        td.number {
+                            @match &record.state {
+                                ErasureState::Done(signed) => (count(signed.receipt.purge.records)),
+                                _ => "–",
+                            }
+                        }
+                    }
+                }
+            }
+        },
+    )
+}
+
+fn state(state: &ErasureState) -> Markup {
+    match state {
+        ErasureState::Running => html! { span.pill.warn { "running" } },
+        ErasureState::Sealed(_) => html! { span.pill.warn { "being signed" } },
+        ErasureState::Done(_) => html! { span.pill.good { "done" } },
+    }
+}
+
+/// `/people/{id}`
+pub(crate) async fn one(
+    State(pages): State<Pages>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Shown {
+    show(&pages, &id, asked.tenant(), None).await
+}
+
+async fn show(pages: &Pages, id: &str, tenant: Option<&str>, mistake: Option<&str>) -> Shown {
+    let (governor, erasures) = governed(pages)?;
+    let subject = Subject::canonical(id, tenant);
+    let holdings = erasures.eraser().stores().holdings(&subject).await?;
+    let now_ms = pages.console.clock.now_ms();
+    let is_erased = governor.is_erased(&subject);
+    let content = html! {
+        h1 { (id) }
+        p.faint {
+            "Known as " code { (subject.id) }
+            @match &subject.tenant {
+                Some(tenant) => { " of " code { (tenant) } },
+                None => " in all schools",
+            }
+            ". " (counted(holdings.len() as u64, "place holds", "places hold")) " data about this person."
+        }
+        @if is_erased {
+            div.note {
+                p { "This person was erased: writes about them are refused. "
+                    code { "kstone subject admit " (subject.id) } " lets them in again." }
+            }
+        }
+        @if holdings.is_empty() {
+            (empty("Nothing is kept about this person.", &html! {
+                p { "Ids are looked up as written; " code { "student_12345" } " and " code { "12345" }
+                    " are the same person. " a href="/people" { "Look up somebody else" } }
+            }))
+        } @else {
+            div.actions {
+                a.button href=(links::export(id, tenant)) download { "Export as JSON" }
+                a.button.quiet href=(links::learner(id)) { "Learner's page" }
+            }
+            section { h2 { "What is kept" } (kept(&holdings, now_ms)) }
+        }
+        section #erase { h2 { "Erase" } (erase_form(id, tenant, mistake)) }
+    };
+    Ok(page(&Frame::below(id, Room::People, &[]), &content))
+}
+
+fn kept(holdings: &[Holding], now_ms: u64) -> Markup {
+    html! {
+        (table("Places that hold data about this person", &html! {
+            thead {
+                tr {
+                    th scope="col" { "Key" }
+                    th scope="col" { "Where" }
+                    th scope="col" { "Pattern" }
+                    th scope="col" { "Ends" }
+                }
+            }
+            tbody {
+                @for holding in holdings.iter().take(LISTED_MAX) {
+                    tr {
+                        th.key scope="row" {
+                            a.mono href=(links::location(&holding.location)) { (name(&holding.location)) }
+                        }
+                        td { (place(&holding.location)) @if holding.is_shared { " " span.pill { "shared" } } }
+                        td { a href=(links::pattern(&holding.pattern)) { (holding.pattern) } }
+                        td { @match holding.expires_at_ms { Some(ms) => (ago(ms, now_ms)), None => "never" } }
+                    }
+                }
+            }
+        }))
+        @if holdings.len() > LISTED_MAX {
+            p.faint { "The first " (LISTED_MAX) " of " (count(holdings.len() as u64)) "; the export has all." }
+        }
+    }
+}
+
+fn name(location: &Location) -> String {
+    match location {
+        Location::Key { key, .. } => links::text_of(key),
+        Location::Member { key, member, .. } => {
+            format!("{} → {}", links::text_of(key), links::text_of(member))
+        }
+        Location::Item { pk, sk, .. } => {
+            let sk = sk.as_ref().map(|sk| format!(":{}", links::text_of(sk))).unwrap_or_default();
+            format!("{}{sk}", links::text_of(pk))
+        }
+    }
+}
+
+fn place(location: &Location) -> String {
+    match location {
+        Location::Key { db, .. } | Location::Member { db, .. } => format!("Redis, database {db}"),
+        Location::Item { table, .. } => format!("table {table}"),
+    }
+}
+
+fn erase_form(id: &str, tenant: Option<&str>, mistake: Option<&str>) -> Markup {
+    html! {
+        div.card {
+            p {
+                "Removes every byte about this person from tables, Redis keys, files and checkpoints, and "
+                "refuses writes about them from then on. It cannot be undone. A signed receipt remains, "
+                "which does not name them."
+            }
+            @if let Some(mistake) = mistake { p.bad role="alert" #mistake { (mistake) } }
+            form.row method="post" action=(links::person(id, tenant)) {
+                div.field.grow {
+                    label for="confirm" { "Type " code { (id) } " to confirm" }
+                    input #confirm name="confirm" required autocomplete="off" spellcheck="false"
+                        aria-invalid=[mistake.map(|_| "true")] aria-describedby=[mistake.map(|_| "mistake")];
+                }
+                button.danger type="submit" { "Erase for good" }
+            }
+        }
+    }
+}
+
+/// `POST /people/{id}`: erases.
+pub(crate) async fn erase(
+    State(pages): State<Pages>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+    Form(confirmed): Form<Confirmed>,
+) -> Shown<Response> {
+    let (_, erasures) = governed(&pages)?;
+    if confirmed.confirm.trim() != id {
+        let mistake = "That is another name: nothing was erased.";
+        let shown = show(&pages, &id, asked.tenant(), Some(mistake)).await?;
+        return Ok((axum::http::StatusCode::UNPROCESSABLE_ENTITY, shown).into_response());
+    }
+    let subject = Subject::canonical(&id, asked.tenant());
+    let erasure = erasures.begin(&subject).await?;
+    Ok(Redirect::to(&links::erasure(&erasure)).into_response())
+}
+
+/// `/people/{id}/export`
+pub(crate) async fn export(
+    State(pages): State<Pages>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+) -> Shown<Response> {
+    let (_, erasures) = governed(&pages)?;
+    let subject = Subject::canonical(&id, asked.tenant());
+    let now_ms = pages.console.clock.now_ms();
+    let exported = erasures.eraser().stores().export(&subject, now_ms).await?;
+    let text = serde_json::to_string_pretty(&exported)
+        .map_err(|error| Trouble::Failed(error.to_string()))?;
+    Ok(download(text, "export.json"))
+}
+
+/// The name does not say whose: file names end up in logs and in folders of others.
+fn download(text: String, name: &str) -> Response {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    (headers, text).into_response()
+}
+
+/// `/erasures/{id}`
+pub(crate) async fn erasure(State(pages): State<Pages>, Path(id): Path<String>) -> Shown {
+    let (progress, is_over) = progress(&pages, &id).await?;
+    let content = html! {
+        h1 { "Erasure" }
+        p.faint { code { (id) } }
+        @if is_over { (progress) } @else {
+            (live(&format!("/live{}", links::erasure(&id)), 700, &progress))
+            noscript { p { "Load this page again to see how far it is." } }
+        }
+    };
+    Ok(page(&Frame::below("Erasure", Room::People, &[]), &content))
+}
+
+/// `/live/erasures/{id}`
+pub(crate) async fn erasure_fragment(
+    State(pages): State<Pages>,
+    Path(id): Path<String>,
+) -> Shown<Response> {
+    let (progress, is_over) = progress(&pages, &id).await?;
+    let mut response = progress.into_response();
+    if is_over {
+        let over = (HeaderName::from_static("x-live"), HeaderValue::from_static("over"));
+        response.headers_mut().insert(over.0, over.1);
+    }
+    Ok(response)
+}
+
+/// `/erasures/{id}/receipt`
+pub(crate) async fn receipt(State(pages): State<Pages>, Path(id): Path<String>) -> Shown<Response> {
+    let (_, erasures) = governed(&pages)?;
+    match erasures.find(&id).await?.map(|record| record.state) {
+        Some(ErasureState::Done(signed)) => Ok(download(signed.to_json(), "receipt.json")),
+        Some(_) => Err(Trouble::NotFound("It is not over: there is no receipt yet.".to_owned())),
+        None => Err(Trouble::NotFound(format!("There is no erasure {id}."))),
+    }
+}
+
+async fn progress(pages: &Pages, id: &str) -> Shown<(Markup, bool)> {
+    let (_, erasures) = governed(pages)?;
+    let not_found = || Trouble::NotFound(format!("There is no erasure {id}."));
+    let record = erasures.find(id).await?.ok_or_else(not_found)?;
+    Ok(match record.state {
+        ErasureState::Done(signed) => (done(id, &signed), true),
+        ErasureState::Running | ErasureState::Sealed(_) => {
+            let progress = erasures.progress(id);
+            let is_stopped = progress.as_ref().is_some_and(|it| it.stage == Stage::Stopped);
+            (running(progress.as_ref(), record.began_ms, pages.console.clock.now_ms()), is_stopped)
+        }
+    })
+}
+
+fn running(progress: Option<&ErasureProgress>, began_ms: u64, now_ms: u64) -> Markup {
+    const STEPS: [(Stage, &str); 6] = [
+        (Stage::Waiting, "Waits for its turn"),
+        (Stage::Refusing, "Refuses writes about the person"),
+        (Stage::Deleting, "Deletes what is found"),
+        (Stage::Purging, "Rewrites files without it"),
+        (Stage::Checkpoints, "Clears checkpoints"),
+        (Stage::Sealing, "Signs the receipt"),
+    ];
+    let at = progress.and_then(|it| STEPS.iter().position(|(stage, _)| *stage == it.stage));
+    html! {
+        p { span.pill.warn { "running" } " It began " (ago(began_ms, now_ms)) "." }
+        @if let Some(problem) = progress.and_then(|it| it.problem.as_deref()) {
+            div.note.bad role="alert" {
+                p { "It could not go on: " (problem) }
+                p { "It goes on when it is asked for again, or when the server starts again." }
+            }
+        } @else {
+            ol.steps {
+                @for (nth, (_, name)) in STEPS.iter().enumerate() {
+                    @let class = match at {
+                        Some(at) if nth < at => "done",
+                        Some(at) if nth == at => "now",
+                        _ => "later",
+                    };
+                    li class=(class) aria-current=[(class == "now").then_some("step")] { (name) }
+                }
+            }
+        }
+        @if let Some(it) = progress {
+            p.faint {
+                (counted(it.places, "place", "places")) " found"
+                @if it.checkpoints > 0 { ", checkpoint " (it.checkpoints_done) " of " (it.checkpoints) }
+            }
+        }
+    }
+}
+
+fn done(id: &str, signed: &SignedReceipt) -> Markup {
+    let receipt = &signed.receipt;
+    let purge = &receipt.purge;
+    html! {
+        p { span.pill.good { "done" } " Every byte is gone. The receipt says so, and not whose they were." }
+        div.actions { a.button href={ (links::erasure(id)) "/receipt" } download { "Download the receipt" } }
+        div.columns {
+            section.card {
+                h2 { "What was done" }
+                dl.facts {
+                    dt { "Began" } dd { (moment(receipt.began_ms)) }
+                    dt { "Finished" } dd { (moment(receipt.finished_ms)) }
+                    dt { "Records removed" } dd { (count(purge.records)) }
+                    dt { "Stripes rewritten" } dd { (count(purge.stripes)) ", " (bytes(purge.read_bytes)) " read" }
+                    dt { "Checkpoints cleared" } dd { (count(purge.checkpoints)) }
+                    dt { "Files took" } dd { (micros(purge.took_ms.saturating_mul(1000))) }
+                    dt { "Writes" } dd { "from number " (count(receipt.first_seq)) " to " (count(receipt.last_seq)) }
+                }
+                @if !purge.missing_checkpoints.is_empty() {
+                    div.note.warn {
+                        p { "These checkpoints are not where they were made. If they were moved, they have to "
+                            "be purged where they are:" }
+                        @for path in &purge.missing_checkpoints { p { code { (path) } } }
+                    }
+                }
+            }
+            section.card {
+                h2 { "By pattern" }
+                @if receipt.patterns.is_empty() { p.faint { "Nothing was there." } } @else {
+                    (table("Removed by pattern", &html! {
+                        thead {
+                            tr {
+                                th scope="col" { "Pattern" }
+                                th.number scope="col" { "Deleted" }
+                                th.number scope="col" { "Changed" }
+                            }
+                        }
+                        tbody {
+                            @for (pattern, it) in &receipt.patterns {
+                                tr {
+                                    th scope="row" { (pattern) }
+                                    td.number { (count(it.deleted)) }
+                                    td.number { (count(it.changed)) }
+                                }
+                            }
+                        }
+                    }))
+                }
+            }
+        }
+        section {
+            h2 { "The receipt" }
+            p.faint { "Whoever knows the id can check that the receipt is genuine and about it: "
+                code { "kstone erase verify-receipt" } " does." }
+            @if let Ok(value) = serde_json::from_str(&signed.to_json()) { (json::pretty(&value)) }
+        }
+    }
+}

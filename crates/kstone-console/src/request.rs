@@ -1,0 +1,102 @@
+//! What every request gets: an id, a body within limits, and an answer with safe headers.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use crate::console::Console;
+use crate::rest::{Code, Problem};
+
+/// The header in which a request's id comes and goes.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// No id of a client is longer.
+const REQUEST_ID_BYTES_MAX: usize = 128;
+
+tokio::task_local! {
+    /// The id of the request that is being answered.
+    static ID: String;
+}
+
+/// The id of the request that is being answered.
+pub(crate) fn id() -> String {
+    ID.try_with(Clone::clone).unwrap_or_default()
+}
+
+/// Work for the same request, wherever it is done.
+pub(crate) fn as_same<W: Future>(work: W) -> impl Future<Output = W::Output> {
+    ID.scope(id(), work)
+}
+
+/// Gives the request its id, and the answer its headers.
+pub(crate) async fn identify(
+    State(console): State<Arc<Console>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let id = said(request.headers()).unwrap_or_else(|| console.next_request_id());
+    ID.scope(id.clone(), async move {
+        let is_api = request.uri().path().starts_with("/api/");
+        let mut response = next.run(request).await;
+        let headers = response.headers_mut();
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        let mut safe = |name: HeaderName, value: &'static str| {
+            headers.entry(name).or_insert(HeaderValue::from_static(value));
+        };
+        safe(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+        safe(header::REFERRER_POLICY, "no-referrer");
+        safe(header::X_FRAME_OPTIONS, "DENY");
+        safe(header::CONTENT_SECURITY_POLICY, POLICY);
+        if is_api {
+            safe(header::CACHE_CONTROL, "no-store");
+        }
+        response
+    })
+    .await
+}
+
+/// What a page may load and run: what this server has in files of its own.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
+                      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The id that the client gave, if it can be one.
+fn said(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(REQUEST_ID)?.to_str().ok()?;
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+    let is_id = (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_plain);
+    is_id.then(|| id.to_owned())
+}
+
+/// Reads the whole body, within the limits, so that nothing after this waits for a client.
+pub(crate) async fn collect(
+    State(console): State<Arc<Console>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let bytes_max = console.options.body_bytes_max;
+    let read = Limited::new(body, bytes_max).collect();
+    let bytes: Bytes = match tokio::time::timeout(console.options.read_timeout, read).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let what = format!("the body is longer than {bytes_max} bytes");
+            return closing(Problem::new(Code::BodyTooLarge, what));
+        }
+        Ok(Err(_)) => return closing(Problem::new(Code::BadBody, "the body broke off")),
+        Err(_) => return closing(Problem::new(Code::TooSlow, "the body did not come in time")),
+    };
+    next.run(Request::from_parts(head, Body::from(bytes))).await
+}
+
+/// The rest of the body is not read, so the connection cannot be used again.
+fn closing(problem: Problem) -> Response {
+    let mut response = problem.into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}

@@ -1,0 +1,236 @@
+//! What stands before every call: clients that ask too often, and requests that came before.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http_body_util::BodyExt as _;
+use kstone_learn::guard::{Begun, Decision, KeptAnswer, LimitKind, Repeatable};
+use serde_json::Value;
+
+use super::PREFIX;
+use super::problem::{Code, Problem};
+use crate::console::Console;
+use crate::request;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// What a call counts as; `None` if it is never too much.
+fn kind_of(method: &Method, path: &str) -> Option<LimitKind> {
+    let path = path.strip_prefix(PREFIX).unwrap_or(path);
+    if matches!(path, "/health" | "/openapi.json" | "/docs") {
+        return None;
+    }
+    Some(match (method, path) {
+        (&Method::POST, "/events") => LimitKind::Ingest,
+        (&Method::POST, "/batches") => LimitKind::Batch,
+        (&Method::POST, "/mastery/query") => LimitKind::Query,
+        (_, path) if path.ends_with("/prediction") => LimitKind::Predict,
+        (_, path) if path.ends_with("/cohorts") || path == "/compare" => LimitKind::Calculate,
+        (&Method::GET | &Method::HEAD, _) => LimitKind::Query,
+        _ => LimitKind::Calculate,
+    })
+}
+
+/// Refuses clients that ask too often, and tells the others how much they may ask.
+pub(super) async fn limit(
+    State(console): State<Arc<Console>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let kind = kind_of(request.method(), path).filter(|_| console.options.has_rate_limits);
+    let (Some(kind), Some(platform)) = (kind, &console.platform) else {
+        return next.run(request).await;
+    };
+    let decision = platform.limits.admit(kind, &client_of(&request)).await;
+    let mut response = match decision.allowed {
+        true => next.run(request).await,
+        false => {
+            let Decision { limit, reset_s, .. } = decision;
+            let kind = kind.as_str();
+            let what = format!("at most {limit} calls of the kind `{kind}` in a minute");
+            let retry_after_s = Some(reset_s.max(1));
+            Problem { retry_after_s, ..Problem::new(Code::RateLimited, what) }.into_response()
+        }
+    };
+    let headers = response.headers_mut();
+    headers.insert(LIMIT, decision.limit.into());
+    headers.insert(REMAINING, decision.remaining.into());
+    headers.insert(RESET, decision.reset_s.into());
+    response
+}
+
+/// Who asks: there is one token, so a client is where it comes from.
+fn client_of(request: &Request) -> String {
+    let from = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    from.map_or_else(|| "unknown".to_owned(), |ConnectInfo(at)| at.ip().to_string())
+}
+
+/// Carries out a request with an `Idempotency-Key` once, and answers repetitions with what was
+/// answered then.
+pub(super) async fn once(
+    State(console): State<Arc<Console>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let may_repeat = matches!(*request.method(), Method::POST | Method::PUT);
+    let (Some(key), Some(platform), true) =
+        (request.headers().get(IDEMPOTENCY_KEY), &console.platform, may_repeat)
+    else {
+        return next.run(request).await;
+    };
+    let Some(key) = key.to_str().ok().map(str::to_owned) else {
+        return Problem::invalid("Idempotency-Key", "must be plain text").into_response();
+    };
+    let client = client_of(&request);
+    let (head, body) = request.into_parts();
+    // It is in memory already: `request::collect` has read it.
+    let body = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+    let repeatable = Repeatable {
+        client,
+        key,
+        request: spelled(&head.method, head.uri.path(), &head.headers, &body),
+        students: students_in(head.uri.path(), &body),
+    };
+    let ticket = match platform.idempotency.begin(&repeatable).await {
+        Ok(Begun::New(ticket)) => ticket,
+        Ok(Begun::Replay(kept)) => return replayed(kept),
+        Ok(Begun::InFlight) => {
+            let what = "the first request with this key is still being carried out";
+            let problem = Problem {
+                field: Some("Idempotency-Key".into()),
+                retry_after_s: Some(1),
+                ..Problem::new(Code::InFlight, what)
+            };
+            return problem.into_response();
+        }
+        Ok(Begun::Mismatch) => {
+            let what = "this key was used for another request: use a new one";
+            let field = Some("Idempotency-Key".into());
+            return Problem { field, ..Problem::new(Code::KeyReused, what) }.into_response();
+        }
+        Err(error) => return Problem::from(error).into_response(),
+    };
+    let request = Request::from_parts(head, Body::from(body));
+    let platform = Arc::clone(platform);
+    // A client that goes away must not leave it half done: whoever repeats it would be kept waiting.
+    let work = request::as_same(async move {
+        let response = next.run(request).await;
+        if !response.status().is_success() {
+            let _ = platform.idempotency.abandon(&ticket).await;
+            return response;
+        }
+        let (head, body) = response.into_parts();
+        let bytes = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+        let kept = KeptAnswer {
+            status: head.status.as_u16(),
+            body: String::from_utf8_lossy(&bytes).into_owned(),
+        };
+        // If it cannot be kept, a repetition is carried out again after a while.
+        let _ = platform.idempotency.finish(&ticket, &kept).await;
+        Response::from_parts(head, Body::from(bytes))
+    });
+    match tokio::spawn(work).await {
+        Ok(response) => response,
+        Err(_) => Problem::new(Code::Internal, "the call ended in the middle").into_response(),
+    }
+}
+
+fn replayed(kept: KeptAnswer) -> Response {
+    let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
+    let mut response = (status, kept.body.clone()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    match kept.body.is_empty() {
+        true => headers.remove(header::CONTENT_TYPE),
+        false => headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+    };
+    response
+}
+
+/// Everything that makes a request this one and no other.
+fn spelled(method: &Method, path: &str, headers: &HeaderMap, body: &Bytes) -> Vec<u8> {
+    let mut spelled = format!("{method} {path}\n").into_bytes();
+    for name in [header::IF_MATCH, header::IF_NONE_MATCH] {
+        if let Some(value) = headers.get(&name) {
+            spelled.extend_from_slice(name.as_str().as_bytes());
+            spelled.extend_from_slice(value.as_bytes());
+            spelled.push(b'\n');
+        }
+    }
+    spelled.extend_from_slice(body);
+    spelled
+}
+
+/// Learners whom the answer may be about: it is erased with them.
+fn students_in(path: &str, body: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut parts = path.split('/');
+    let after = parts.find(|part| matches!(*part, "students" | "members")).and(parts.next());
+    // Whoever is let in again is not written about before.
+    if !path.ends_with("/admit") {
+        found.extend(after.map(str::to_owned));
+    }
+    if let Ok(value) = serde_json::from_slice::<Value>(body) {
+        named_in(&value, &mut found);
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.retain(|id| kstone_learn::field::check_id("student_id", id).is_ok());
+    found
+}
+
+fn named_in(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| named_in(value, found)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match (name.as_str(), value) {
+                    ("student_id", Value::String(id)) => found.push(id.clone()),
+                    ("student_ids", Value::Array(ids)) => {
+                        found.extend(ids.iter().filter_map(Value::as_str).map(str::to_owned));
+                    }
+                    (_, value) => named_in(value, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_count_as_what_they_cost() {
+        let kind = |method: Method, path: &str| kind_of(&method, &format!("{PREFIX}{path}"));
+        assert_eq!(kind(Method::POST, "/events"), Some(LimitKind::Ingest));
+        assert_eq!(kind(Method::POST, "/batches"), Some(LimitKind::Batch));
+        assert_eq!(kind(Method::GET, "/batches/{batch_id}"), Some(LimitKind::Query));
+        let prediction = "/students/{student_id}/prediction";
+        assert_eq!(kind(Method::GET, prediction), Some(LimitKind::Predict));
+        let mastery = "/students/{student_id}/mastery";
+        assert_eq!(kind(Method::GET, mastery), Some(LimitKind::Query));
+        assert_eq!(kind(Method::PUT, mastery), Some(LimitKind::Calculate));
+        assert_eq!(kind(Method::GET, "/health"), None);
+    }
+
+    #[test]
+    fn learners_are_found_in_the_path_and_in_the_body() {
+        let body = br#"[{"student_id":"s2"},{"x":{"student_ids":["s3","s2"]}}]"#;
+        assert_eq!(students_in("/students/s1/rebuild", body), ["s1", "s2", "s3"]);
+        assert_eq!(students_in("/students/s1/admit", b""), Vec::<String>::new());
+        assert_eq!(students_in("/schools/a/classes/b/members/s9", b""), ["s9"]);
+        assert_eq!(students_in("/batches", b"nonsense"), Vec::<String>::new());
+    }
+}

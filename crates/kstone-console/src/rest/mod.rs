@@ -1,0 +1,86 @@
+//! The REST API under `/api/v1`: JSON in and out, one file for each resource.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `problem` | errors that name the field |
+//! | `extract`, `paging`, `range` | bodies, parameters, addresses, pages and days as types |
+//! | `guard` | clients that ask too often, requests that came before |
+//! | `openapi` | the description, generated from the code, and a page that shows it |
+//! | the others | a resource each |
+
+mod batches;
+mod events;
+mod extract;
+mod guard;
+mod health;
+mod insight;
+mod keyspaces;
+mod learners;
+mod mastery;
+mod openapi;
+mod paging;
+mod people;
+mod problem;
+mod range;
+mod schools;
+mod work;
+
+use std::sync::Arc;
+
+use axum::extract::OriginalUri;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::any;
+use axum::{Router, http::Method};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::console::Console;
+
+pub use problem::{Code, ErrorBody, ErrorDetail, Problem};
+
+/// Where the API begins.
+const PREFIX: &str = "/api/v1";
+
+/// What a call comes to.
+type Result<T, E = Problem> = std::result::Result<T, E>;
+
+/// The API.
+pub fn router(console: Arc<Console>) -> Router {
+    let (api, document) = described().split_for_parts();
+    let described = openapi::router(openapi::finished(document));
+    let api = api
+        .layer(from_fn_with_state(Arc::clone(&console), guard::once))
+        .layer(from_fn_with_state(Arc::clone(&console), guard::limit))
+        .merge(described)
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(not_so)
+        .with_state(console);
+    Router::new()
+        .nest(PREFIX, api)
+        .route("/api", any(nothing_here))
+        .route("/api/{*rest}", any(nothing_here))
+}
+
+/// Every call with its description.
+fn described() -> OpenApiRouter<Arc<Console>> {
+    OpenApiRouter::with_openapi(openapi::preface())
+        .merge(health::calls())
+        .merge(keyspaces::calls())
+        .merge(events::calls())
+        .merge(mastery::calls())
+        .merge(insight::calls())
+        .merge(batches::calls())
+        .merge(learners::calls())
+        .merge(people::calls())
+        .merge(schools::calls())
+        .merge(work::calls())
+}
+
+async fn nothing_here(OriginalUri(uri): OriginalUri) -> Response {
+    let what = format!("there is nothing at {}: {PREFIX}/docs lists the calls", uri.path());
+    Problem::new(Code::NotFound, what).into_response()
+}
+
+async fn not_so(method: Method) -> Response {
+    Problem::new(Code::MethodNotAllowed, format!("{method} is not possible here")).into_response()
+}

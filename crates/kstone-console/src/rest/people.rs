@@ -1,0 +1,212 @@
+//! Persons: everything about one of them, given to them or erased.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use kstone_keyspace::Subject;
+use kstone_keyspace::erasure::{ErasureError, ErasureRecord, ErasureState};
+use kstone_learn::engine::KeptKey;
+use kstone_learn::field::check_id;
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Result;
+use super::extract::Address;
+use super::problem::{Code, Problem};
+use crate::console::Console;
+use crate::erasures::{ErasureProgress, Erasures};
+
+/// An erasure, never whom it is about.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Erasure {
+    /// Its id.
+    id: String,
+    /// When it was asked for, in milliseconds since 1970.
+    began_ms: u64,
+    /// How far it is.
+    state: Standing,
+    /// What is being done, if this process does it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<ErasureProgress>,
+    /// What was done, signed, once it is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    receipt: Option<serde_json::Value>,
+}
+
+/// How far an erasure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = ErasureState)]
+enum Standing {
+    /// Data is being removed.
+    Running,
+    /// All data is removed; whom it was about is being forgotten.
+    Sealed,
+    /// It is over.
+    Done,
+}
+
+/// Erasures.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct ErasureList {
+    /// The latest first.
+    erasures: Vec<Erasure>,
+    /// The public key (Ed25519, in hex) with which receipts are signed.
+    public_key: String,
+}
+
+pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+    OpenApiRouter::new()
+        .routes(routes!(erasures))
+        .routes(routes!(erasure))
+        .routes(routes!(erase))
+        .routes(routes!(export))
+        .routes(routes!(admit))
+        .routes(routes!(debug))
+        .routes(routes!(metrics))
+}
+
+/// Every erasure that there was
+#[utoipa::path(get, path = "/erasures", tag = "people", responses((status = OK, body = ErasureList)))]
+async fn erasures(State(console): State<Arc<Console>>) -> Result<Json<ErasureList>> {
+    let erasures = erasures_of(&console)?;
+    let all = erasures.all().await.map_err(failed)?;
+    let shown = all.into_iter().rev().map(|record| shown(record, erasures)).collect();
+    Ok(Json(ErasureList { erasures: shown, public_key: erasures.eraser().public_key() }))
+}
+
+/// How far an erasure is, and its receipt when it is over
+#[utoipa::path(get, path = "/erasures/{erasure_id}", tag = "people",
+    params(("erasure_id" = String, Path, description = "The erasure's id")),
+    responses((status = OK, body = Erasure)))]
+async fn erasure(
+    State(console): State<Arc<Console>>,
+    Address(id): Address<String>,
+) -> Result<Json<Erasure>> {
+    let erasures = erasures_of(&console)?;
+    let found = erasures.find(&id).await.map_err(failed)?;
+    let record = found.ok_or_else(|| Problem::not_found(format!("erasure {id}")))?;
+    Ok(Json(shown(record, erasures)))
+}
+
+/// Erases a learner: everything about them, in every table and key, out of every file
+#[utoipa::path(delete, path = "/students/{student_id}", tag = "people",
+    params(("student_id" = String, Path, description = "The learner's id")),
+    responses((status = ACCEPTED, body = Erasure, description = "It has begun; `Location` is where to look",
+        headers(("Location" = String, description = "Where to see how far it is")))))]
+async fn erase(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+) -> Result<Response> {
+    let erasures = erasures_of(&console)?;
+    check_id("student_id", &student_id).map_err(Problem::from_invalid)?;
+    let subject = Subject::canonical(&student_id, None);
+    let id = erasures.begin(&subject).await.map_err(failed)?;
+    let record = erasures.find(&id).await.map_err(failed)?;
+    let record = record.ok_or_else(|| Problem::not_found(format!("erasure {id}")))?;
+    console.note("erasure", None, Some(&id)).await;
+    let location = format!("{}/erasures/{id}", super::PREFIX);
+    let body = Json(shown(record, erasures));
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], body).into_response())
+}
+
+/// Everything about a learner, for them to keep
+#[utoipa::path(get, path = "/students/{student_id}/export", tag = "people",
+    params(("student_id" = String, Path, description = "The learner")),
+    responses((status = OK, body = Object)))]
+async fn export(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+) -> Result<Response> {
+    let export = console.platform()?.engine.export(&student_id).await?;
+    console.note("export", Some(&student_id), None).await;
+    let file = format!("attachment; filename=\"{student_id}.json\"");
+    Ok(([(header::CONTENT_DISPOSITION, file)], Json(export)).into_response())
+}
+
+/// Whether somebody had been erased.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Admitted {
+    /// Whether they had been: writes about them were refused until now.
+    was_erased: bool,
+}
+
+/// Lets data about a learner who was erased be written again
+#[utoipa::path(post, path = "/students/{student_id}/admit", tag = "people",
+    params(("student_id" = String, Path, description = "The learner")),
+    responses((status = OK, body = Admitted)))]
+async fn admit(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+) -> Result<Json<Admitted>> {
+    let was_erased = console.platform()?.engine.admit(&student_id).await?;
+    console.note("admit", Some(&student_id), None).await;
+    Ok(Json(Admitted { was_erased }))
+}
+
+/// Every key of a learner.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct Debugged {
+    /// The keys, in order, with values and how long they live.
+    keys: Vec<KeptKey>,
+}
+
+/// Every key that holds something of a learner, with its value and how long it lives
+#[utoipa::path(get, path = "/students/{student_id}/debug", tag = "people",
+    params(("student_id" = String, Path, description = "The learner")),
+    responses((status = OK, body = Debugged)))]
+async fn debug(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+) -> Result<Json<Debugged>> {
+    let keys = console.platform()?.engine.debug_student_state(&student_id).await?;
+    console.note("debug", Some(&student_id), None).await;
+    Ok(Json(Debugged { keys }))
+}
+
+/// How many keys there are.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct KeyMetrics {
+    /// By name.
+    counts: BTreeMap<String, u64>,
+}
+
+/// How many keys of mastery there are, by name
+#[utoipa::path(get, path = "/metrics", tag = "data", responses((status = OK, body = KeyMetrics)))]
+async fn metrics(State(console): State<Arc<Console>>) -> Result<Json<KeyMetrics>> {
+    Ok(Json(KeyMetrics { counts: console.platform()?.engine.get_key_metrics()? }))
+}
+
+fn erasures_of(console: &Console) -> Result<&Arc<Erasures>> {
+    console.erasures.as_ref().ok_or_else(|| {
+        Problem::new(
+            Code::PlatformOff,
+            "persons can be erased where a keyspace is in force and the data is in a folder: start \
+             the server with --data DIR --keyspace shipped",
+        )
+    })
+}
+
+fn failed(error: ErasureError) -> Problem {
+    let code = match error {
+        ErasureError::Running | ErasureError::Busy(_) => Code::Conflict,
+        _ => Code::Unavailable,
+    };
+    Problem::new(code, error.to_string())
+}
+
+fn shown(record: ErasureRecord, erasures: &Erasures) -> Erasure {
+    let (state, receipt) = match record.state {
+        ErasureState::Running => (Standing::Running, None),
+        ErasureState::Sealed(_) => (Standing::Sealed, None),
+        ErasureState::Done(receipt) => (Standing::Done, serde_json::to_value(receipt).ok()),
+    };
+    let progress = erasures.progress(&record.id);
+    Erasure { id: record.id, began_ms: record.began_ms, state, progress, receipt }
+}

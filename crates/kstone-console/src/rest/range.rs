@@ -1,0 +1,40 @@
+//! From one day to another.
+
+use kstone_learn::time::Date;
+use serde::Deserialize;
+
+use super::Result;
+use super::problem::Problem;
+
+/// Days of one question, at most.
+const DAYS_MAX: i64 = 366;
+/// How many days are told of when nothing is said.
+const DAYS: i64 = 30;
+
+/// From one day to another, both included.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RangeParams {
+    /// The first day, such as 2026-01-14; 29 days before the last if it is not said
+    #[param(value_type = Option<String>, format = Date)]
+    from: Option<Date>,
+    /// The last day; today if it is not said
+    #[param(value_type = Option<String>, format = Date)]
+    to: Option<Date>,
+}
+
+impl RangeParams {
+    /// The days that are asked for.
+    pub fn days(&self, today: Date) -> Result<(Date, Date)> {
+        let to = self.to.unwrap_or(today);
+        let from = self.from.unwrap_or_else(|| to.plus_days(1 - DAYS));
+        if from > to {
+            return Err(Problem::invalid("from", format!("must not be after {to}")));
+        }
+        if to.days_since(from) >= DAYS_MAX {
+            return Err(Problem::invalid("from", format!("must be at most {DAYS_MAX} days back")));
+        }
+        Ok((from, to))
+    }
+}

@@ -1,0 +1,124 @@
+//! Background work: queues, what was given up, schedules, alerts; and the audit log.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use kstone_learn::engine::AuditEntry;
+use kstone_learn::time::Date;
+use kstone_learn::work::{Alert, DeadJob, QueueDepth};
+use serde::{Deserialize, Serialize};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::Result;
+use super::extract::{Address, Params};
+use super::paging::{Page, PageParams, page_asked};
+use crate::console::Console;
+
+/// All queues.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+struct QueueList {
+    /// How much there is to do in each.
+    queues: Vec<QueueDepth>,
+}
+
+/// Which day of the audit log, and which part of it.
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct AuditParams {
+    /// The day in UTC, such as 2026-01-14; today if it is not said
+    #[param(value_type = Option<String>, format = Date)]
+    date: Option<Date>,
+    /// How many rows, from 1 to 1000; 100 if it is not said
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// `next` of the page before
+    cursor: Option<String>,
+}
+
+pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+    OpenApiRouter::new()
+        .routes(routes!(queues))
+        .routes(routes!(dead))
+        .routes(routes!(retry))
+        .routes(routes!(forget))
+        .routes(routes!(alerts))
+        .routes(routes!(audit))
+}
+
+/// How much background work there is
+#[utoipa::path(get, path = "/queues", tag = "work", responses((status = OK, body = QueueList)))]
+async fn queues(State(console): State<Arc<Console>>) -> Result<Json<QueueList>> {
+    Ok(Json(QueueList { queues: console.platform()?.workers.depth().await? }))
+}
+
+/// Jobs of a queue that were given up, the last first
+#[utoipa::path(get, path = "/queues/{queue}/dead", tag = "work",
+    params(("queue" = String, Path, description = "The queue"), PageParams),
+    responses((status = OK, body = Page<DeadJob>)))]
+async fn dead(
+    State(console): State<Arc<Console>>,
+    Address(queue): Address<String>,
+    Params(page): Params<PageParams>,
+) -> Result<Json<Page<DeadJob>>> {
+    let asked = page.asked()?;
+    let queues = &console.platform()?.queues;
+    let page = queues.dead_letters(&queue, asked.limit, asked.cursor.as_deref()).await?;
+    Ok(Json(Page::new(page.rows, page.next)))
+}
+
+/// Has a job that was given up tried again
+#[utoipa::path(post, path = "/queues/{queue}/dead/{job_id}/retry", tag = "work",
+    params(("queue" = String, Path, description = "The queue"),
+        ("job_id" = String, Path, description = "The job")),
+    responses((status = NO_CONTENT, description = "It is tried again")))]
+async fn retry(
+    State(console): State<Arc<Console>>,
+    Address((queue, job_id)): Address<(String, String)>,
+) -> Result<StatusCode> {
+    console.platform()?.queues.retry_dead(&queue, &job_id).await?;
+    console.note("retry", None, Some(&format!("job {job_id} of {queue}"))).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Forgets a job that was given up
+#[utoipa::path(delete, path = "/queues/{queue}/dead/{job_id}", tag = "work",
+    params(("queue" = String, Path, description = "The queue"),
+        ("job_id" = String, Path, description = "The job")),
+    responses((status = NO_CONTENT, description = "It is forgotten")))]
+async fn forget(
+    State(console): State<Arc<Console>>,
+    Address((queue, job_id)): Address<(String, String)>,
+) -> Result<StatusCode> {
+    console.platform()?.queues.drop_dead(&queue, &job_id).await?;
+    console.note("drop", None, Some(&format!("job {job_id} of {queue}"))).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// What a person should look at, the newest first
+#[utoipa::path(get, path = "/alerts", tag = "work", params(PageParams),
+    responses((status = OK, body = Page<Alert>)))]
+async fn alerts(
+    State(console): State<Arc<Console>>,
+    Params(page): Params<PageParams>,
+) -> Result<Json<Page<Alert>>> {
+    let asked = page.asked()?;
+    let page = console.platform()?.alerts.recent(asked.limit, asked.cursor.as_deref()).await?;
+    Ok(Json(Page::new(page.rows, page.next)))
+}
+
+/// Who did what on a day, the newest first
+#[utoipa::path(get, path = "/audit", tag = "work", params(AuditParams),
+    responses((status = OK, body = Page<AuditEntry>)))]
+async fn audit(
+    State(console): State<Arc<Console>>,
+    Params(params): Params<AuditParams>,
+) -> Result<Json<Page<AuditEntry>>> {
+    let engine = &console.platform()?.engine;
+    let date = params.date.unwrap_or_else(|| engine.now().date());
+    let asked = page_asked(params.limit, params.cursor)?;
+    Ok(Json(engine.audit_log(date, &asked).await?.into()))
+}

@@ -1,0 +1,102 @@
+//! Why the engine did not do what it was asked.
+
+use kstone_keyspace::PartError;
+use kstone_redis::port::Error as KeysError;
+
+use crate::field::Invalid;
+
+/// What asking the engine comes to.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the engine did not do what it was asked. Nothing was written then, except by
+/// [`Error::Unavailable`], after which it is not known.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A field is not as it must be; it is named. Asking the same again cannot help.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// What was asked about is not there.
+    #[error("there is no {what}")]
+    NotFound {
+        /// What was looked for: `batch b-1`.
+        what: String,
+    },
+    /// Somebody else was quicker. Read it again and decide anew.
+    #[error("{what} has been changed by somebody else")]
+    Conflict {
+        /// What has been changed.
+        what: String,
+        /// The version that it has now, where it has one.
+        current: Option<u64>,
+    },
+    /// It may not be done: consent is missing, or the learner was erased.
+    #[error("{why}")]
+    Refused {
+        /// Why not, and what would change that.
+        why: String,
+    },
+    /// The store cannot be used now, or this engine was started without a part that is needed.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Something that is stored cannot be read.
+    #[error("what is stored under `{key}` cannot be read: {problem}")]
+    Unreadable {
+        /// Its key.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The items could not be asked, or refused.
+    #[error(transparent)]
+    Store(kstone::Error),
+    /// The keys of Redis could not be asked, or refused.
+    #[error(transparent)]
+    Keys(KeysError),
+}
+
+impl Error {
+    pub(crate) fn not_found(what: impl Into<String>) -> Error {
+        Error::NotFound { what: what.into() }
+    }
+
+    pub(crate) fn refused(why: impl Into<String>) -> Error {
+        Error::Refused { why: why.into() }
+    }
+}
+
+impl From<kstone::Error> for Error {
+    fn from(error: kstone::Error) -> Error {
+        match error {
+            kstone::Error::Refused(why) => Error::Refused { why },
+            error => Error::Store(error),
+        }
+    }
+}
+
+impl From<KeysError> for Error {
+    fn from(error: KeysError) -> Error {
+        match error {
+            KeysError::Unavailable(why) => Error::Unavailable(why),
+            error => Error::Keys(error),
+        }
+    }
+}
+
+impl From<PartError> for Error {
+    fn from(error: PartError) -> Error {
+        let PartError { placeholder, expected, found } = error;
+        Invalid::value(&placeholder, expected, format!("`{found}`")).into()
+    }
+}
+
+impl From<crate::work::Error> for Error {
+    fn from(error: crate::work::Error) -> Error {
+        match error {
+            crate::work::Error::Invalid(invalid) => Error::Invalid(invalid),
+            crate::work::Error::NotFound { what } => Error::NotFound { what },
+            crate::work::Error::Store(error) => error.into(),
+            crate::work::Error::Unreadable { key, problem } => Error::Unreadable { key, problem },
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the engine asks of the catalogue's side: everything about one person, and how many keys
+//! there are. The process that has the catalogue in force gives both.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use kstone_keyspace::erasure::{Eraser, ErasureError, Holding, Progress, SignedReceipt};
+use kstone_keyspace::{Governor, Subject};
+use serde_json::Value as Json;
+
+use super::error::Error;
+use crate::time::Moment;
+
+/// What [`Persons`] answers with.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErasureError>> + Send + 'a>>;
+
+/// Everything about one person, wherever it is.
+pub trait Persons: Debug + Send + Sync {
+    /// Every place that holds something of them.
+    fn list<'a>(&'a self, person: &'a Subject) -> Answer<'a, Vec<Holding>>;
+
+    /// The same with values, as JSON that people can read.
+    fn export<'a>(&'a self, person: &'a Subject, now: Moment) -> Answer<'a, Json>;
+
+    /// Removes all of it for good, and refuses writes about them from now on.
+    fn erase<'a>(
+        &'a self,
+        person: &'a Subject,
+        progress: &'a (dyn Fn(Progress) + Sync),
+    ) -> Answer<'a, SignedReceipt>;
+
+    /// Whether writes about them are refused.
+    fn is_erased(&self, person: &Subject) -> bool;
+
+    /// Lets writes about them happen again; answers whether they were refused.
+    fn admit<'a>(&'a self, person: &'a Subject) -> Answer<'a, bool>;
+}
+
+/// How many keys there are.
+pub trait KeyCounts: Debug + Send + Sync {
+    /// Keys by the name of their metric: `daily_snapshots`.
+    fn keys_by_metric(&self) -> BTreeMap<String, u64>;
+}
+
+/// The persons in a database of this process.
+#[derive(Debug, Clone)]
+pub struct LocalPersons {
+    /// Who lists, exports and erases.
+    pub eraser: Arc<Eraser>,
+    /// What is in force.
+    pub governor: Arc<Governor>,
+}
+
+impl Persons for LocalPersons {
+    fn list<'a>(&'a self, person: &'a Subject) -> Answer<'a, Vec<Holding>> {
+        Box::pin(async move { self.eraser.stores().holdings(person).await })
+    }
+
+    fn export<'a>(&'a self, person: &'a Subject, now: Moment) -> Answer<'a, Json> {
+        Box::pin(async move { self.eraser.stores().export(person, now.epoch_ms()).await })
+    }
+
+    fn erase<'a>(
+        &'a self,
+        person: &'a Subject,
+        progress: &'a (dyn Fn(Progress) + Sync),
+    ) -> Answer<'a, SignedReceipt> {
+        Box::pin(async move { self.eraser.erase(person, progress).await })
+    }
+
+    fn is_erased(&self, person: &Subject) -> bool {
+        self.governor.is_erased(person)
+    }
+
+    fn admit<'a>(&'a self, person: &'a Subject) -> Answer<'a, bool> {
+        Box::pin(async move { Ok(self.governor.admit_again(person).await?) })
+    }
+}
+
+impl KeyCounts for Governor {
+    fn keys_by_metric(&self) -> BTreeMap<String, u64> {
+        let metrics = self.metrics();
+        metrics.keys_by_metric().into_iter().map(|(name, keys)| (name.to_owned(), keys)).collect()
+    }
+}
+
+impl From<ErasureError> for Error {
+    fn from(error: ErasureError) -> Error {
+        match error {
+            ErasureError::Items(error) => error.into(),
+            ErasureError::Keys(error) => error.into(),
+            ErasureError::Unreadable(problem) => {
+                Error::Unreadable { key: "index of persons".to_owned(), problem }
+            }
+            error @ (ErasureError::Running
+            | ErasureError::Busy(_)
+            | ErasureError::Unfinished(_)) => Error::Unavailable(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! [`Platform`]: the engine, the work behind it, and what stands before it, made, started and
+//! stopped as one.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `jobs` | what the mastery engine does in the background, and when |
+//! | `learners` | all learners there are, a page at a time |
+//!
+//! Called by the process that serves, the demo, and tests. Several platforms, in one process or in
+//! many, may share a store.
+
+mod jobs;
+mod learners;
+
+use std::sync::Arc;
+
+use kstone::ports::Items;
+use kstone_core::env::{Clock, Random};
+use kstone_redis::port::Keys;
+
+use crate::engine::{self, CacheOptions, EngineParts, KeyCounts, MasteryEngine, Persons};
+use crate::guard::{Idempotency, RateLimits};
+use crate::work::{self, AlertSink, Alerts, Outbox, Queues, Schedules, Webhook};
+use crate::work::{Workers, WorkersOptions};
+
+pub use jobs::{INTERVENTIONS, SNAPSHOTS, UPKEEP};
+
+/// What a platform is made of.
+#[derive(Debug, Clone)]
+pub struct PlatformParts {
+    /// Where everything is that must not be lost.
+    pub items: Arc<dyn Items>,
+    /// Caches and windows of requests.
+    pub keys: Arc<dyn Keys>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids, and the waits between attempts.
+    pub random: Arc<dyn Random>,
+    /// Everything about one person, for export and erasure. Without it those are refused.
+    pub persons: Option<Arc<dyn Persons>>,
+    /// How many keys there are. Without it metrics are refused.
+    pub counts: Option<Arc<dyn KeyCounts>>,
+    /// How the current mastery is cached.
+    pub cache: CacheOptions,
+    /// How workers go about it.
+    pub workers: WorkersOptions,
+    /// Who is told of alerts at once: a log.
+    pub sinks: Vec<Arc<dyn AlertSink>>,
+    /// Where alerts are sent to.
+    pub webhook: Option<Webhook>,
+}
+
+impl PlatformParts {
+    /// The parts that there must be; the others as they are by default.
+    pub fn new(
+        items: Arc<dyn Items>,
+        keys: Arc<dyn Keys>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> PlatformParts {
+        PlatformParts {
+            items,
+            keys,
+            clock,
+            random,
+            persons: None,
+            counts: None,
+            cache: CacheOptions::default(),
+            workers: WorkersOptions::default(),
+            sinks: Vec::new(),
+            webhook: None,
+        }
+    }
+}
+
+/// The learning platform of one process.
+#[derive(Debug)]
+pub struct Platform {
+    /// Mastery.
+    pub engine: MasteryEngine,
+    /// Asks for work.
+    pub outbox: Outbox,
+    /// Work that waits, runs or was given up.
+    pub queues: Queues,
+    /// Who does it.
+    pub workers: Workers,
+    /// Work that comes round.
+    pub schedules: Schedules,
+    /// What a person should look at.
+    pub alerts: Alerts,
+    /// Requests that came before.
+    pub idempotency: Idempotency,
+    /// How often clients may ask.
+    pub limits: RateLimits,
+}
+
+impl Platform {
+    /// Makes the tables if they are missing, and everything else. Nothing runs in the background:
+    /// that is for [`Platform::start`], or goes by [turns](Platform::turn).
+    ///
+    /// # Errors
+    /// If the tables cannot be made.
+    pub async fn prepare(parts: PlatformParts) -> engine::Result<Arc<Platform>> {
+        let PlatformParts { items, keys, clock, random, sinks, webhook, .. } = parts;
+        let outbox = Outbox::new(Arc::clone(&items), Arc::clone(&clock), Arc::clone(&random));
+        let engine = MasteryEngine::new(EngineParts {
+            items: Arc::clone(&items),
+            keys: Arc::clone(&keys),
+            clock: Arc::clone(&clock),
+            random: Arc::clone(&random),
+            work: Some(outbox.clone()),
+            persons: parts.persons,
+            counts: parts.counts,
+            cache: parts.cache,
+        });
+        engine.prepare().await?;
+        let queues = Queues::new(Arc::clone(&items), Arc::clone(&clock), outbox.clone());
+        let workers = Workers::new(
+            queues.clone(),
+            outbox.clone(),
+            Arc::clone(&clock),
+            Arc::clone(&random),
+            parts.workers,
+        );
+        let schedules = Schedules::new(Arc::clone(&items), Arc::clone(&clock), outbox.clone());
+        let alerts = Alerts::new(
+            Arc::clone(&items),
+            Arc::clone(&clock),
+            outbox.clone(),
+            sinks,
+            webhook.is_some(),
+        );
+        if let Some(webhook) = &webhook {
+            webhook.register(&workers);
+        }
+        let platform = Arc::new(Platform {
+            engine,
+            outbox,
+            queues,
+            workers,
+            schedules,
+            alerts,
+            idempotency: Idempotency::new(Arc::clone(&items), Arc::clone(&clock), random),
+            limits: RateLimits::new(keys, clock),
+        });
+        jobs::register(&platform, &items)?;
+        Ok(platform)
+    }
+
+    /// The same, and works in the background from now on. To be called within a runtime.
+    ///
+    /// # Errors
+    /// If the tables cannot be made.
+    pub async fn start(parts: PlatformParts) -> engine::Result<Arc<Platform>> {
+        let platform = Platform::prepare(parts).await?;
+        platform.workers.start();
+        platform.schedules.start();
+        Ok(platform)
+    }
+
+    /// Asks for what comes round and does everything that is due now; answers how many jobs were
+    /// tried. For tests and for programs that work by turns.
+    ///
+    /// # Errors
+    /// If the store cannot be asked.
+    pub async fn turn(&self) -> work::Result<u64> {
+        self.schedules.tick().await?;
+        self.workers.run_due().await
+    }
+
+    /// Begins nothing more, and comes back when nothing runs any more.
+    pub async fn stop(&self) {
+        self.schedules.stop().await;
+        self.workers.stop().await;
+    }
+}

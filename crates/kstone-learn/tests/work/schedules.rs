@@ -1,0 +1,104 @@
+//! What comes round is asked for once in each period, whoever looks.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kstone_learn::work::{Cadence, NewJob, Schedules};
+use serde_json::json;
+
+use crate::support::{Place, Process};
+
+const DAY_MS: u64 = 86_400_000;
+
+fn schedules(place: &Place, process: &Process) -> Schedules {
+    let items = Arc::new(place.db.clone());
+    let schedules = Schedules::new(items, Arc::clone(&place.clock) as _, process.outbox.clone());
+    let job = NewJob::new("q", "nightly", json!({ "why": "it is night" }));
+    schedules.add("tidy", Cadence::nightly(), job).unwrap();
+    schedules
+}
+
+/// Every job that is due, with the period that it is for.
+fn periods(process: &Process) -> Arc<Mutex<Vec<String>>> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    process.workers.register("q", "nightly", move |job| {
+        assert_eq!(job.payload["why"], "it is night");
+        noted.lock().unwrap().push(job.payload["period"].as_str().unwrap().to_owned());
+        async { Ok(()) }
+    });
+    seen
+}
+
+#[tokio::test]
+async fn two_processes_run_it_once_in_each_period() {
+    let place = Place::new().await;
+    let (one, two) = (place.process(2), place.process(3));
+    let (first, second) = (schedules(&place, &one), schedules(&place, &two));
+    let seen = periods(&one);
+    assert!(first.tick().await.unwrap().is_empty(), "it begins with the next night");
+    assert!(second.tick().await.unwrap().is_empty());
+    let mut asked = 0;
+    for _ in 0..72 {
+        place.clock.advance(DAY_MS / 24);
+        for schedules in [&first, &second, &first] {
+            asked += schedules.tick().await.unwrap().len();
+        }
+        one.workers.run_due().await.unwrap();
+    }
+    assert_eq!(asked, 3);
+    let nights = ["2026-01-15T02:30:00Z", "2026-01-16T02:30:00Z", "2026-01-17T02:30:00Z"];
+    assert_eq!(*seen.lock().unwrap(), nights);
+}
+
+#[tokio::test]
+async fn after_a_downtime_it_is_caught_up_once() {
+    let place = Place::new().await;
+    let process = place.process(2);
+    schedules(&place, &process).tick().await.unwrap();
+    let later = place.after_a_crash(10 * DAY_MS);
+    let process = later.process(3);
+    let seen = periods(&process);
+    let schedules = schedules(&later, &process);
+    assert_eq!(schedules.state().await.unwrap()[0].next.epoch_ms(), {
+        use kstone_core::env::Clock;
+        later.clock.now_ms()
+    });
+    assert_eq!(schedules.tick().await.unwrap(), ["tidy"]);
+    assert!(schedules.tick().await.unwrap().is_empty());
+    process.workers.run_due().await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["2026-01-24T02:30:00Z"]);
+}
+
+#[tokio::test]
+async fn a_crash_after_it_was_asked_for_neither_loses_nor_repeats_it() {
+    let place = Place::new().await;
+    let process = place.process(2);
+    let tidy = schedules(&place, &process);
+    tidy.tick().await.unwrap();
+    place.clock.advance(DAY_MS);
+    assert_eq!(tidy.tick().await.unwrap(), ["tidy"]);
+    let later = place.after_a_crash(1_000);
+    let process = later.process(3);
+    let seen = periods(&process);
+    assert!(schedules(&later, &process).tick().await.unwrap().is_empty());
+    process.workers.run_due().await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["2026-01-15T02:30:00Z"]);
+}
+
+#[tokio::test]
+async fn what_is_shown_of_a_schedule_is_when_it_was_and_when_it_will_be() {
+    let place = Place::new().await;
+    let process = place.process(2);
+    let schedules = schedules(&place, &process);
+    let often = Cadence::every(Duration::from_secs(300));
+    schedules.add("often", often, NewJob::new("q", "often", json!({}))).unwrap();
+    schedules.tick().await.unwrap();
+    place.clock.advance(300_000);
+    schedules.tick().await.unwrap();
+    let [often, tidy] = &schedules.state().await.unwrap()[..] else { panic!("two") };
+    assert_eq!((often.name.as_str(), often.every_s), ("often", 300));
+    assert_eq!(often.last.unwrap().to_string(), "2026-01-14T10:35:00Z");
+    assert_eq!(often.next.to_string(), "2026-01-14T10:40:00Z");
+    assert_eq!((tidy.last, tidy.next.to_string()), (None, "2026-01-15T02:30:00Z".to_owned()));
+}
