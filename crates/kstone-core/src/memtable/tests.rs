@@ -293,7 +293,7 @@ fn the_memory_of_a_large_value_is_counted_once_and_given_back_when_replaced() {
 fn what_waits_for_its_place_is_found_and_reading_it_changes_no_figure() {
     let memtable = Arc::new(Memtable::new());
     let insert = |n: u64, is_warm| {
-        let (key, value) = (numbered_key(scattered(n)), n.to_le_bytes());
+        let (key, value) = (numbered_key(scattered(n)), (n + 1).to_le_bytes());
         let (seq, kind, value) = (n + 1, Kind::Put, &value[..]);
         memtable.insert(EntryRef { key: &key, seq, kind, expires_at_ms: 0, value }, is_warm);
     };
