@@ -15,6 +15,7 @@ mod keyspace;
 mod learn;
 mod many;
 mod records;
+mod school;
 mod serve;
 mod server;
 mod tables;
