@@ -95,6 +95,27 @@ const checkKeyboard = async (page, where) => {
   }
 };
 
+/** A wrong name erases nobody; the right one ends with a receipt, which comes without loading the page again. */
+const eraseSomebody = async (browser, learner) => {
+  if (!learner) return complain("/people", "there is nobody to erase");
+  const id = decodeURIComponent(learner.split("/").at(-1));
+  // The refusal is an error to the browser's log, and what is looked for here.
+  const page = await browser.newPage();
+  const confirm = async (name) => {
+    await page.type("#confirm", name);
+    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click("button.danger")]);
+  };
+  await page.goto(`${origin}/people/${encodeURIComponent(id)}`, { waitUntil: "load" });
+  await confirm(`${id}x`);
+  if (!(await page.$("[role=alert]"))) complain(page.url(), "a wrong name is not refused");
+  await confirm(id);
+  if (!page.url().includes("/erasures/")) complain(page.url(), "the erasure did not begin");
+  const isDone = () => document.body.textContent.includes("Every byte is gone");
+  await page.waitForFunction(isDone, { timeout: 120000 }).catch(() => complain(page.url(), "no receipt came"));
+  await page.screenshot({ path: path.join(screens, "erasure-done.png"), fullPage: true });
+  await page.close();
+};
+
 const browser = await puppeteer.launch({
   executablePath: process.env.CHROMIUM ?? "chromium",
   args: ["--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"],
@@ -142,6 +163,8 @@ try {
   const fresh = page.waitForResponse((answer) => answer.url().includes("/live/overview"), { timeout: 15000 });
   await page.goto(origin, { waitUntil: "load" });
   if (!(await fresh).ok()) complain("/", "the live part was refused");
+  await page.close();
+  await eraseSomebody(browser, kinds.get("learn-learners-one")?.at(-1));
   const pages = [...kinds.values()].flat().length;
   console.log(`browser: ${pages} pages of ${kinds.size} kinds, ${LOOKS.length} looks, pictures in ${screens}`);
 } finally {

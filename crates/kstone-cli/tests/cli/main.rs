@@ -8,12 +8,14 @@
 )]
 
 mod care;
+mod console;
 mod erase;
 mod help;
 mod keyspace;
 mod learn;
 mod many;
 mod records;
+mod school;
 mod serve;
 mod server;
 mod tables;

@@ -1,5 +1,6 @@
 //! `/people`: everything about one person, given to them or removed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Form;
@@ -185,13 +186,46 @@ async fn show(pages: &Pages, id: &str, tenant: Option<&str>, mistake: Option<&st
 }
 
 fn kept(holdings: &[Holding], now_ms: u64) -> Markup {
+    let mut by_pattern: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
+    for holding in holdings {
+        let (places, last_end) = by_pattern.entry(&holding.pattern).or_insert((0, Some(0)));
+        *places += 1;
+        // One that never ends is later than all.
+        *last_end = last_end.zip(holding.expires_at_ms).map(|(one, other)| one.max(other));
+    }
+    html! {
+        (table("What is kept, by pattern", &html! {
+            thead {
+                tr {
+                    th scope="col" { "Pattern" }
+                    th.number scope="col" { "Places" }
+                    th scope="col" { "The last ends" }
+                }
+            }
+            tbody {
+                @for (pattern, (places, last_end)) in &by_pattern {
+                    tr {
+                        th scope="row" { a href=(links::pattern(pattern)) { (pattern) } }
+                        td.number { (count(*places)) }
+                        td { @match last_end { Some(ms) => (ago(*ms, now_ms)), None => "never" } }
+                    }
+                }
+            }
+        }))
+        details {
+            summary { "Every place" }
+            (places(holdings, now_ms))
+        }
+    }
+}
+
+fn places(holdings: &[Holding], now_ms: u64) -> Markup {
     html! {
         (table("Places that hold data about this person", &html! {
             thead {
                 tr {
                     th scope="col" { "Key" }
                     th scope="col" { "Where" }
-                    th scope="col" { "Pattern" }
                     th scope="col" { "Ends" }
                 }
             }
@@ -201,9 +235,11 @@ fn kept(holdings: &[Holding], now_ms: u64) -> Markup {
                         th.key scope="row" {
                             a.mono href=(links::location(&holding.location)) { (name(&holding.location)) }
                         }
-                        td { (place(&holding.location)) @if holding.is_shared { " " span.pill { "shared" } } }
-                        td { a href=(links::pattern(&holding.pattern)) { (holding.pattern) } }
-                        td { @match holding.expires_at_ms { Some(ms) => (ago(ms, now_ms)), None => "never" } }
+                        td.whole {
+                            (place(&holding.location))
+                            @if holding.is_shared { " " span.pill { "shared" } }
+                        }
+                        td.whole { @match holding.expires_at_ms { Some(ms) => (ago(ms, now_ms)), None => "never" } }
                     }
                 }
             }

@@ -226,7 +226,7 @@ fn dead_rows(queue: &str, jobs: &[DeadJob], now_ms: u64) -> Markup {
                         td.number { (job.attempts) }
                         td { (ago(job.died_at.epoch_ms(), now_ms)) }
                         td {
-                            form.row method="post" action={ "/work/dead/" (links::part(queue)) } {
+                            form.row.small method="post" action={ "/work/dead/" (links::part(queue)) } {
                                 input type="hidden" name="id" value=(job.id);
                                 button.quiet name="what" value="retry" type="submit" { "Try again" }
                                 button.quiet name="what" value="drop" type="submit" { "Drop" }

@@ -54,7 +54,7 @@ pub(super) fn finished(mut document: OpenApi) -> OpenApi {
         .description(Some("The token of `--console-token`; without that flag none is needed."))
         .build();
     components.add_security_scheme("token", SecurityScheme::Http(bearer));
-    for (_, item) in &mut document.paths.paths {
+    for item in document.paths.paths.values_mut() {
         for (is_unsafe, operation) in operations(item) {
             let problem = ContentBuilder::new()
                 .schema(Some(Ref::from_schema_name(ErrorBody::name())))
@@ -70,12 +70,36 @@ pub(super) fn finished(mut document: OpenApi) -> OpenApi {
                 SecurityRequirement::default(),
                 SecurityRequirement::new::<_, [&str; 0], &str>("token", []),
             ]);
+            for parameter in operation.parameters.iter_mut().flatten() {
+                describe_id(parameter);
+            }
             if is_unsafe {
                 operation.parameters.get_or_insert_default().push(idempotency_key());
             }
         }
     }
     document
+}
+
+/// Every id in a path is of the same form.
+fn describe_id(parameter: &mut Parameter) {
+    let example = match parameter.name.as_str() {
+        "student_id" => "s-1",
+        "school_id" => "north",
+        "class_id" => "7a",
+        "queue" => "mastery",
+        "batch_id" | "erasure_id" | "job_id" | "recommendation_id" => {
+            "1768386600000-5b1f0c6a9d2e4f77"
+        }
+        _ => return,
+    };
+    if matches!(parameter.parameter_in, ParameterIn::Path) {
+        let id = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^[A-Za-z0-9_.@-]{1,128}$"))
+            .examples([example]);
+        parameter.schema = Some(id.into());
+    }
 }
 
 fn idempotency_key() -> Parameter {
@@ -118,6 +142,7 @@ fn page(document: &OpenApi) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (document.info.title) }
+                link rel="stylesheet" href="/assets/console.css";
             }
             body {
                 main {

@@ -134,6 +134,10 @@ async fn the_api_describes_itself() {
         for (method, operation) in item.as_object().unwrap() {
             let at = format!("{method} {path}");
             assert!(operation["summary"].is_string(), "{at} says what it does");
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let is_id = parameter["in"] == "path" && parameter["name"] != "component";
+                assert!(!is_id || parameter["schema"]["pattern"].is_string(), "{at}: {parameter}");
+            }
             let default = &operation["responses"]["default"]["content"]["application/json"];
             assert_eq!(default["schema"]["$ref"], "#/components/schemas/Error", "{at}");
         }

@@ -278,7 +278,7 @@ impl Jobs<'_> {
 
     async fn partition(&self, pk: &str) -> Result<Vec<Item>> {
         let mut found = Vec::new();
-        each_in_partition(&*self.items, ERASURES_TABLE, pk, |item| {
+        each_in_partition(self.items, ERASURES_TABLE, pk, |item| {
             found.push(item.decode().map_err(kstone::Error::from)?);
             Ok(())
         })

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use kstone::ops::{TransactAction, TransactKind, TransactWrite, Update};
 use kstone::ports::Items;
 use kstone_core::env::{Clock, Random};
-use kstone_keyspace::keys::platform::JobId;
 use tokio::sync::Notify;
 
 use super::error::Result;
 use super::job::{Due, Job, NewJob, job_key};
 use super::request::{Words, action, key_of};
-use crate::field::Invalid;
+use crate::field::check_id;
 use crate::time::Moment;
 
 /// Asks for jobs.
@@ -32,7 +31,8 @@ impl Outbox {
     }
 
     /// The write that asks for a job, to be put into the caller's own transaction. It has no
-    /// condition, so it never makes that transaction fail.
+    /// condition, so it does not make that transaction fail, unless it is about a learner who was
+    /// erased.
     ///
     /// Jobs with one key are one item: a transaction that is written often should not ask for the
     /// same key each time, or all of them wait for each other.
@@ -79,9 +79,9 @@ impl Outbox {
     }
 
     fn ask(&self, job: &NewJob, id: &str, created: Option<Moment>) -> Result<TransactAction> {
-        if JobId::new(job.kind.as_str()).is_err() {
-            let found = format!("`{}`", job.kind);
-            return Err(Invalid::value("kind", "1 to 128 of A-Z a-z 0-9 _ . @ -", found).into());
+        check_id("kind", &job.kind)?;
+        if let Some(student_id) = &job.student_id {
+            check_id("student_id", student_id)?;
         }
         let now = Moment::from_epoch_ms(self.clock.now_ms());
         let at = job.run_at.max(now);

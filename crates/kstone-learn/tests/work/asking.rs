@@ -108,6 +108,7 @@ async fn names_that_are_no_ids_are_refused_and_named() {
     for (job, field) in [
         (NewJob::new("a:b", "count", json!({})), "queue"),
         (NewJob::new("q", "", json!({})), "kind"),
+        (NewJob::new("q", "count", json!({})).about("s:1"), "student_id"),
     ] {
         let error = outbox.action(&job).unwrap_err();
         let Error::Invalid(invalid) = &error else { panic!("{error}") };

@@ -29,9 +29,9 @@ pub(crate) fn bar(share: f64, tone: Tone) -> Markup {
     let width = if share.is_finite() { share.clamp(0.0, 1.0) * 100.0 } else { 0.0 };
     html! {
         svg.bar viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" {
-            rect.rail x="0" y="0" width="100" height="6" rx="3" {}
+            rect.rail x="0" y="0" width="100" height="6" {}
             @if width > 0.0 {
-                rect class=(tone.class()) x="0" y="0" width=(at(width)) height="6" rx="3" {}
+                rect class=(tone.class()) x="0" y="0" width=(at(width)) height="6" {}
             }
         }
     }
@@ -60,7 +60,7 @@ mod tests {
         assert!(
             bar(2.0, Tone::Plain)
                 .into_string()
-                .contains(r#"width="100" height="6" rx="3"></rect></svg>"#)
+                .contains(r#"width="100" height="6"></rect></svg>"#)
         );
         for odd in [f64::NAN, -1.0, f64::NEG_INFINITY] {
             assert_eq!(bar(odd, Tone::Bad).into_string().matches("<rect").count(), 1);

@@ -66,11 +66,9 @@ pub(crate) fn scores(days: &[(Date, f64)], forecast: Option<Forecast>) -> Markup
                 path.line d={ "M" (line.join("L")) } {}
                 circle.dot cx=(at(x(to))) cy=(at(y(now))) r="4" {}
                 text x=(LEFT) y=(HEIGHT - 8.0) { (first) }
-                @if to > 0 {
-                    @let is_last = forecast.is_none();
-                    text x=(at(x(to))) y=(HEIGHT - 8.0)
-                        text-anchor=(if is_last { "end" } else { "middle" })
-                    { (last) }
+                // Where there is room between the first day and the last.
+                @if x(to) - LEFT > 160.0 {
+                    text x=(at(x(to))) y=(HEIGHT - 8.0) text-anchor="end" { (last) }
                 }
                 @if let Some(it) = forecast {
                     text x=(WIDTH - RIGHT) y=(HEIGHT - 8.0) text-anchor="end" { "+" (it.days) " days" }

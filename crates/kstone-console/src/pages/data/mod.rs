@@ -13,6 +13,9 @@ use super::frame::{Frame, Room, empty, page, table};
 use super::trouble::Shown;
 use super::{Pages, links};
 
+/// What the names of the database's own tables begin with.
+const OWN_PREFIX: &str = "kstone.";
+
 /// `/data`
 pub(crate) async fn show(State(pages): State<Pages>) -> Shown {
     let items = &pages.console.items;
@@ -25,6 +28,9 @@ pub(crate) async fn show(State(pages): State<Pages>) -> Shown {
             Err(error) => return Err(error.into()),
         }
     }
+    // What the database keeps for itself is shown apart: it is read, and nothing to work with.
+    let (own, tables): (Vec<_>, Vec<_>) =
+        tables.into_iter().partition(|it| it.spec.name.starts_with(OWN_PREFIX));
     let content = html! {
         h1 { "Data" }
         p.faint { "Tables of items and keys of Redis, as they are stored." }
@@ -35,19 +41,26 @@ pub(crate) async fn show(State(pages): State<Pages>) -> Shown {
                     p { "Make one at the DynamoDB door, or keep state by a catalogue: then its table "
                         "is made for you." }
                 }))
-            } @else { (list(&tables)) }
+            } @else { (list("Tables", &tables)) }
         }
         section {
             h2 { "Redis keys" }
             (keys::search(0, ""))
         }
+        @if !own.is_empty() {
+            section {
+                h2 { "The database's own tables" }
+                p.faint { "Counts of keys, the index of persons, erasures." }
+                (list("The database's own tables", &own))
+            }
+        }
     };
     Ok(page(&Frame::new("Data", Some(Room::Data)), &content))
 }
 
-fn list(tables: &[TableDescription]) -> Markup {
+fn list(caption: &str, tables: &[TableDescription]) -> Markup {
     table(
-        "Tables",
+        caption,
         &html! {
             thead {
                 tr {

@@ -107,7 +107,7 @@ fn rows(view: &ClassView, now: Moment) -> Markup {
             tbody {
                 @for row in learners {
                     tr {
-                        th scope="row" {
+                        th.whole scope="row" {
                             a href=(links::learner(&row.student_id)) {
                                 (row.display_name.as_ref().unwrap_or(&row.student_id))
                             }
@@ -119,12 +119,12 @@ fn rows(view: &ClassView, now: Moment) -> Markup {
                             }
                             td { span class={ "pill " (level_class(mastery.level)) } { (mastery.level) } }
                         } @else { td { "–" } td { "–" } }
-                        td { (trend(row.trend)) }
+                        td.whole { (trend(row.trend)) }
                         td {
                             @for struggle in row.struggles.iter().take(2) { div { (struggle.detail) } }
                             @if row.struggles.len() > 2 { div.faint { "and " (row.struggles.len() - 2) " more" } }
                         }
-                        td {
+                        td.whole {
                             @match row.last_activity {
                                 Some(last) => (ago(last.epoch_ms(), now.epoch_ms())),
                                 None => "never",

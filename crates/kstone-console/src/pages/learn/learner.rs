@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::class::trend;
-use super::{components, level_class, title, tone};
+use super::{components, level_class, tone};
 use crate::pages::charts::{Forecast, bar, days, scores};
 use crate::pages::figures::{ago, count, counted, percent};
 use crate::pages::frame::{Frame, Room, empty, page, table};
@@ -249,7 +249,7 @@ fn skills(skills: &[SkillRating], now: Moment) -> Markup {
                     tr {
                         th scope="row" { (skill.skill_id) }
                         td { (bar(skill.probability, tone(skill.probability))) " " (percent(skill.probability)) }
-                        td.number { (format!("{:+.2}", skill.rating)) }
+                        td.number { (format!("{:+.2}", skill.rating).replace('-', "−")) }
                         td.number { (skill.correct) " of " (skill.answers) }
                         td { (ago(skill.last.epoch_ms(), now.epoch_ms())) }
                     }
@@ -277,8 +277,7 @@ fn advice(id: &str, advice: &[Recommendation], now: Moment) -> Markup {
                             strong { (it.action) }
                             (priority(it.priority))
                         }
-                        p { (it.reason) " " span.faint { (title(it.area.as_str())) " is " (percent(it.gap))
-                            " below what is expected, " (ago(it.made_at.epoch_ms(), now.epoch_ms())) "." } }
+                        p { (it.reason) ". " span.faint { "Said " (ago(it.made_at.epoch_ms(), now.epoch_ms())) "." } }
                         @match &it.feedback {
                             Some(said) => p.faint {
                                 (if said.helpful { "It helped" } else { "It did not help" })
@@ -295,7 +294,7 @@ fn advice(id: &str, advice: &[Recommendation], now: Moment) -> Markup {
 
 fn feedback(id: &str, advice: &Recommendation) -> Markup {
     html! {
-        form.row method="post" action={ (links::learner(id)) "/feedback" } {
+        form.row.small method="post" action={ (links::learner(id)) "/feedback" } {
             input type="hidden" name="recommendation" value=(advice.id);
             span.faint { "Did it help?" }
             button.quiet name="helpful" value="true" type="submit" { "Yes" }
