@@ -8,22 +8,31 @@ use super::links;
 /// So much of a value is shown.
 pub(crate) const SHOWN_BYTES_MAX: usize = 64 * 1024;
 
-/// JSON over several lines.
+/// JSON over several lines; cut, and without colours, if it is long.
 pub(crate) fn pretty(json: &Json) -> Markup {
+    let plain = format!("{json:#}");
+    if plain.len() > SHOWN_BYTES_MAX {
+        return beginning(plain.as_bytes(), plain.len() as u64);
+    }
     html! { pre.json tabindex="0" aria-label="Value" { (value(json, 1)) } }
 }
 
 /// Bytes: as JSON if they are, else as text.
 pub(crate) fn bytes(bytes: &[u8]) -> Markup {
-    match serde_json::from_slice::<Json>(bytes) {
-        Ok(json @ (Json::Object(_) | Json::Array(_))) => pretty(&json),
-        _ => {
-            let (shown, rest) = bytes.split_at(bytes.len().min(SHOWN_BYTES_MAX));
-            html! {
-                pre tabindex="0" aria-label="Value" { (text(shown)) }
-                @if !rest.is_empty() { p.faint { "And " (rest.len()) " bytes more." } }
-            }
-        }
+    let json = (bytes.len() <= SHOWN_BYTES_MAX).then(|| serde_json::from_slice::<Json>(bytes));
+    match json {
+        Some(Ok(json @ (Json::Object(_) | Json::Array(_)))) => pretty(&json),
+        _ => beginning(bytes, bytes.len() as u64),
+    }
+}
+
+/// The beginning of a value that has so many bytes in all.
+pub(crate) fn beginning(bytes: &[u8], all: u64) -> Markup {
+    let shown = &bytes[..bytes.len().min(SHOWN_BYTES_MAX)];
+    let rest = all.saturating_sub(shown.len() as u64);
+    html! {
+        pre tabindex="0" aria-label="Value" { (text(shown)) }
+        @if rest > 0 { p.faint { "And " (rest) " bytes more." } }
     }
 }
 
@@ -31,6 +40,13 @@ pub(crate) fn bytes(bytes: &[u8]) -> Markup {
 fn text(bytes: &[u8]) -> String {
     let lines: Vec<String> = bytes.split(|&byte| byte == b'\n').map(links::text_of).collect();
     lines.join("\n")
+}
+
+/// One line of at most `letters` from bytes, of which no more are read than are shown.
+pub(crate) fn line_of_bytes(bytes: &[u8], letters: usize) -> String {
+    // A letter has at most four bytes.
+    let beginning = &bytes[..bytes.len().min(4 * (letters + 1))];
+    line(&links::text_of(beginning), letters)
 }
 
 /// One line of at most `letters`.
@@ -110,6 +126,18 @@ mod tests {
     fn bytes_that_are_no_json_are_shown_as_text_with_escapes() {
         assert_eq!(shown(&bytes(b"plain <b>\nnext\xff")), "plain <b>\nnext\\xff");
         assert!(shown(&bytes(&vec![b'x'; SHOWN_BYTES_MAX + 5])).ends_with("And 5 bytes more."));
+    }
+
+    #[test]
+    fn of_long_json_the_beginning_is_shown_as_text() {
+        let list = json!(vec![1; SHOWN_BYTES_MAX]);
+        for markup in [bytes(list.to_string().as_bytes()), pretty(&list)] {
+            assert!(!markup.0.contains("<span"), "no element for each of its values");
+            assert!(markup.0.len() < SHOWN_BYTES_MAX + 1000, "{}", markup.0.len());
+            assert!(shown(&markup).ends_with("bytes more."));
+        }
+        assert_eq!(line_of_bytes(&[b'x'; 100_000], 3), "xxx…");
+        assert_eq!(line_of_bytes("äöü".as_bytes(), 3), "äöü");
     }
 
     #[test]

@@ -82,3 +82,21 @@ async fn keys_are_found_by_what_they_begin_with_and_shown_by_their_type() {
     let odd = place.page("/data/key?key=%5Cxff%5Cx00").await;
     assert!(odd.contains("bytes") && odd.contains("\\xff\\x00"), "{odd}");
 }
+
+#[tokio::test]
+async fn of_a_long_value_the_beginning_is_shown() {
+    let place = Place::bare().await;
+    let list = format!("[{}1]", "1,".repeat(200_000));
+    place.redis(&[b"SET", b"list", list.as_bytes()]).await;
+    place.redis(&[b"HSET", b"hash", b"field", list.as_bytes()]).await;
+    place.make_table("state").await;
+    let item = Item::new().with("pk", "a").with("sk", "b").with("value", &list[200_002..]);
+    place.put("state", item.with("list", vec![1_u64.into(); 50_000])).await;
+    let page = place.page("/data/key?key=list").await;
+    assert!(page.contains("And 334467 bytes more."), "{}", page.len());
+    for path in ["/data/key?key=list", "/data/key?key=hash", "/data/tables/state/item?pk=a&sk=b"] {
+        let page = place.page(path).await;
+        assert!(page.len() < 80_000, "{path}: {}", page.len());
+        assert!(!page.contains("<span class=\"n\">"), "{path}");
+    }
+}

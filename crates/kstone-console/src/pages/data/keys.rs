@@ -223,7 +223,15 @@ async fn content(keys: &dyn Keys, kind: &str, key: &[u8]) -> Shown {
         async move { keys.command(&command).await }
     };
     Ok(match kind {
-        "string" => json::bytes(&bytes_of(&ask(&["GET"], &[]).await?)),
+        "string" => {
+            // Of a long one no more is read than is shown.
+            let all = length(&ask(&["STRLEN"], &[]).await?);
+            let value = bytes_of(&ask(&["GETRANGE"], &["0", "65535"]).await?);
+            match all > json::SHOWN_BYTES_MAX as u64 {
+                true => json::beginning(&value, all),
+                false => json::bytes(&value),
+            }
+        }
         "hash" => {
             let all = length(&ask(&["HLEN"], &[]).await?);
             pairs("Field", "Value", &scanned(&ask(&["HSCAN"], &["0", "COUNT", "200"]).await?), all)
@@ -307,8 +315,8 @@ fn pairs(left: &str, right: &str, reply: &Reply, all: u64) -> Markup {
             tbody {
                 @for (name, value) in pairs.iter().take(MEMBERS_MAX) {
                     tr {
-                        th.key.mono scope="row" { (links::text_of(name)) }
-                        td.mono { (json::line(&links::text_of(value), 2000)) }
+                        th.key.mono scope="row" { (json::line_of_bytes(name, 500)) }
+                        td.mono { (json::line_of_bytes(value, 2000)) }
                     }
                 }
             }
@@ -326,7 +334,7 @@ fn elements(reply: &Reply, all: u64) -> Markup {
                 @for (nth, element) in list.iter().take(MEMBERS_MAX).enumerate() {
                     tr {
                         th.number scope="row" { (nth) }
-                        td.mono { (json::line(&links::text_of(&bytes_of(element)), 2000)) }
+                        td.mono { (json::line_of_bytes(&bytes_of(element), 2000)) }
                     }
                 }
             }
@@ -347,7 +355,7 @@ fn entries(reply: &Reply, all: u64) -> Markup {
                         th.mono scope="row" { (links::text_of(&id)) }
                         td.mono {
                             @for (name, value) in &fields {
-                                div { (links::text_of(name)) ": " (json::line(&links::text_of(value), 500)) }
+                                div { (json::line_of_bytes(name, 500)) ": " (json::line_of_bytes(value, 500)) }
                             }
                         }
                     }
