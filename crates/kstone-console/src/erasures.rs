@@ -128,8 +128,8 @@ impl Erasures {
             known
         };
         if !is_under_way {
-            let (erasures, id) = (Arc::clone(self), id.clone());
-            tokio::spawn(async move { erasures.carry_out(id).await });
+            let (erasures, id, subject) = (Arc::clone(self), id.clone(), subject.clone());
+            tokio::spawn(async move { erasures.carry_out(id, &subject).await });
         }
         Ok(id)
     }
@@ -156,10 +156,25 @@ impl Erasures {
         self.eraser.erasures().await
     }
 
-    async fn carry_out(self: Arc<Self>, id: String) {
+    /// Has no process keep the person in memory, under the names that are likely.
+    async fn forget(&self, subject: &Subject) {
+        let Some(engine) = &self.engine else { return };
+        let id = &subject.id;
+        let mut names = vec![id.clone(), format!("student_{id}")];
+        if let Some(tenant) = &subject.tenant {
+            names.extend([format!("{tenant}_{id}"), format!("{tenant}_student_{id}")]);
+        }
+        for name in names {
+            // What is no learner's id is nobody who could be there.
+            let _ = engine.forget(&name).await;
+        }
+    }
+
+    async fn carry_out(self: Arc<Self>, id: String, subject: &Subject) {
         let _one_at_a_time = self.carrying_out.lock().await;
         let runtime = Handle::current();
         loop {
+            self.forget(subject).await;
             let (erasures, runtime, its) = (Arc::clone(&self), runtime.clone(), id.clone());
             // Rewriting files takes a thread for as long as it takes.
             let work = spawn_blocking(move || {
@@ -171,9 +186,12 @@ impl Erasures {
                 runtime.block_on(erasures.eraser.carry_out(&its, &tell))
             });
             let worked = work.await;
+            // Again: what was read before the erasure began may have been remembered after it did. Who
+            // is meant in all schools may be known here under the name of any.
             if let Some(engine) = &self.engine {
                 engine.forget_all();
             }
+            self.forget(subject).await;
             let problem = match worked {
                 Ok(Ok(_receipt)) => {
                     self.progress.lock().remove(&id);

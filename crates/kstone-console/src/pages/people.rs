@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use kstone_keyspace::erasure::{ErasureRecord, ErasureState, Holding, SignedReceipt};
 use kstone_keyspace::index::Location;
 use kstone_keyspace::{Governor, Subject};
+use kstone_learn::field::check_id;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -306,6 +307,7 @@ pub(crate) async fn erase(
     }
     let subject = Subject::canonical(&id, asked.tenant());
     let erasure = erasures.begin(&subject).await?;
+    pages.console.note("erasure", None, Some(&erasure)).await;
     Ok(Redirect::to(&links::erasure(&erasure)).into_response())
 }
 
@@ -321,6 +323,8 @@ pub(crate) async fn export(
     let exported = erasures.eraser().stores().export(&subject, now_ms).await?;
     let text = serde_json::to_string_pretty(&exported)
         .map_err(|error| Trouble::Failed(error.to_string()))?;
+    let about = Some(subject.id.as_str()).filter(|id| check_id("student_id", id).is_ok());
+    pages.console.note("export", about, None).await;
     Ok(download(text, "export.json"))
 }
 

@@ -251,5 +251,7 @@ pub(crate) async fn decide(
         "drop" => queues.drop_dead(&queue, &decided.id).await?,
         what => return Err(Trouble::Refused(format!("A job cannot be told to {what}."))),
     }
+    let which = format!("job {} of {queue}", decided.id);
+    pages.console.note(&decided.what, None, Some(&which)).await;
     Ok(Redirect::to(&format!("/work/dead/{}", links::part(&queue))))
 }

@@ -46,6 +46,7 @@ async fn start(
         return Err(Problem::invalid("requests", what));
     }
     let status = console.platform()?.engine.start_batch(&body.requests).await?;
+    console.note("batch", None, Some(&status.batch_id)).await;
     let location = format!("{}/batches/{}", super::PREFIX, status.batch_id);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(status)).into_response())
 }

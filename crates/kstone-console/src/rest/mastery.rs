@@ -163,7 +163,10 @@ async fn assess(
         None => engine.save_mastery_update(&student_id, &components).await,
     };
     match mastery {
-        Ok(mastery) => Ok(with_etag(mastery)),
+        Ok(mastery) => {
+            console.note("assessment", Some(&student_id), None).await;
+            Ok(with_etag(mastery))
+        }
         Err(kstone_learn::engine::Error::Conflict { current, .. }) if is_conditional(&headers) => {
             let what = match current {
                 Some(0) | None => "nothing is known of the learner".to_owned(),
@@ -244,7 +247,7 @@ async fn history(
     Params(range): Params<RangeParams>,
 ) -> Result<Json<History>> {
     let engine = &console.platform()?.engine;
-    let (from, to) = range.days(engine.now().date())?;
+    let (from, to) = range.days(engine.today(&student_id).await?)?;
     let days = engine.get_mastery_history(&student_id, from, to).await?;
     let days = days.into_iter().map(|(date, mastery)| DayRow { date, mastery }).collect();
     Ok(Json(History { days }))

@@ -19,7 +19,7 @@ pub(super) struct RangeParams {
     /// The first day, such as 2026-01-14; 29 days before the last if it is not said
     #[param(value_type = Option<String>, format = Date)]
     from: Option<Date>,
-    /// The last day; today if it is not said
+    /// The last day; today if it is not said, where the learner is if it is about one
     #[param(value_type = Option<String>, format = Date)]
     to: Option<Date>,
 }

@@ -149,6 +149,8 @@ async fn add_member(
     Address((school_id, class_id, student_id)): Address<(String, String, String)>,
 ) -> Result<StatusCode> {
     console.platform()?.engine.add_member(&school_id, &class_id, &student_id).await?;
+    let class = format!("{class_id} of {school_id}");
+    console.note("class_join", Some(&student_id), Some(&class)).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -164,6 +166,8 @@ async fn remove_member(
     Address((school_id, class_id, student_id)): Address<(String, String, String)>,
 ) -> Result<StatusCode> {
     console.platform()?.engine.remove_member(&school_id, &class_id, &student_id).await?;
+    let class = format!("{class_id} of {school_id}");
+    console.note("class_leave", Some(&student_id), Some(&class)).await;
     Ok(StatusCode::NO_CONTENT)
 }
 

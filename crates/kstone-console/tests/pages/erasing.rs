@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use bytes::Bytes;
 use kstone_keyspace::erasure::SignedReceipt;
 
 use crate::learning::fill;
@@ -70,4 +71,40 @@ async fn a_page_of_another_site_erases_nobody() {
         .body(axum::body::Body::from("confirm=s1"))
         .unwrap();
     assert_eq!(place.ask(request).await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_done_to_a_person_is_in_the_audit_log() {
+    let place = Place::governed().await;
+    fill(&place).await;
+    place.page("/people/student_s2/export").await;
+    let noted = place.page("/audit").await;
+    assert!(noted.contains("<td>export</td>") && noted.contains("/people/s2"), "{noted}");
+    let begun = place.post("/people/s1", "confirm=s1").await.location.unwrap();
+    let id = begun.rsplit('/').next().unwrap();
+    let noted = place.page("/audit").await;
+    assert!(noted.contains("<td>erasure</td>") && noted.contains(id), "{noted}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_process_is_told_that_somebody_was_erased() {
+    let place = Place::governed().await;
+    fill(&place).await;
+    let told = async || {
+        let words = ["XRANGE", "cache:mastery:invalidations", "-", "+"];
+        let words: Vec<Bytes> = words.iter().map(|it| Bytes::from_static(it.as_bytes())).collect();
+        let reply = place.console.keys.command(&words).await.unwrap();
+        // No version of them is to be believed.
+        let none = format!("{:?}", u64::MAX.to_string().into_bytes());
+        format!("{reply:?}").matches(&none).count()
+    };
+    assert_eq!(told().await, 0);
+    place.post("/people/s1", "confirm=s1").await;
+    let done = async {
+        // Before and after, under both of their names.
+        while told().await < 4 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), done).await.expect("they are told");
 }

@@ -99,3 +99,25 @@ async fn what_is_said_of_a_recommendation_is_shown() {
     assert_eq!(answer.location.as_deref(), Some("/learn/learners/s2"), "{}", answer.body);
     assert!(place.page("/learn/learners/s2").await.contains("It helped"));
 }
+
+#[tokio::test]
+async fn today_is_the_learners_day() {
+    let place = Place::governed().await;
+    let engine = &place.console.platform.as_ref().unwrap().engine;
+    // Noon of the tenth here is the eleventh there.
+    let mut profile = LearnerProfile::new("k1", engine.now());
+    profile.time_zone = "Pacific/Kiritimati".to_owned();
+    engine.put_profile(&profile).await.unwrap();
+    let event = LearningEvent {
+        event_id: "e1".to_owned(),
+        student_id: "k1".to_owned(),
+        school_id: None,
+        occurred_at: engine.now(),
+        what: What::QuizFinished { quiz_id: "q1".to_owned(), score: 0.5 },
+    };
+    engine.ingest(&event).await.unwrap();
+    let page = place.page("/learn/learners/k1").await;
+    assert!(page.contains("Active on 1 day of the last 30"), "{page}");
+    let history = place.page("/api/v1/students/k1/history").await;
+    assert!(history.contains(r#""date":"2026-03-11""#), "{history}");
+}

@@ -130,6 +130,11 @@ impl MasteryEngine {
         Ok(known.state.activity(self.now(), &known.zone))
     }
 
+    /// Which day it is where a learner is; of somebody who is not known, where UTC is kept.
+    pub async fn today(&self, student_id: &str) -> Result<Date> {
+        Ok(self.known(&student(student_id)?).await?.zone.date(self.now()))
+    }
+
     /// What a learner can do, by skill.
     pub async fn skills(&self, student_id: &str) -> Result<Vec<SkillRating>> {
         Ok(self.of(student_id).await?.state.skills())

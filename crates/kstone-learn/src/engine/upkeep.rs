@@ -88,14 +88,21 @@ impl MasteryEngine {
         student_id: &str,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<SignedReceipt> {
-        let student = student(student_id)?;
         let person = person(student_id)?;
         let persons = self.persons()?;
         let receipt = persons.erase(&person, progress).await;
         // What is in memory is not to outlive it.
+        self.forget(student_id).await?;
+        Ok(receipt?)
+    }
+
+    /// Forgets what is at hand of a learner, in every process. For those who erase by another way than
+    /// through the engine.
+    pub async fn forget(&self, student_id: &str) -> Result<()> {
+        let student = student(student_id)?;
         self.inner.learners.forget(&student);
         self.inner.cache.forget(&student).await;
-        Ok(receipt?)
+        Ok(())
     }
 
     /// Forgets what is at hand of all learners, in this process. For those who erase by another way

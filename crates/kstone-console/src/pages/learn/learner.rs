@@ -57,8 +57,8 @@ pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> 
     let Some(mastery) = engine.get_current_mastery(&id).await? else {
         return nothing_known(&id, profile.as_ref());
     };
-    let today = now.date();
-    let history = engine.get_mastery_history(&id, today.plus_days(1 - DAYS), today.plus_days(1));
+    let today = engine.today(&id).await?;
+    let history = engine.get_mastery_history(&id, today.plus_days(1 - DAYS), today);
     let learner = Learner {
         days: history.await?.into_iter().map(|(day, it)| (day, it.mastery_score)).collect(),
         prediction: match engine.prediction(&id, AHEAD).await {
