@@ -5,6 +5,7 @@
 //! rebinds its own name to 127.0.0.1 is addressed to that name), and one that changes something must
 //! come from no other site.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,10 +16,18 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kstone_core::sync::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::console::Console;
+use crate::request;
 use crate::rest::{Code, Problem};
+
+/// So many different wrong tokens a client may try in a minute.
+const GUESSES_MAX: usize = 10;
+const MINUTE_MS: u64 = 60_000;
+/// So many clients that guess are told apart; the others share what one may.
+const GUESSERS_MAX: usize = 4096;
 
 /// What clients must send. It is never shown, and only its hash is kept.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,8 +41,7 @@ impl Token {
 
     /// Hashes are compared, so that how long it takes says nothing of the token.
     fn is(&self, said: &str) -> bool {
-        let said: [u8; 32] = Sha256::digest(said).into();
-        said == self.0
+        Token(Sha256::digest(said).into()) == *self
     }
 }
 
@@ -43,19 +51,71 @@ impl fmt::Debug for Token {
     }
 }
 
+/// Who stands at the door.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    console: Arc<Console>,
+    guesses: Guesses,
+}
+
+impl Gate {
+    pub(crate) fn new(console: Arc<Console>) -> Arc<Gate> {
+        Arc::new(Gate { console, guesses: Guesses::default() })
+    }
+}
+
+/// Wrong tokens of the present minute, by client. The same one again is somebody who is mistaken, and
+/// does not count: others behind the same address are not to be locked out by it.
+#[derive(Debug, Default)]
+struct Guesses(Mutex<(u64, HashMap<String, Vec<[u8; 32]>>)>);
+
+impl Guesses {
+    /// Whether a client has guessed too often to be listened to, even if it is right now.
+    fn are_too_many(&self, client: &str, now_ms: u64) -> bool {
+        let known = self.0.lock();
+        let guesses = known.1.get(client).or_else(|| known.1.get(""));
+        known.0 == now_ms / MINUTE_MS && guesses.is_some_and(|it| it.len() >= GUESSES_MAX)
+    }
+
+    fn note(&self, client: &str, said: &str, now_ms: u64) {
+        let mut known = self.0.lock();
+        if known.0 != now_ms / MINUTE_MS {
+            *known = (now_ms / MINUTE_MS, HashMap::new());
+        }
+        let is_told_apart = known.1.len() < GUESSERS_MAX || known.1.contains_key(client);
+        let client = if is_told_apart { client } else { "" };
+        let guesses = known.1.entry(client.to_owned()).or_default();
+        let hash: [u8; 32] = Sha256::digest(said).into();
+        if guesses.len() < GUESSES_MAX && !guesses.contains(&hash) {
+            guesses.push(hash);
+        }
+    }
+}
+
 /// Lets pass who may ask.
-pub(crate) async fn admit(
-    State(console): State<Arc<Console>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let console = &gate.console;
     let headers = request.headers();
     let is_api = request.uri().path().starts_with("/api/");
     // Whoever asks whether the server is there need not say who asks.
     let is_health = request.uri().path() == "/api/v1/health";
     let refused = match &console.options.token {
-        Some(token) if is_health || says(headers, token) => None,
-        Some(_) => Some(unauthorized(is_api)),
+        Some(_) if is_health => None,
+        Some(token) => {
+            let (client, now_ms) = (request::client(&request), console.clock.now_ms());
+            let said = said(headers);
+            match said {
+                Some(_) if gate.guesses.are_too_many(&client, now_ms) => {
+                    Some(guesses_too_often(now_ms))
+                }
+                Some(said) if token.is(&said) => None,
+                Some(said) => {
+                    gate.guesses.note(&client, &said, now_ms);
+                    Some(unauthorized(is_api))
+                }
+                None => Some(unauthorized(is_api)),
+            }
+        }
         None if is_addressed_here(headers, request.uri().host()) => None,
         None => Some(
             Problem::new(
@@ -76,6 +136,12 @@ pub(crate) async fn admit(
     next.run(request).await
 }
 
+fn guesses_too_often(now_ms: u64) -> Response {
+    let what = format!("{GUESSES_MAX} wrong tokens came from there: wait a minute");
+    let retry_after_s = Some((MINUTE_MS - now_ms % MINUTE_MS).div_ceil(1000));
+    Problem { retry_after_s, ..Problem::new(Code::RateLimited, what) }.into_response()
+}
+
 fn unauthorized(is_api: bool) -> Response {
     let what = "send the token of --console-token: Authorization: Bearer TOKEN (or as the password \
                 of any user)";
@@ -90,17 +156,17 @@ fn unauthorized(is_api: bool) -> Response {
     response
 }
 
-fn says(headers: &HeaderMap, token: &Token) -> bool {
-    let said = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
-    let Some((scheme, rest)) = said.and_then(|it| it.split_once(' ')) else { return false };
+/// The token that a request comes with, right or wrong.
+fn said(headers: &HeaderMap) -> Option<String> {
+    let (scheme, rest) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     if scheme.eq_ignore_ascii_case("bearer") {
-        return token.is(rest.trim());
+        return Some(rest.trim().to_owned());
     }
     if !scheme.eq_ignore_ascii_case("basic") {
-        return false;
+        return None;
     }
-    let decoded = STANDARD.decode(rest.trim()).ok().and_then(|it| String::from_utf8(it).ok());
-    decoded.as_deref().and_then(|it| it.split_once(':')).is_some_and(|(_, said)| token.is(said))
+    let decoded = String::from_utf8(STANDARD.decode(rest.trim()).ok()?).ok()?;
+    decoded.split_once(':').map(|(_, said)| said.to_owned())
 }
 
 fn is_safe(method: &Method) -> bool {
@@ -165,6 +231,8 @@ mod tests {
     #[test]
     fn a_token_is_said_as_bearer_or_as_a_password() {
         let token = Token::new("se:cret").unwrap();
+        let says =
+            |headers: &HeaderMap, token: &Token| said(headers).is_some_and(|it| token.is(&it));
         let basic = format!("Basic {}", STANDARD.encode("anybody:se:cret"));
         for good in ["Bearer se:cret", "bearer se:cret", &basic] {
             assert!(says(&headers(&[("authorization", good)]), &token), "{good}");
@@ -175,6 +243,27 @@ mod tests {
         assert!(!says(&headers(&[]), &token));
         assert_eq!(Token::new(""), None);
         assert!(!format!("{token:?}").contains("se:cret"));
+    }
+
+    #[test]
+    fn who_guesses_is_not_listened_to_for_the_rest_of_the_minute() {
+        let guesses = Guesses::default();
+        for _ in 0..100 {
+            guesses.note("mistaken", "the same", 60_000);
+        }
+        assert!(!guesses.are_too_many("mistaken", 60_001));
+        for n in 0..GUESSES_MAX {
+            assert!(!guesses.are_too_many("guesser", 60_001), "{n}");
+            guesses.note("guesser", &format!("guess {n}"), 60_001);
+        }
+        assert!(guesses.are_too_many("guesser", 119_999));
+        assert!(!guesses.are_too_many("another", 119_999));
+        assert!(!guesses.are_too_many("guesser", 120_000));
+        for n in 0..=GUESSERS_MAX + GUESSES_MAX {
+            guesses.note(&format!("client {n}"), &format!("guess {n}"), 120_000);
+        }
+        assert!(guesses.are_too_many("one of too many", 120_000), "they share what one may");
+        assert!(guesses.0.lock().1.len() <= GUESSERS_MAX + 1);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What every request gets: an id, a body within limits, and an answer with safe headers.
 
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -30,6 +31,17 @@ pub(crate) fn id() -> String {
 /// Work for the same request, wherever it is done.
 pub(crate) fn as_same<W: Future>(work: W) -> impl Future<Output = W::Output> {
     ID.scope(id(), work)
+}
+
+/// Where a request comes from, as far as a client can be told from another: of IPv6 it has a whole
+/// network of addresses.
+pub(crate) fn client(request: &Request) -> String {
+    let from = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    match from.map(|ConnectInfo(at)| at.ip().to_canonical()) {
+        Some(IpAddr::V6(at)) => Ipv6Addr::from_bits(at.to_bits() >> 64 << 64).to_string(),
+        Some(at) => at.to_string(),
+        None => "unknown".to_owned(),
+    }
 }
 
 /// Gives the request its id, and the answer its headers.

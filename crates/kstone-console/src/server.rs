@@ -26,10 +26,11 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// Everything that is answered: the API, the pages, and what stands before both.
 pub fn router(console: &Arc<Console>) -> Router {
+    let gate = admission::Gate::new(Arc::clone(console));
     let layer = |router: Router| {
         router
             .layer(from_fn_with_state(Arc::clone(console), request::collect))
-            .layer(from_fn_with_state(Arc::clone(console), admission::admit))
+            .layer(from_fn_with_state(gate, admission::admit))
             .layer(from_fn_with_state(Arc::clone(console), request::identify))
     };
     layer(rest::router(Arc::clone(console)).merge(pages::router(Arc::clone(console))))

@@ -1,10 +1,11 @@
 //! What stands before every call: clients that ask too often, and requests that came before.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{MatchedPath, RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -22,6 +23,12 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// How often it is said that a long request is still being carried out.
+const RENEWED: Duration = Duration::from_secs(20);
+/// Whose keys they are. There is one token, so all who have it are one: a phone that repeats a request
+/// from another network is the same client.
+const KEYS_OWNER: &str = "api";
 
 /// What a call counts as; `None` if it is never too much.
 fn kind_of(method: &Method, path: &str) -> Option<LimitKind> {
@@ -51,7 +58,7 @@ pub(super) async fn limit(
     let (Some(kind), Some(platform)) = (kind, &console.platform) else {
         return next.run(request).await;
     };
-    let decision = platform.limits.admit(kind, &client_of(&request)).await;
+    let decision = platform.limits.admit(kind, &request::client(&request)).await;
     let mut response = match decision.allowed {
         true => next.run(request).await,
         false => {
@@ -69,16 +76,11 @@ pub(super) async fn limit(
     response
 }
 
-/// Who asks: there is one token, so a client is where it comes from.
-fn client_of(request: &Request) -> String {
-    let from = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    from.map_or_else(|| "unknown".to_owned(), |ConnectInfo(at)| at.ip().to_string())
-}
-
 /// Carries out a request with an `Idempotency-Key` once, and answers repetitions with what was
 /// answered then.
 pub(super) async fn once(
     State(console): State<Arc<Console>>,
+    address: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -91,15 +93,18 @@ pub(super) async fn once(
     let Some(key) = key.to_str().ok().map(str::to_owned) else {
         return Problem::invalid("Idempotency-Key", "must be plain text").into_response();
     };
-    let client = client_of(&request);
     let (head, body) = request.into_parts();
     // It is in memory already: `request::collect` has read it.
     let body = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+    let call = head.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    // An address that cannot be read is refused by the call itself.
+    let address = address.iter().flatten();
+    let students = students_in(call, address, &body);
     let repeatable = Repeatable {
-        client,
+        client: KEYS_OWNER.to_owned(),
         key,
         request: spelled(&head.method, head.uri.path(), &head.headers, &body),
-        students: students_in(head.uri.path(), &body),
+        students,
     };
     let ticket = match platform.idempotency.begin(&repeatable).await {
         Ok(Begun::New(ticket)) => ticket,
@@ -124,7 +129,14 @@ pub(super) async fn once(
     let platform = Arc::clone(platform);
     // A client that goes away must not leave it half done: whoever repeats it would be kept waiting.
     let work = request::as_same(async move {
-        let response = next.run(request).await;
+        let mut answering = std::pin::pin!(next.run(request));
+        let response = loop {
+            match tokio::time::timeout(RENEWED, &mut answering).await {
+                Ok(response) => break response,
+                // Whether or not it could be said, the work goes on.
+                Err(_) => drop(platform.idempotency.renew(&ticket).await),
+            }
+        };
         if !response.status().is_success() {
             let _ = platform.idempotency.abandon(&ticket).await;
             return response;
@@ -172,13 +184,16 @@ fn spelled(method: &Method, path: &str, headers: &HeaderMap, body: &Bytes) -> Ve
 }
 
 /// Learners whom the answer may be about: it is erased with them.
-fn students_in(path: &str, body: &[u8]) -> Vec<String> {
+fn students_in<'a>(
+    call: &str,
+    address: impl Iterator<Item = (&'a str, &'a str)>,
+    body: &[u8],
+) -> Vec<String> {
     let mut found = Vec::new();
-    let mut parts = path.split('/');
-    let after = parts.find(|part| matches!(*part, "students" | "members")).and(parts.next());
     // Whoever is let in again is not written about before.
-    if !path.ends_with("/admit") {
-        found.extend(after.map(str::to_owned));
+    if !call.ends_with("/admit") {
+        let named = address.filter(|(name, _)| *name == "student_id");
+        found.extend(named.map(|(_, id)| id.to_owned()));
     }
     if let Ok(value) = serde_json::from_slice::<Value>(body) {
         named_in(&value, &mut found);
@@ -228,9 +243,14 @@ mod tests {
     #[test]
     fn learners_are_found_in_the_path_and_in_the_body() {
         let body = br#"[{"student_id":"s2"},{"x":{"student_ids":["s3","s2"]}}]"#;
-        assert_eq!(students_in("/students/s1/rebuild", body), ["s1", "s2", "s3"]);
-        assert_eq!(students_in("/students/s1/admit", b""), Vec::<String>::new());
-        assert_eq!(students_in("/schools/a/classes/b/members/s9", b""), ["s9"]);
-        assert_eq!(students_in("/batches", b"nonsense"), Vec::<String>::new());
+        let found = |call: &str, address: &[(&str, &str)], body: &[u8]| {
+            students_in(call, address.iter().copied(), body)
+        };
+        let s1 = [("student_id", "s1")];
+        assert_eq!(found("/students/{student_id}/rebuild", &s1, body), ["s1", "s2", "s3"]);
+        assert_eq!(found("/students/{student_id}/admit", &s1, b""), Vec::<String>::new());
+        let member = [("school_id", "students"), ("class_id", "members"), ("student_id", "s9")];
+        assert_eq!(found("/members/{student_id}", &member, b""), ["s9"]);
+        assert_eq!(found("/batches", &[], b"nonsense"), Vec::<String>::new());
     }
 }

@@ -1,9 +1,18 @@
 //! Requests that came before, and clients that ask too often.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use kstone_core::env::ManualClock;
+use kstone_keyspace::Subject;
 use serde_json::json;
+use tower::ServiceExt as _;
 
 use crate::mastery::event;
-use crate::support::Place;
+use crate::support::{Place, token};
 
 const PATH: &str = "/api/v1/students/s1/recommendations";
 
@@ -107,4 +116,106 @@ async fn who_asks_too_often_is_told_when_to_ask_again() {
     // Other calls are of other kinds, and some are of none.
     assert_eq!(place.get("/api/v1/batches/none").await.status, 404);
     assert_eq!(place.get("/api/v1/health").await.header("ratelimit-limit"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_answer_is_found_under_its_learner_however_the_address_spells_them() {
+    let place = Place::new().await;
+    let known = json!({"completion": 0.3, "quiz": 0.4, "quality": 0.6, "consistency": 0.2});
+    let path = "/api/v1/students/anna%40x.org/mastery";
+    let key = [("Idempotency-Key", "k1")];
+    place.ask("PUT", path, &key, Some(&known.to_string())).await.with_status(200);
+    // A class may be called what a part of the address is called.
+    let path = "/api/v1/schools/a/classes/members";
+    place.send("PUT", path, &json!({"name": "A"})).await.with_status(200);
+    let path = format!("{path}/members/anna%40x.org");
+    let key = [("Idempotency-Key", "k2")];
+    assert_eq!(place.ask("PUT", &path, &key, None).await.status, 204);
+    let subject = Subject::canonical("anna@x.org", None);
+    let eraser = place.console.erasures.as_ref().unwrap().eraser();
+    let holdings = eraser.stores().holdings(&subject).await.unwrap();
+    let kept = holdings.iter().filter(|it| it.pattern == "platform.idempotency").count();
+    assert_eq!(kept, 2, "{holdings:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_moves_to_another_network_is_still_the_same() {
+    let place = with_weak_learner().await;
+    let router = kstone_console::router(&place.console);
+    let mut replayed = Vec::new();
+    for from in ["10.0.0.1:1000", "192.168.7.7:2000", "[2001:db8::1]:3000"] {
+        let mut request = Request::post(PATH)
+            .header("content-type", "application/json")
+            .header("idempotency-key", "k1")
+            .body(Body::from("{}"))
+            .unwrap();
+        let from: SocketAddr = from.parse().unwrap();
+        request.extensions_mut().insert(ConnectInfo(from));
+        let response = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        replayed.push(response.headers().contains_key("idempotent-replayed"));
+    }
+    assert_eq!(replayed, [false, true, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_guesses_tokens_is_not_listened_to_until_the_minute_is_over() {
+    let clock = Arc::new(ManualClock::at(1_773_144_000_000));
+    let its_clock = Arc::clone(&clock);
+    let place = Place::with(|console| {
+        console.options.token = token("right");
+        console.clock = its_clock;
+    })
+    .await;
+    let ask = async |path: &str, token: &str| {
+        let said = format!("Bearer {token}");
+        place.ask("GET", path, &[("Authorization", &said)], None).await
+    };
+    for _ in 0..20 {
+        // Who is mistaken stays so, and locks nobody out.
+        assert_eq!(ask("/", "old").await.status, 401);
+    }
+    assert_eq!(ask("/api/v1/keyspaces", "right").await.status, 200);
+    for n in 1..10 {
+        let path = if n % 2 == 0 { "/" } else { "/api/v1/keyspaces" };
+        assert_eq!(ask(path, &format!("guess{n}")).await.status, 401, "{n}");
+    }
+    let refused = ask("/", "right").await;
+    refused.refused(429, "rate_limited", None);
+    assert_eq!(refused.header("retry-after"), Some("60"));
+    assert_eq!(place.get("/api/v1/health").await.status, 200);
+    clock.advance(60_000);
+    assert_eq!(ask("/", "right").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_changes_what_is_known_of_learners_is_in_the_audit_log() {
+    let place = with_weak_learner().await;
+    let class = "/api/v1/schools/a/classes/b";
+    place.send("PUT", class, &json!({"name": "B"})).await.with_status(200);
+    let member = format!("{class}/members/s1");
+    assert_eq!(place.ask("PUT", &member, &[], None).await.status, 204);
+    assert_eq!(place.ask("DELETE", &member, &[], None).await.status, 204);
+    let components = json!({"completion": 0.3, "quiz": 0.4, "quality": 0.6, "consistency": 0.2});
+    let batch = json!({"requests": [{"student_id": "s2", "components": components}]});
+    let begun = place.send("POST", "/api/v1/batches", &batch).await.with_status(202);
+    let log = place.get("/api/v1/audit").await.with_status(200);
+    let mut noted: Vec<[Option<String>; 3]> = log["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            ["action", "student_id", "detail"].map(|name| it[name].as_str().map(str::to_owned))
+        })
+        .collect();
+    // In one millisecond there is no order.
+    noted.sort();
+    let s = |text: &str| Some(text.to_owned());
+    let expected = [
+        [s("assessment"), s("s1"), None],
+        [s("batch"), None, s(begun["batch_id"].as_str().unwrap())],
+        [s("class_join"), s("s1"), s("b of a")],
+        [s("class_leave"), s("s1"), s("b of a")],
+    ];
+    assert_eq!(noted, expected);
 }

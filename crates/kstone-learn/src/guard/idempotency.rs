@@ -149,6 +149,20 @@ impl Idempotency {
         }
     }
 
+    /// Says that the request is still being carried out: nobody takes its place for another minute. To
+    /// be called more often than that.
+    ///
+    /// # Errors
+    /// If the store refuses.
+    pub async fn renew(&self, ticket: &Ticket) -> Result<()> {
+        let words = Words::names(&["busy_until", "owner"])
+            .value("until", self.clock.now_ms().saturating_add(millis(BUSY)))
+            .value("me", ticket.owner.as_str());
+        let update = "SET #busy_until = :until";
+        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
+        Ok(())
+    }
+
     /// Keeps what was answered. If the request took so long that another took its place, that one's
     /// answer counts. One that is too long to be kept is not: a repetition is a new request then.
     ///
