@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kstone_core::env::{Clock, SeededRandom};
-use kstone_learn::engine::BatchRequest;
+use kstone_learn::engine::{BatchRequest, QUEUE, RUN_BATCH};
 use kstone_learn::mastery::{BatchState, Components, LearningEvent, What};
 use kstone_learn::platform::{Platform, PlatformParts};
 use kstone_learn::time::Moment;
@@ -172,6 +172,19 @@ async fn work_that_is_given_up_becomes_an_alert() {
     let raised = alerts(&platform).await;
     assert_eq!((raised.len(), raised[0].kind.as_str()), (1, "dead_job"));
     assert_eq!(raised[0].detail, "hopeless in queue q, after 1 attempts: no way");
+}
+
+#[tokio::test]
+async fn a_batch_whose_job_is_given_up_has_failed_for_whoever_watches_it() {
+    let place = Place::new().await;
+    let platform = Platform::prepare(parts(&place)).await.unwrap();
+    platform.workers.register(QUEUE, RUN_BATCH, |_| async { Err(JobError::fatal("no way")) });
+    let components = Components::default();
+    let request = BatchRequest { student_id: "s-1".to_owned(), components };
+    let started = platform.engine.start_batch(&[request]).await.unwrap();
+    platform.turn().await.unwrap();
+    let status = platform.engine.batch_status(&started.batch_id).await.unwrap();
+    assert_eq!((status.status, status.in_progress, status.failed), (BatchState::Failed, 0, 1));
 }
 
 #[tokio::test]
