@@ -103,10 +103,17 @@ pub(super) fn register(platform: &Arc<Platform>, items: &Arc<dyn Items>) -> Resu
         workers.register(UPKEEP, part, move |job| nurse.clone().look_after_all(job));
     }
 
-    let raise = alerts.clone();
+    let mourn = (engine.clone(), alerts.clone());
     workers.when_given_up(move |dead| {
-        let alerts = raise.clone();
+        let (engine, alerts) = mourn.clone();
         async move {
+            if dead.kind == RUN_BATCH
+                && let Ok(Batch { batch_id }) = serde_json::from_value(dead.payload.clone())
+            {
+                // Whoever watches the batch would wait for ever. If even this cannot be written,
+                // the alert is what is left.
+                let _ = engine.give_up_batch(&batch_id).await;
+            }
             // It is a dead letter in any case: that there is no alert about it is no reason to stop.
             let _ = match dead.queue.as_str() {
                 alert::QUEUE => alerts.raise_here(unsent_alert(&dead)).await,
@@ -194,8 +201,11 @@ impl Nurse {
                     Care::LookAhead => self.look_ahead(&student).await,
                 };
                 match done {
-                    // Erased or without consent, perhaps since the page was read.
-                    Ok(()) | Err(Error::Refused { .. } | Error::NotFound { .. }) => {}
+                    // Erased or without consent, perhaps since the page was read; or new.
+                    Ok(())
+                    | Err(
+                        Error::Refused { .. } | Error::NotFound { .. } | Error::TooEarly { .. },
+                    ) => {}
                     Err(error) => {
                         failed += 1;
                         last = Some(error);
