@@ -31,7 +31,7 @@ pub struct KeptKey {
     /// The key.
     pub key: String,
     /// What it holds; of what others share, only this learner's part.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub value: Json,
     /// Seconds until it ends; `None` if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]

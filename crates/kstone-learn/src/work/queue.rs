@@ -66,7 +66,7 @@ pub struct DeadJob {
     /// Its kind.
     pub kind: String,
     /// What it was about.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub payload: Json,
     /// How often it was tried.
     pub attempts: u32,
