@@ -142,6 +142,11 @@ impl WriteBatch {
         self.stripes
     }
 
+    /// Makes room for so many encoded bytes more, for who knows what will come.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.ops.reserve(bytes.min(BATCH_LEN_MAX));
+    }
+
     /// Empties it and keeps the memory.
     pub fn clear(&mut self) {
         self.ops.clear();

@@ -110,6 +110,13 @@ pub fn open_school(
     runtime: &Runtime,
     out: &mut Output,
 ) -> Result<()> {
+    if !school.is_filled(db)? {
+        let (learners, classes) = school.size();
+        out.line(format!(
+            "\nfilling a school: {learners} learners in {classes} classes, 60 days …"
+        ))?;
+        out.flush()?;
+    }
     let filled = async {
         let Some(filled) = school.fill(db, engine.now()).await? else { return Ok(None) };
         anyhow::Ok(Some((filled, school.to_look_at(&engine).await?)))

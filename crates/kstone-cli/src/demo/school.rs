@@ -88,6 +88,11 @@ impl DemoSchool {
         Ok(None)
     }
 
+    /// Whether an earlier start has filled it.
+    pub fn is_filled(&self, db: &Database) -> Result<bool> {
+        Ok(db.get(MARK)?.is_some_and(|mark| mark.get("filled").is_some()))
+    }
+
     /// Fills the school, or goes on where filling was interrupted; does nothing if that is done.
     /// `None` if there are learners here that are not the demo's.
     pub async fn fill(&self, db: &Database, now: Moment) -> Result<Option<Filled>> {
@@ -235,7 +240,9 @@ mod tests {
     #[tokio::test]
     async fn a_school_is_filled_once_and_its_learners_have_their_past() {
         let (db, school) = small(5);
+        assert!(!school.is_filled(&db).unwrap());
         let filled = school.fill(&db, at()).await.unwrap().unwrap();
+        assert!(school.is_filled(&db).unwrap());
         assert!(filled.events > 500, "{filled:?}");
         let (engine, _) = school.engine_at(&Arc::new(db.clone()), at());
         let struggling = school.to_look_at(&engine).await.unwrap().unwrap();

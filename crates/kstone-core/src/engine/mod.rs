@@ -21,7 +21,7 @@ pub(crate) mod write;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::commit::Log;
 use crate::entry::Seq;
@@ -108,6 +108,8 @@ pub(crate) struct Inner {
     pub(crate) purge_gauge: PurgeGauge,
     /// Commits on their way to the memtables.
     later: later::Later,
+    /// The stripe of the latest record that was inserted.
+    latest_stripe: AtomicUsize,
     /// Held for as long as the database is open.
     _lock: Box<dyn VfsLock>,
 }

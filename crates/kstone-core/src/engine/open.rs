@@ -92,6 +92,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         counters: Counters::default(),
         purge_gauge: PurgeGauge::default(),
         later: Default::default(),
+        latest_stripe: Default::default(),
         _lock: lock,
     };
     let now_ms = inner.clock.monotonic().as_millis() as u64;
@@ -268,6 +269,6 @@ impl Replay<'_> {
         let Some(tree) = self.stripes.get(index) else { return };
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
-        tree.insert(entry, index, |bytes| self.grown += bytes);
+        tree.insert(entry, index, false, |bytes| self.grown += bytes);
     }
 }

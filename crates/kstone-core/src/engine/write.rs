@@ -187,8 +187,8 @@ impl<'a> Scout<'a> {
     }
 
     fn step(&mut self, inner: &Inner) {
-        if let Ok(Some((_, Op::Entry { stripe, entry }))) = self.ops.next() {
-            inner.stripe(stripe).expect(entry);
+        if let Ok(Some((_, Op::Entry { stripe, .. }))) = self.ops.next() {
+            inner.stripe(stripe).expect();
         }
     }
 }
@@ -275,24 +275,30 @@ impl Inner {
         first_seq: Seq,
     ) -> Result<()> {
         let mut decoder = Ops::new(ops, first_seq);
+        let warm = self.latest_stripe.load(Ordering::Relaxed);
         let malformed = |at| Error::invalid(format!("malformed operation at byte {at} of a batch"));
+        let mut latest = warm;
         while let Some((seq, op)) = decoder.next().map_err(malformed)? {
             scout.step(self);
             match op {
-                Op::Entry { stripe, entry } => self.apply_entry(stripe, entry),
+                Op::Entry { stripe, entry } => {
+                    self.apply_entry(stripe, entry, usize::from(stripe) == warm);
+                    latest = usize::from(stripe);
+                }
                 Op::CreateTable(table) => self.apply_table(table, seq, false),
                 Op::DropTable(table) => self.apply_table(table, seq, true),
                 Op::Nop => {}
             }
         }
+        self.latest_stripe.store(latest, Ordering::Relaxed);
         Ok(())
     }
 
-    fn apply_entry(&self, stripe: u8, entry: EntryRef<'_>) {
+    fn apply_entry(&self, stripe: u8, entry: EntryRef<'_>, is_warm: bool) {
         let tree = self.stripe(stripe);
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
-        tree.insert(entry, index, |bytes| self.grow_memtables(bytes));
+        tree.insert(entry, index, is_warm, |bytes| self.grow_memtables(bytes));
         if index_key.is_some() {
             self.next_expiry.lower(entry.expires_at_ms);
         }

@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 
 use crate::entry::{EntryRef, Kind, Seq};
+use crate::prefetch;
 
 /// The longest value that is copied into a chunk. Up to here a copy costs less than the second
 /// allocation and the shared counter that a value of its own needs.
@@ -129,6 +130,13 @@ impl Arena {
     }
 
     #[inline]
+    pub(super) fn key_and_seq(&self, loc: Loc) -> (&[u8], Seq) {
+        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
+        let (header, rest) = record.split_at(HEADER_LEN);
+        (&rest[..(u32_at(header, 16) >> KEY_LEN_SHIFT) as usize], u64_at(header, 0))
+    }
+
+    #[inline]
     pub(super) fn record(&self, loc: Loc) -> Record<'_> {
         let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
         let (header, rest) = record.split_at(HEADER_LEN);
@@ -174,6 +182,13 @@ impl Arena {
     fn header(&self, loc: Loc) -> &[u8] {
         let start = loc.offset as usize;
         &self.chunks[loc.chunk as usize][start..start + HEADER_LEN]
+    }
+
+    /// A record is about to be pushed: asks for the end of the chunk that is being filled.
+    pub(super) fn expect(&self) {
+        if let Some(last) = self.chunks.get(self.filling).and_then(|chunk| chunk.last()) {
+            prefetch::soon(last);
+        }
     }
 
     #[inline]

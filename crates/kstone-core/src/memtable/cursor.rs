@@ -107,7 +107,7 @@ impl MemCursor {
     /// Moves to where `target` says, given the tree and the current entry's position in it.
     #[inline]
     fn go(&mut self, target: impl FnOnce(&Tree, Option<Position>) -> Option<Position>) {
-        let tree = self.memtable.tree.read();
+        let tree = self.memtable.settled();
         let Some(tree) = tree.as_deref() else { return };
         let here = match self.place {
             Some((position, shape)) if shape == tree.shape() => Some(position),

@@ -1,7 +1,8 @@
 //! The memtable of one stripe: its newest records, in memory and in order, every version of them.
 //!
 //! An arena holds the records (`arena`), a B+tree orders them (`tree`, `node`), cursors walk them
-//! (`cursor`). Records are only added. The write-ahead log makes them durable and a flush writes
+//! (`cursor`). Records are only added: to the arena at once, and to the tree some dozens together,
+//! or before somebody looks. The write-ahead log makes them durable and a flush writes
 //! them to an SST; neither is this module's business.
 //!
 //! May call `entry` and `sync`. Called by the stripe: its commit path inserts (one writer at a
@@ -21,11 +22,12 @@ mod tests;
 
 use bytes::Bytes;
 
+use self::arena::Record;
 pub(crate) use self::cursor::MemCursor;
 use self::tree::Tree;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use crate::sync::{Arc, RwLock};
+use crate::sync::{Arc, RwLock, RwLockReadGuard};
 
 /// The records of one stripe that are not in an SST yet.
 ///
@@ -36,6 +38,8 @@ use crate::sync::{Arc, RwLock};
 pub(crate) struct Memtable {
     /// Created by the first insert: most of 256 stripes may be empty at any time.
     tree: RwLock<Option<Box<Tree>>>,
+    /// How many records are not in the tree yet.
+    arrivals: AtomicUsize,
     bytes: AtomicUsize,
     min_seq: AtomicU64,
     max_seq: AtomicU64,
@@ -74,6 +78,7 @@ impl Memtable {
     pub(crate) fn new() -> Self {
         Memtable {
             tree: RwLock::new(None),
+            arrivals: AtomicUsize::new(0),
             bytes: AtomicUsize::new(size_of::<Self>()),
             min_seq: AtomicU64::new(Seq::MAX),
             max_seq: AtomicU64::new(0),
@@ -89,31 +94,44 @@ impl Memtable {
 
     /// Adds an entry. One with the same key and sequence number takes the place of the earlier
     /// one, so that recovery may replay a record twice.
-    pub(crate) fn insert(&self, entry: EntryRef<'_>) {
+    ///
+    /// It gets its place in the tree with some dozens of others, or before somebody looks, unless
+    /// the tree `is_warm`: then the nodes are in the processor's cache already, and waiting costs
+    /// more than it saves.
+    pub(crate) fn insert(&self, entry: EntryRef<'_>, is_warm: bool) {
         let mut guard = self.tree.write();
         let tree = guard.get_or_insert_with(|| Box::new(Tree::new()));
         // Counted first: a reader without the lock may see one entry too many, never one too few.
         self.count(entry);
-        let is_new = tree.insert(entry, |old| {
-            self.uncount(old.kind, old.expires_at_ms, old.key.len(), old.value.len());
-        });
-        if is_new {
-            self.min_seq.store(self.min_seq.load(Relaxed).min(entry.seq), Relaxed);
-            self.max_seq.store(self.max_seq.load(Relaxed).max(entry.seq), Relaxed);
-        }
+        let arrivals = tree.add(entry, is_warm, |old| self.uncount(old));
+        self.arrivals.store(arrivals, Relaxed);
+        self.min_seq.store(self.min_seq.load(Relaxed).min(entry.seq), Relaxed);
+        self.max_seq.store(self.max_seq.load(Relaxed).max(entry.seq), Relaxed);
         self.bytes.store(size_of::<Self>() + size_of::<Tree>() + tree.bytes(), Relaxed);
     }
 
-    /// The key is about to be inserted: asks for the memory that this needs.
-    pub(crate) fn expect(&self, key: &[u8], seq: Seq) {
+    /// The tree, in which everything is that was inserted before this was called.
+    fn settled(&self) -> RwLockReadGuard<'_, Option<Box<Tree>>> {
+        if self.arrivals.load(Relaxed) > 0
+            && let Some(tree) = self.tree.write().as_deref_mut()
+        {
+            tree.settle(|old| self.uncount(old));
+            // What it takes is told by the next insert: who counts it learns of it from inserts.
+            self.arrivals.store(0, Relaxed);
+        }
+        self.tree.read()
+    }
+
+    /// A record is about to be inserted: asks for the memory that this needs.
+    pub(crate) fn expect(&self) {
         if let Some(tree) = self.tree.read().as_deref() {
-            tree.expect(key, seq);
+            tree.expect();
         }
     }
 
     /// The newest version of `key` whose sequence number is at most `max_seq`.
     pub(crate) fn get(&self, key: &[u8], max_seq: Seq) -> Option<MemHit> {
-        let guard = self.tree.read();
+        let guard = self.settled();
         let tree = guard.as_deref()?;
         let record = tree.record(tree.at_or_after(key, max_seq)?);
         (record.key == key).then(|| MemHit {
@@ -197,11 +215,11 @@ impl Memtable {
         }
     }
 
-    fn uncount(&self, kind: Kind, expires_at_ms: u64, key_len: usize, value_len: usize) {
-        subtract(self.kind_count(kind), 1);
-        subtract(&self.expiring, u64::from(expires_at_ms != 0));
-        subtract(&self.key_bytes, key_len as u64);
-        subtract(&self.value_bytes, value_len as u64);
+    fn uncount(&self, old: Record<'_>) {
+        subtract(self.kind_count(old.kind), 1);
+        subtract(&self.expiring, u64::from(old.expires_at_ms != 0));
+        subtract(&self.key_bytes, old.key.len() as u64);
+        subtract(&self.value_bytes, old.value.len() as u64);
     }
 
     fn kind_count(&self, kind: Kind) -> &AtomicU64 {

@@ -30,7 +30,8 @@ impl Pair {
     }
 
     fn insert(&mut self, key: &[u8], seq: Seq, kind: Kind, expires_at_ms: u64, value: &[u8]) {
-        self.memtable.insert(EntryRef { key, seq, kind, expires_at_ms, value });
+        let is_warm = seq.is_multiple_of(64);
+        self.memtable.insert(EntryRef { key, seq, kind, expires_at_ms, value }, is_warm);
         self.model.insert((key.to_vec(), Reverse(seq)), (kind, expires_at_ms, value.to_vec()));
     }
 
@@ -289,6 +290,33 @@ fn the_memory_of_a_large_value_is_counted_once_and_given_back_when_replaced() {
 }
 
 #[test]
+fn what_waits_for_its_place_is_found_and_reading_it_changes_no_figure() {
+    let memtable = Arc::new(Memtable::new());
+    let insert = |n: u64, is_warm| {
+        let (key, value) = (numbered_key(scattered(n)), (n + 1).to_le_bytes());
+        let (seq, kind, value) = (n + 1, Kind::Put, &value[..]);
+        memtable.insert(EntryRef { key: &key, seq, kind, expires_at_ms: 0, value }, is_warm);
+    };
+    let waiting = || memtable.arrivals.load(Ordering::Relaxed);
+    let mut most = 0;
+    for n in 0..1000 {
+        insert(n, n % 300 == 299);
+        most = most.max(waiting());
+        if n % 300 == 299 {
+            assert_eq!(waiting(), 0, "a warm tree takes everything in at once");
+        }
+    }
+    assert!((100..200).contains(&most), "{most}");
+    insert(1000, false);
+    let (bytes, waited) = (memtable.bytes(), waiting());
+    assert!(waited > 0);
+    // Whoever counts the memory of all memtables learns of it from inserts only.
+    assert_eq!(memtable.get(&numbered_key(scattered(1000)), 1001).map(|hit| hit.seq), Some(1001));
+    assert_eq!((memtable.bytes(), memtable.len(), waiting()), (bytes, 1001, 0));
+    assert_eq!(walk(&memtable, Seq::MAX, true), 1001);
+}
+
+#[test]
 fn the_longest_keys_waste_no_chunks() {
     let mut pair = Pair::new();
     for i in 0..200u64 {
@@ -321,7 +349,7 @@ fn readers_beside_a_writer_see_all_that_was_there_and_in_order() {
                 let key = numbered_key(scattered(seq));
                 let value = &seq.to_le_bytes();
                 let kind = Kind::Put;
-                memtable.insert(EntryRef { key: &key, seq, kind, expires_at_ms: 0, value });
+                memtable.insert(EntryRef { key: &key, seq, kind, expires_at_ms: 0, value }, false);
                 applied.store(seq, Ordering::Release);
             }
             done.store(true, Ordering::Release);

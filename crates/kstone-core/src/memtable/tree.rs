@@ -7,9 +7,19 @@
 //!
 //! Calls the arena and the nodes; called by the memtable and its cursors, under its lock.
 
-use super::arena::{Arena, Loc, Record};
+use super::arena::{Arena, INLINE_VALUE_LEN_MAX, Loc, Record};
 use super::node::{CAPACITY, Slots};
 use crate::entry::{EntryRef, Seq};
+use crate::prefetch;
+
+/// So many records wait for their places in the tree at most. One after the other they find its
+/// nodes in the processor's cache, which a record that comes alone does not: of 256 stripes, each
+/// has another tree. More would let a reader wait longer that comes upon them.
+const ARRIVALS_MAX: usize = 128;
+/// What a record that waits is taken to need in a leaf.
+const SLOT_BYTES: usize = 24;
+/// So many records ahead a leaf is asked for: it has come by then, and is still there.
+const AHEAD: usize = 6;
 
 const NONE: u32 = u32::MAX;
 const NOWHERE: u8 = u8::MAX;
@@ -40,6 +50,14 @@ pub(super) struct Position {
 #[derive(Debug)]
 pub(super) struct Tree {
     arena: Arena,
+    nodes: Nodes,
+    /// Records that are in the arena and not in the tree yet, in the order of their arrival.
+    arrivals: Vec<Loc>,
+}
+
+/// The tree proper. Whoever calls it brings the arena.
+#[derive(Debug)]
+struct Nodes {
     leaves: Vec<Leaf>,
     inners: Vec<Inner>,
     /// A leaf if `height` is 0, else an inner node.
@@ -53,84 +71,95 @@ pub(super) struct Tree {
 impl Tree {
     pub(super) fn new() -> Self {
         let leaf = Leaf { slots: Slots::new(), prev: NONE, next: NONE, latest: NOWHERE };
-        Tree {
-            arena: Arena::default(),
+        let nodes = Nodes {
             leaves: vec![leaf],
             inners: Vec::new(),
             root: 0,
             height: 0,
             last_leaf: 0,
             shape: 0,
-        }
+        };
+        Tree { arena: Arena::default(), nodes, arrivals: Vec::new() }
     }
 
     /// Changes whenever an entry may have moved to another position.
     pub(super) fn shape(&self) -> u64 {
-        self.shape
+        self.nodes.shape
     }
 
     /// Memory held outside this struct.
     pub(super) fn bytes(&self) -> usize {
         self.arena.bytes()
-            + self.leaves.capacity() * size_of::<Leaf>()
-            + self.inners.capacity() * size_of::<Inner>()
+            + self.arrivals.capacity() * size_of::<Loc>()
+            + self.arrivals.len() * SLOT_BYTES
+            + self.nodes.leaves.capacity() * size_of::<Leaf>()
+            + self.nodes.inners.capacity() * size_of::<Inner>()
     }
 
-    /// Adds an entry. If there was one with the same key and sequence number, the new one takes
-    /// its place, `replaced` sees the old one, and the answer is false.
-    pub(super) fn insert(
+    /// Takes an entry in. It is found once it is [settled](Tree::settle); answers how many are not.
+    /// `replaced` is what settling wants to know.
+    pub(super) fn add(
         &mut self,
         entry: EntryRef<'_>,
-        replaced: impl FnOnce(Record<'_>),
-    ) -> bool {
+        at_once: bool,
+        replaced: impl FnMut(Record<'_>),
+    ) -> usize {
         let loc = self.arena.push(entry);
-        let (key, seq) = (entry.key, entry.seq);
-
-        // Keys that arrive in order need no search, and move nothing.
-        let last = &mut self.leaves[self.last_leaf as usize];
-        if last.slots.all_before(&self.arena, key, seq) && !last.slots.is_full() {
-            last.latest = last.slots.len() as u8;
-            last.slots.insert(last.slots.len(), key, loc);
-            return true;
+        if self.arrivals.is_empty() && self.nodes.append(&self.arena, entry.key, entry.seq, loc) {
+            return 0;
         }
+        self.arrivals.push(loc);
+        // A large value that is replaced gives its memory back at once.
+        let is_large = entry.value.len() > INLINE_VALUE_LEN_MAX;
+        if at_once || is_large || self.arrivals.len() >= ARRIVALS_MAX {
+            self.settle(replaced);
+        }
+        self.arrivals.len()
+    }
 
-        let (leaf, parent) = self.leaf_for_insert(key, seq);
-        let slots = &mut self.leaves[leaf as usize].slots;
-        match slots.search(&self.arena, key, seq) {
-            Ok(index) => {
-                let old = slots.replace(index, loc);
+    /// Gives what has arrived its places. Where there was an entry with the same key and sequence number,
+    /// the new one takes its place, and `replaced` sees the old one.
+    pub(super) fn settle(&mut self, mut replaced: impl FnMut(Record<'_>)) {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        for (nth, &loc) in arrivals.iter().enumerate() {
+            if let Some(&soon) = arrivals.get(nth + AHEAD) {
+                self.nodes.expect(&self.arena, soon);
+            }
+            if let Some(old) = self.nodes.insert(&self.arena, loc) {
                 replaced(self.arena.record(old));
                 self.arena.release(old);
-                return false;
-            }
-            Err(index) if slots.is_full() => self.split_leaf(parent, index, key, loc),
-            Err(index) => {
-                slots.insert(index, key, loc);
-                self.leaves[leaf as usize].latest = index as u8;
             }
         }
-        self.shape += 1;
-        true
+        arrivals.clear();
+        self.arrivals = arrivals;
+    }
+
+    /// An entry is about to be added: asks for the memory that this needs.
+    pub(super) fn expect(&self) {
+        self.arena.expect();
+        if let Some(last) = self.arrivals.last() {
+            prefetch::soon(last);
+        }
     }
 
     #[inline]
     pub(super) fn record(&self, at: Position) -> Record<'_> {
-        self.arena.record(self.leaves[at.leaf as usize].slots.loc(at.index as usize))
+        self.arena.record(self.nodes.leaves[at.leaf as usize].slots.loc(at.index as usize))
     }
 
     /// The first entry that is not before `(key, seq)`.
     #[inline]
     pub(super) fn at_or_after(&self, key: &[u8], seq: Seq) -> Option<Position> {
-        let (leaf, index) = self.search(key, seq);
-        if index < self.leaves[leaf as usize].slots.len() {
+        let (leaf, index) = self.nodes.search(&self.arena, key, seq);
+        if index < self.nodes.leaves[leaf as usize].slots.len() {
             return Some(Position { leaf, index: index as u32 });
         }
-        self.first_of(self.leaves[leaf as usize].next)
+        self.first_of(self.nodes.leaves[leaf as usize].next)
     }
 
     /// The last entry that is before `(key, seq)`.
     pub(super) fn before(&self, key: &[u8], seq: Seq) -> Option<Position> {
-        let (leaf, index) = self.search(key, seq);
+        let (leaf, index) = self.nodes.search(&self.arena, key, seq);
         self.prev(Position { leaf, index: index as u32 })
     }
 
@@ -141,12 +170,12 @@ impl Tree {
 
     #[cfg(test)]
     pub(super) fn last(&self) -> Option<Position> {
-        self.last_of(self.last_leaf)
+        self.last_of(self.nodes.last_leaf)
     }
 
     #[inline]
     pub(super) fn next(&self, at: Position) -> Option<Position> {
-        let leaf = &self.leaves[at.leaf as usize];
+        let leaf = &self.nodes.leaves[at.leaf as usize];
         if (at.index as usize) + 1 < leaf.slots.len() {
             return Some(Position { index: at.index + 1, ..at });
         }
@@ -157,46 +186,79 @@ impl Tree {
     pub(super) fn prev(&self, at: Position) -> Option<Position> {
         match at.index.checked_sub(1) {
             Some(index) => Some(Position { index, ..at }),
-            None => self.last_of(self.leaves[at.leaf as usize].prev),
+            None => self.last_of(self.nodes.leaves[at.leaf as usize].prev),
         }
     }
 
     fn first_of(&self, leaf: u32) -> Option<Position> {
-        let slots = &self.leaves.get(leaf as usize)?.slots;
+        let slots = &self.nodes.leaves.get(leaf as usize)?.slots;
         (slots.len() > 0).then_some(Position { leaf, index: 0 })
     }
 
     fn last_of(&self, leaf: u32) -> Option<Position> {
-        let slots = &self.leaves.get(leaf as usize)?.slots;
+        let slots = &self.nodes.leaves.get(leaf as usize)?.slots;
         Some(Position { leaf, index: slots.len().checked_sub(1)? as u32 })
     }
+}
 
-    /// The leaf where `(key, seq)` is or belongs, and the place in it.
+impl Nodes {
+    /// Adds a record to the last leaf, if it comes after everything and there is room: keys that
+    /// arrive in order need no search, and move nothing.
     #[inline]
-    fn search(&self, key: &[u8], seq: Seq) -> (u32, usize) {
-        let mut node = self.root;
-        for _ in 0..self.height {
-            let inner = &self.inners[node as usize];
-            node = inner.children[inner.child_index(&self.arena, key, seq)];
+    fn append(&mut self, arena: &Arena, key: &[u8], seq: Seq, loc: Loc) -> bool {
+        let last = &mut self.leaves[self.last_leaf as usize];
+        let is_behind = last.slots.all_before(arena, key, seq) && !last.slots.is_full();
+        if is_behind {
+            last.latest = last.slots.len() as u8;
+            last.slots.insert(last.slots.len(), key, loc);
         }
-        match self.leaves[node as usize].slots.search(&self.arena, key, seq) {
-            Ok(index) | Err(index) => (node, index),
-        }
+        is_behind
     }
 
-    /// `(key, seq)` is about to be inserted: asks for the leaf where it belongs.
-    pub(super) fn expect(&self, key: &[u8], seq: Seq) {
+    /// Adds a record; answers the one with the same key and sequence number whose place it took.
+    fn insert(&mut self, arena: &Arena, loc: Loc) -> Option<Loc> {
+        let (key, seq) = arena.key_and_seq(loc);
+        let (leaf, parent) = self.leaf_for_insert(arena, key, seq);
+        let slots = &mut self.leaves[leaf as usize].slots;
+        match slots.search(arena, key, seq) {
+            Ok(index) => return Some(slots.replace(index, loc)),
+            Err(index) if slots.is_full() => self.split_leaf(arena, parent, index, key, loc),
+            Err(index) => {
+                slots.insert(index, key, loc);
+                self.leaves[leaf as usize].latest = index as u8;
+            }
+        }
+        self.shape += 1;
+        None
+    }
+
+    /// A record is about to be inserted: asks for the leaf where it belongs.
+    fn expect(&self, arena: &Arena, loc: Loc) {
+        let (key, seq) = arena.key_and_seq(loc);
         let mut node = self.root;
         for _ in 0..self.height {
             let inner = &self.inners[node as usize];
-            node = inner.children[inner.child_index(&self.arena, key, seq)];
+            node = inner.children[inner.child_index(arena, key, seq)];
         }
         self.leaves[node as usize].slots.expect();
     }
 
+    /// The leaf where `(key, seq)` is or belongs, and the place in it.
+    #[inline]
+    fn search(&self, arena: &Arena, key: &[u8], seq: Seq) -> (u32, usize) {
+        let mut node = self.root;
+        for _ in 0..self.height {
+            let inner = &self.inners[node as usize];
+            node = inner.children[inner.child_index(arena, key, seq)];
+        }
+        match self.leaves[node as usize].slots.search(arena, key, seq) {
+            Ok(index) | Err(index) => (node, index),
+        }
+    }
+
     /// The leaf where `(key, seq)` belongs, and its parent with the leaf's index among the
     /// children. If the leaf is full, the parent exists and has room.
-    fn leaf_for_insert(&mut self, key: &[u8], seq: Seq) -> (u32, (u32, usize)) {
+    fn leaf_for_insert(&mut self, arena: &Arena, key: &[u8], seq: Seq) -> (u32, (u32, usize)) {
         let root_is_full = match self.height {
             0 => self.leaves[self.root as usize].slots.is_full(),
             _ => self.inners[self.root as usize].slots.is_full(),
@@ -213,12 +275,12 @@ impl Tree {
         let mut parent = (NONE, 0);
         for level in (1..=self.height).rev() {
             let inner = &self.inners[node as usize];
-            let mut index = inner.child_index(&self.arena, key, seq);
+            let mut index = inner.child_index(arena, key, seq);
             let child = inner.children[index];
             let child_is_inner = level > 1;
             if child_is_inner && self.inners[child as usize].slots.is_full() {
-                self.split_inner(node, index, key, seq);
-                index = self.inners[node as usize].child_index(&self.arena, key, seq);
+                self.split_inner(arena, node, index, key, seq);
+                index = self.inners[node as usize].child_index(arena, key, seq);
             }
             parent = (node, index);
             node = self.inners[node as usize].children[index];
@@ -227,21 +289,21 @@ impl Tree {
     }
 
     /// Splits the full inner node that is child `index` of `parent`.
-    fn split_inner(&mut self, parent: u32, index: usize, key: &[u8], seq: Seq) {
+    fn split_inner(&mut self, arena: &Arena, parent: u32, index: usize, key: &[u8], seq: Seq) {
         let child = self.inners[parent as usize].children[index];
         let left = &mut self.inners[child as usize];
         let len = left.slots.len();
         // Ascending inserts never come back to the left half: leave it full.
-        let is_run = left.child_index(&self.arena, key, seq) == len;
+        let is_run = left.child_index(arena, key, seq) == len;
         let keep = if is_run { len - 1 } else { len / 2 };
 
-        let slots = left.slots.split_off(&self.arena, keep + 1);
+        let slots = left.slots.split_off(arena, keep + 1);
         let mut children = [NONE; CAPACITY + 1];
         children[..len - keep].copy_from_slice(&left.children[keep + 1..=len]);
         let separator = left.slots.pop();
         let right = self.inners.len() as u32;
         self.inners.push(Inner { slots, children });
-        self.inners[parent as usize].insert(&self.arena, index, separator, right);
+        self.inners[parent as usize].insert(arena, index, separator, right);
     }
 
     /// Splits the full leaf that is child `child_index` of `parent`, and adds the entry, which
@@ -252,6 +314,7 @@ impl Tree {
     /// behind. There the leaf is split where the run is, on the side that keeps at least half.
     fn split_leaf(
         &mut self,
+        arena: &Arena,
         (parent, child_index): (u32, usize),
         index: usize,
         key: &[u8],
@@ -270,7 +333,7 @@ impl Tree {
             middle
         };
 
-        let mut slots = left.slots.split_off(&self.arena, at);
+        let mut slots = left.slots.split_off(arena, at);
         let mut right_latest = NOWHERE;
         left.latest = NOWHERE;
         // At the border either side is right, but neither may stay empty.
@@ -293,7 +356,7 @@ impl Tree {
             self.leaves.reserve_exact((self.leaves.len() / 2).max(1));
         }
         self.leaves.push(Leaf { slots, prev: leaf, next, latest: right_latest });
-        self.inners[parent as usize].insert(&self.arena, child_index, separator, right);
+        self.inners[parent as usize].insert(arena, child_index, separator, right);
     }
 }
 

@@ -75,11 +75,13 @@ impl Stripe {
     }
 
     /// Adds a record, and the entry of the expiry index that belongs to it, to the active memtable;
-    /// `grow` is told by how many bytes it grew.
+    /// `grow` is told by how many bytes it grew. `is_warm` says that the stripe was written to just
+    /// now: see [`Memtable::insert`].
     pub(crate) fn insert(
         &self,
         entry: EntryRef<'_>,
         index: Option<EntryRef<'_>>,
+        is_warm: bool,
         grow: impl FnOnce(usize),
     ) {
         // The read guard is held throughout, so that no freeze falls between: a record and its
@@ -87,16 +89,16 @@ impl Stripe {
         // gives back must have been counted before.
         let version = self.version.read();
         let before = version.active.bytes();
-        version.active.insert(entry);
+        version.active.insert(entry, is_warm);
         if let Some(index) = index {
-            version.active.insert(index);
+            version.active.insert(index, is_warm);
         }
         grow(version.active.bytes().saturating_sub(before));
     }
 
     /// A record is about to be inserted: asks for the memory that this needs.
-    pub(crate) fn expect(&self, entry: EntryRef<'_>) {
-        self.version.read().active.expect(entry.key, entry.seq);
+    pub(crate) fn expect(&self) {
+        self.version.read().active.expect();
     }
 
     /// Turns the active memtable into a frozen one, unless it is empty.

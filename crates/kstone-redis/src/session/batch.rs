@@ -154,7 +154,7 @@ impl Session {
         let (policy, number) = self.policy.get();
         let mut txn = server.begin_under(policy, number, self.client.db);
         txn.set_origin(self.client.id);
-        txn.set_pipelined();
+        txn.set_pipelined(count);
         txn.expect(commands().flat_map(|(command, args)| keys_of(command, args)));
         let members: Vec<(&[u8], Vec<u8>)> = commands()
             .filter_map(|(command, args)| Some((*args.get(1)?, commands::member(command, args)?)))

@@ -8,12 +8,15 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::store::annex::AnnexId;
 use crate::store::parts::Parts;
 
-/// From so many keys on they are found by their hash.
-const FEW: usize = 8;
+/// Up to so many keys are found by walking over their hashes, which lie side by side; more of them
+/// are in a table. As many as commands are carried out together.
+const FEW: usize = 64;
 
 /// What a record takes in a commit beside its key and value, at most: what is done, the stripe, the
 /// table, the ends of the key, and the lengths.
 const RECORD_LEN_MAX: usize = 16;
+/// What a batch keeps free for a record beside its key and value.
+const HEAD_LEN: usize = 48;
 /// What an expiry takes, at most.
 const EXPIRY_LEN_MAX: usize = 10;
 /// What the number of an annex takes as a key, at most.
@@ -72,6 +75,8 @@ pub(super) struct KeyChanges {
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     keys: Vec<(u8, Vec<u8>, KeyChanges)>,
+    /// The hash of each.
+    hashes: Vec<u64>,
     /// Where in `keys` each is; empty while they are few.
     places: HashTable<usize>,
     hasher: DefaultHashBuilder,
@@ -101,19 +106,38 @@ impl Changes {
         self.keys.is_empty()
     }
 
+    /// Room for the changes of so many keys.
+    pub(super) fn reserve(&mut self, keys: usize) {
+        self.keys.reserve(keys);
+        self.hashes.reserve(keys);
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
     fn find(&self, slot: u8, key: &[u8]) -> Option<usize> {
-        if self.keys.len() <= FEW {
-            return self.keys.iter().position(|(at, have, _)| *at == slot && have == key);
+        if self.keys.is_empty() {
+            return None;
         }
+        self.find_hashed(slot, key, self.hash(key))
+    }
+
+    fn find_hashed(&self, slot: u8, key: &[u8], hash: u64) -> Option<usize> {
         let is_it =
             |at: &usize| self.keys.get(*at).is_some_and(|(of, have, _)| *of == slot && have == key);
-        self.places.find(self.hasher.hash_one(key), is_it).copied()
+        if self.keys.len() <= FEW {
+            let alike = self.hashes.iter().enumerate().filter(|(_, have)| **have == hash);
+            return alike.map(|(at, _)| at).find(is_it);
+        }
+        self.places.find(hash, is_it).copied()
     }
 
     /// Lets a key be found by its hash.
     fn note_place(&mut self, at: usize) {
-        let Changes { keys, places, hasher, .. } = self;
-        let hash = |at: &usize| keys.get(*at).map_or(0, |(_, key, _)| hasher.hash_one(&key[..]));
+        let Changes { hashes, places, .. } = self;
+        let hash = |at: &usize| hashes.get(*at).copied().unwrap_or(0);
         places.insert_unique(hash(&at), at, hash);
     }
 
@@ -122,8 +146,10 @@ impl Changes {
     }
 
     pub(super) fn at(&mut self, slot: u8, key: &[u8]) -> &mut KeyChanges {
-        let at = self.find(slot, key).unwrap_or_else(|| {
+        let hash = self.hash(key);
+        let at = self.find_hashed(slot, key, hash).unwrap_or_else(|| {
             self.keys.push((slot, key.to_vec(), KeyChanges::default()));
+            self.hashes.push(hash);
             let last = self.keys.len() - 1;
             match last {
                 ..FEW => {}
@@ -222,6 +248,7 @@ impl Changes {
             return false;
         }
         self.keys.truncate(self.mark.len);
+        self.hashes.truncate(self.mark.len);
         for (at, before, _) in self.mark.before.drain(..) {
             if let Some((_, _, changes)) = self.keys.get_mut(at) {
                 let parts = std::mem::take(&mut changes.parts);
@@ -250,6 +277,7 @@ impl Changes {
         self.keep();
         (self.mark.len, self.mark.bytes) = (0, 0);
         self.keys.retain(|(at, _, _)| *at != slot);
+        self.hashes = self.keys.iter().map(|(_, key, _)| self.hash(key)).collect();
         self.places.clear();
         if self.keys.len() > FEW {
             self.note_places();
@@ -268,6 +296,15 @@ impl Changes {
     pub(super) fn slot(&self, slot: u8) -> impl Iterator<Item = (&Vec<u8>, &KeyChanges)> {
         let of_slot = self.keys.iter().filter(move |(at, _, _)| *at == slot);
         of_slot.map(|(_, key, changes)| (key, changes))
+    }
+
+    /// About how many bytes the heads take in a commit.
+    pub(super) fn heads_len(&self) -> usize {
+        let heads = self.keys.iter().filter_map(|(_, key, changes)| match &changes.head {
+            Some(Some(head)) => Some(key.len() + head.value.len() + HEAD_LEN),
+            _ => None,
+        });
+        heads.sum()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u8, &Vec<u8>, &KeyChanges)> {

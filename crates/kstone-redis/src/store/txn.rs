@@ -237,7 +237,8 @@ impl<'s> Txn<'s> {
     }
 
     /// The commands of this transaction came together, and so may those of the next.
-    pub(crate) fn set_pipelined(&mut self) {
+    pub(crate) fn set_pipelined(&mut self, commands: usize) {
+        self.changes.reserve(commands);
         self.may_be_later = true;
     }
 

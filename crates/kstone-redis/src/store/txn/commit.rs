@@ -45,12 +45,16 @@ impl Txn<'_> {
             self.spaces.note_library(name, text.as_deref(), &mut batch)?;
         }
         let mut counts = [0i64; DATABASES];
+        batch.reserve(self.changes.heads_len());
+        let mut last = None;
         for (slot, key, changes) in self.changes.iter() {
             let own = self.layout.as_ref().and_then(|layout| layout.table(slot));
-            let table = match own {
-                Some(table) => table,
-                None => self.spaces.table_for_writes(slot)?,
+            let table = match (own, last) {
+                (Some(table), _) => table,
+                (None, Some((of, table))) if of == slot => table,
+                (None, _) => self.spaces.table_for_writes(slot)?,
             };
+            last = Some((slot, table));
             let at = |sk| KeyRef { pk: key.as_slice(), sk };
             let (mut parts_table, mut parts_pk) = (table, Cow::Borrowed(key.as_slice()));
             if changes.dropped {
