@@ -178,7 +178,7 @@ fn traffic(door: &DoorVitals, seconds: &VecDeque<Vec<DoorVitals>>) -> Traffic {
         0 => 0.0,
         n => late.sum::<f64>() / n as f64,
     };
-    let a_minute_ago = readings.len().checked_sub(61).unwrap_or_default();
+    let a_minute_ago = readings.len().saturating_sub(61);
     let earlier = readings.get(a_minute_ago).cloned().unwrap_or_default();
     let minute = door.reading.since(&earlier);
     Traffic { door: door.clone(), per_second, now_per_second, minute }

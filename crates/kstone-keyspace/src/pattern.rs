@@ -37,6 +37,9 @@ pub struct Pattern {
     pub tenant: Option<usize>,
     /// Whose data it is.
     pub subject: SubjectSource,
+    /// Whether a value whose field names several persons is deleted with any of them. Otherwise the
+    /// one who is erased is taken out of the list, and the rest of the value stays.
+    pub is_deleted_with_any: bool,
     /// What its keys may not exceed.
     pub limits: Limits,
     /// What it is for.

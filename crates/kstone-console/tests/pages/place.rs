@@ -56,7 +56,6 @@ impl Place {
             Eraser::embedded(&db, &redis, Arc::clone(&governor), key, Arc::new(SystemRandom));
         console.keys = Arc::new(redis.keys(0).unwrap());
         console.governor = Some(governor);
-        console.erasures = Some(Erasures::new(Arc::new(eraser.unwrap())));
         console.vitals = Arc::new(SomeVitals);
         let parts = PlatformParts::new(
             Arc::clone(&console.items),
@@ -64,7 +63,10 @@ impl Place {
             clock.clone(),
             random,
         );
-        console.platform = Some(Platform::prepare(parts).await.unwrap());
+        let platform = Platform::prepare(parts).await.unwrap();
+        let engine = platform.engine.clone();
+        console.platform = Some(platform);
+        console.erasures = Some(Erasures::new(Arc::new(eraser.unwrap()), Some(engine)));
         Place::of(console, clock)
     }
 

@@ -8,7 +8,7 @@ use super::fields::{read_fields, read_value};
 use super::keys::{read_partition, read_segments, read_table, read_tenant};
 use super::lifetime::{read_limits, read_ttl};
 use super::reader::{Reader, Text, did_you_mean, in_order};
-use super::subject::{check_subjects, read_subject};
+use super::subject::{check_subjects, read_is_deleted_with_any, read_subject};
 use super::{NAME_FORM, Shared, is_name};
 use crate::pattern::{Example, Pattern, Store, ValueType};
 use crate::placeholder::Placeholder;
@@ -89,6 +89,7 @@ fn read_long<'t>(
     }
     let ttl = read_ttl(reader, table);
     let subject = read_subject(reader, declaration, segments.as_deref(), value_type);
+    let is_deleted_with_any = read_is_deleted_with_any(reader, declaration);
     let store = match is_item {
         Some(true) => read_table(reader, shared, declaration),
         _ => Some(Store::Redis),
@@ -124,6 +125,7 @@ fn read_long<'t>(
         value,
         tenant,
         subject: subject?,
+        is_deleted_with_any,
         limits: limits?,
         description: description?.value.to_owned(),
         short_form_of: None,

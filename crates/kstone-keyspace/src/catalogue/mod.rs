@@ -32,6 +32,8 @@
 //! `ttl` and `subject` must be said, so that nobody forgets them. Further keys of a pattern: `tenant`
 //! (the placeholder that names it), `table`, `value` (what the whole value may be), `limits =
 //! { key_bytes, value_bytes, members, over = "trim" }`, `written = false`, `metric`.
+//! Of a value whose `field` lists several persons, only the one who is erased goes; all of it does
+//! with `subject = { field, deleted_with_any = true }`.
 
 mod declaration;
 mod fields;

@@ -10,6 +10,24 @@ use crate::segment::Segment;
 const FORMS: &str = "whose data is it? write \"none\", a placeholder's name, \
     { field = \"user_id\" }, { members = true } or { through = \"another_pattern\" }";
 
+/// Says beside `field` that a value goes with any of the persons whom it names.
+const DELETED: &str = "deleted_with_any";
+
+/// Whether a value goes with any of the persons whom it names.
+pub(super) fn read_is_deleted_with_any<'t>(
+    reader: &mut Reader<'t>,
+    declaration: &Declaration<'_, 't>,
+) -> bool {
+    let subject = declaration.table.get("subject").map(|value| value.get_ref());
+    let Some(DeValue::Table(choice)) = subject else { return false };
+    let Some(said) = choice.get(DELETED) else { return false };
+    if !choice.contains_key("field") {
+        let what = format!("`{DELETED}` is about a field that names several persons");
+        reader.problem(&said.span(), what, "write it beside `field`");
+    }
+    reader.truth(choice, DELETED).unwrap_or_default()
+}
+
 pub(super) fn read_subject<'t>(
     reader: &mut Reader<'t>,
     declaration: &Declaration<'_, 't>,
@@ -35,8 +53,8 @@ pub(super) fn read_subject<'t>(
         }
         return Some(SubjectSource::Placeholder(text.value.to_owned()));
     };
-    reader.known(choice, "`subject`", &["field", "members", "through"]);
-    if choice.len() != 1 {
+    reader.known(choice, "`subject`", &["field", "members", "through", DELETED]);
+    if choice.keys().filter(|key| key.get_ref() != DELETED).count() != 1 {
         reader.problem(&value.span(), "`subject` must say one thing", FORMS);
         return None;
     }

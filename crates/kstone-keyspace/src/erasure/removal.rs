@@ -180,6 +180,9 @@ impl Stores {
             let is_theirs = |id: &str| subject.covers(&shared::person(found, id));
             let action = match share {
                 Share::Nothing => None,
+                Share::Part if found.pattern.is_deleted_with_any => {
+                    deletion(table, key, &item, field)
+                }
                 Share::Part => change_of_item(table, key, &item, field, &is_theirs),
                 Share::Whole => deletion(table, key, &item, field),
             };
@@ -252,6 +255,7 @@ fn change_of_key(
             match named.share_of(subject) {
                 Share::Nothing => None,
                 Share::Whole => Some(delete()),
+                Share::Part if found.pattern.is_deleted_with_any => Some(delete()),
                 Share::Part => {
                     let is_theirs = |id: &str| subject.covers(&shared::person(found, id));
                     let text = shared::json_without(value, field, &is_theirs)?;

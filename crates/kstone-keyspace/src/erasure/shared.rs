@@ -1,8 +1,8 @@
 //! Values that name persons: whom they name, and the same value without one of them.
 //!
 //! A field that holds one id makes the whole value that person's. A field that holds a list of ids
-//! is shared, even if the list has one member: then only the member goes. A value that names somebody
-//! in both ways is theirs.
+//! is shared, even if the list has one member: then only the member goes, unless the catalogue says
+//! that the value is deleted with any of them. A value that names somebody in both ways is theirs.
 
 use kstone::{ItemRef, ListRef, Value, ValueRef};
 use kstone_redis::Value as Reply;

@@ -29,16 +29,16 @@ impl MasteryEngine {
     }
 
     pub(super) async fn current(&self, student: &StudentId) -> Result<Option<Arc<MasteryResult>>> {
-        let is_outdated = match self.inner.cache.get(student).await {
+        let unseen = match self.inner.cache.get(student).await {
             Lookup::Found(cached) => return Ok(Some(cached)),
-            Lookup::Missing { is_outdated } => is_outdated,
+            Lookup::Missing(unseen) => unseen,
         };
         let key = CurrentMastery { student_id: student.clone() };
         let Some(kept) = self.store().get::<_, MasteryResult>(&key).await? else {
             return Ok(None);
         };
         let mastery = Arc::new(kept.value);
-        self.inner.cache.fill(student, &mastery, is_outdated).await;
+        self.inner.cache.fill(student, &mastery, unseen).await;
         Ok(Some(mastery))
     }
 

@@ -216,7 +216,8 @@ impl Nurse {
         match last {
             None => Ok(()),
             Some(error) => {
-                Err(JobError::Retry(format!("{failed} learners failed, at last: {error}")))
+                let kind = kind_of(&error);
+                Err(JobError::Retry(format!("{failed} learners failed, the last because {kind}")))
             }
         }
     }
@@ -295,14 +296,28 @@ fn unsent_alert(dead: &DeadJob) -> Alert {
 
 /// What is wrong as it stands will be wrong again.
 fn problem(error: Error) -> JobError {
+    let kind = kind_of(&error);
     match error {
-        Error::Invalid(_) | Error::NotFound { .. } | Error::Refused { .. } => {
-            JobError::fatal(error)
-        }
-        error => JobError::retry(error),
+        Error::Invalid(_) | Error::NotFound { .. } | Error::Refused { .. } => JobError::fatal(kind),
+        _ => JobError::retry(kind),
     }
 }
 
 fn retry(error: crate::work::Error) -> JobError {
-    JobError::retry(error)
+    JobError::retry(kind_of(&error.into()))
+}
+
+/// What is kept of an error: of which kind it is. Its own text may name a learner, and what is kept
+/// of work for many is nobody's, so that it would outlive the learner's erasure.
+fn kind_of(error: &Error) -> &'static str {
+    match error {
+        Error::Invalid(_) => "what was asked for is not as it must be",
+        Error::NotFound { .. } => "what was asked about is not there",
+        Error::Conflict { .. } => "somebody else kept changing the same",
+        Error::Refused { .. } => "it may not be done",
+        Error::Unavailable(_) => "the store cannot be used now",
+        Error::Unreadable { .. } => "what is stored cannot be read",
+        Error::Store(_) => "the items could not be asked, or refused",
+        Error::Keys(_) => "the keys of Redis could not be asked, or refused",
+    }
 }

@@ -1,5 +1,6 @@
 //! What work, alerts and kept answers say about a learner goes when the learner is erased.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kstone_core::env::SeededRandom;
@@ -9,6 +10,15 @@ use kstone_learn::work::JobError;
 
 use crate::alerts::{alert, alerts};
 use crate::support::{Place, job};
+
+/// The files in which these bytes are, whatever else they hold.
+fn files_with(place: &Place, bytes: &[u8]) -> Vec<PathBuf> {
+    let has = |path: &PathBuf| {
+        let content = place.disk.read_file(path).unwrap();
+        content.windows(bytes.len()).any(|it| it == bytes)
+    };
+    place.disk.paths().into_iter().filter(has).collect()
+}
 
 #[tokio::test]
 async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
@@ -24,20 +34,39 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
     let random = Arc::new(SeededRandom::new(4));
     let requests =
         Idempotency::new(Arc::new(place.db.clone()), Arc::clone(&place.clock) as _, random);
-    let ask = Repeatable {
+    let ask = |key: &str, students: &[&str]| Repeatable {
         client: "c".to_owned(),
-        key: "k".to_owned(),
+        key: key.to_owned(),
         request: b"r".to_vec(),
-        students: vec!["s-1".to_owned()],
+        students: students.iter().map(|id| (*id).to_owned()).collect(),
     };
-    let Begun::New(ticket) = requests.begin(&ask).await.unwrap() else { panic!("new") };
-    let answer = KeptAnswer { status: 200, body: "{\"student_id\":\"s-1\"}".to_owned() };
-    requests.finish(&ticket, &answer).await.unwrap();
+    let alone = ask("alone", &["s-1"]);
+    let together = ask("together", &["s-1", "s-2"]);
+    let of_another = ask("another", &["s-2"]);
+    let answer = KeptAnswer { status: 200, body: "{\"score\":\"ANSWERED\"}".to_owned() };
+    for ask in [&alone, &together, &of_another] {
+        let Begun::New(ticket) = requests.begin(ask).await.unwrap() else { panic!("new") };
+        let body = match ask.students.iter().any(|id| id == "s-1") {
+            true => answer.body.clone(),
+            false => "{}".to_owned(),
+        };
+        requests.finish(&ticket, &KeptAnswer { status: 200, body }).await.unwrap();
+    }
+    let kept = requests.begin(&together).await.unwrap();
+    assert_eq!(kept, Begun::Replay(answer), "it is there");
     assert_eq!(process.depth().await, (2, 0, 0, 1));
+    assert_ne!(files_with(&place, b"ANSWERED"), Vec::<PathBuf>::new());
 
     place.eraser().erase(&Subject::canonical("s-1", None), &|_| {}).await.unwrap();
     assert_eq!(process.depth().await, (1, 0, 0, 0), "the other learner's job is left");
     assert!(alerts.recent(10, None).await.unwrap().rows.is_empty());
     assert_eq!(process.queues.depth("alerts").await.unwrap().ready, 0);
     assert!(process.outbox.enqueue(job().about("s-1")).await.is_err(), "nothing new either");
+
+    for ask in [&alone, &together] {
+        let begun = requests.begin(ask).await;
+        assert!(!matches!(begun, Ok(Begun::Replay(_))), "{begun:?}");
+    }
+    assert!(matches!(requests.begin(&of_another).await.unwrap(), Begun::Replay(_)));
+    assert_eq!(files_with(&place, b"ANSWERED"), Vec::<PathBuf>::new());
 }

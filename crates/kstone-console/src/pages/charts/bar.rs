@@ -58,9 +58,7 @@ mod tests {
     #[test]
     fn a_share_that_is_no_share_is_drawn_within_the_bar() {
         assert!(
-            bar(2.0, Tone::Plain)
-                .into_string()
-                .contains(r#"width="100" height="6"></rect></svg>"#)
+            bar(2.0, Tone::Plain).into_string().contains(r#"width="100" height="6"></rect></svg>"#)
         );
         for odd in [f64::NAN, -1.0, f64::NEG_INFINITY] {
             assert_eq!(bar(odd, Tone::Bad).into_string().matches("<rect").count(), 1);
