@@ -318,6 +318,7 @@ fn kind_of(error: &Error) -> &'static str {
         Error::Unavailable(_) => "the store cannot be used now",
         Error::Unreadable { .. } => "what is stored cannot be read",
         Error::Store(_) => "the items could not be asked, or refused",
+        Error::TooEarly { .. } => "too little is known yet",
         Error::Keys(_) => "the keys of Redis could not be asked, or refused",
     }
 }
