@@ -51,9 +51,10 @@ impl From<kstone_learn::engine::Error> for Trouble {
         use kstone_learn::engine::Error;
         match error {
             Error::NotFound { .. } => Trouble::NotFound(error.to_string()),
-            Error::Invalid(_) | Error::Refused { .. } | Error::Conflict { .. } => {
-                Trouble::Refused(error.to_string())
-            }
+            Error::Invalid(_)
+            | Error::Refused { .. }
+            | Error::TooEarly { .. }
+            | Error::Conflict { .. } => Trouble::Refused(error.to_string()),
             error => Trouble::Failed(error.to_string()),
         }
     }

@@ -36,6 +36,8 @@ pub enum Code {
     TooSlow,
     /// Somebody else was quicker: read again and decide again.
     Conflict,
+    /// Too little is known yet: later it can be answered.
+    TooEarly,
     /// Another request with this idempotency key is under way.
     InFlight,
     /// `If-Match` names another version than the one that is there.
@@ -66,7 +68,7 @@ impl Code {
             Code::NotFound => StatusCode::NOT_FOUND,
             Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Code::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Code::Conflict | Code::InFlight => StatusCode::CONFLICT,
+            Code::Conflict | Code::TooEarly | Code::InFlight => StatusCode::CONFLICT,
             Code::VersionMismatch => StatusCode::PRECONDITION_FAILED,
             Code::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -147,6 +149,7 @@ impl From<engine::Error> for Problem {
             engine::Error::NotFound { .. } => Code::NotFound,
             engine::Error::Conflict { .. } => Code::Conflict,
             engine::Error::Refused { .. } => Code::Refused,
+            engine::Error::TooEarly { .. } => Code::TooEarly,
             engine::Error::Unavailable(_) | engine::Error::Keys(_) => Code::Unavailable,
             _ => Code::Internal,
         };
@@ -176,6 +179,7 @@ impl From<kstone::Error> for Problem {
         }
         let code = match error {
             kstone::Error::Refused(_) => Code::Refused,
+            kstone::Error::Validation(_) => Code::Invalid,
             kstone::Error::TransactionCanceled { .. } | kstone::Error::ConditionFailed { .. } => {
                 Code::Conflict
             }

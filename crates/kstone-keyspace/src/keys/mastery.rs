@@ -523,7 +523,7 @@ typed_key! {
 }
 
 typed_key! {
-    /// Which cached masteries are out of date, for other processes; by a hash, so that no learner is named: `cache:mastery:invalidations`.
+    /// Which cached masteries are out of date, for other processes; by a salted hash, so that no learner is named: `cache:mastery:invalidations`.
     MasteryInvalidations {
         facts: Facts {
             name: "mastery.mastery_invalidations",
@@ -534,6 +534,22 @@ typed_key! {
             sort_prefix: "",
         },
         partition: ["cache", "mastery", "invalidations"],
+        sort: [],
+    }
+}
+
+typed_key! {
+    /// What is hashed with learners' ids where they must not be named: `cache:mastery:salt`.
+    MasterySalt {
+        facts: Facts {
+            name: "mastery.mastery_salt",
+            pattern: "cache:mastery:salt",
+            table: None,
+            value_type: ValueType::String,
+            ttl: Ttl::None,
+            sort_prefix: "",
+        },
+        partition: ["cache", "mastery", "salt"],
         sort: [],
     }
 }

@@ -18,6 +18,7 @@ use super::{Error, MasteryEngine, Result, student};
 use crate::field::{Invalid, check_id};
 use crate::mastery::{BatchFailure, BatchState, BatchStatus, Components};
 use crate::time::Moment;
+use crate::work::hex_of;
 
 /// How many learners a batch may have.
 const LEARNERS_MAX: usize = 1000;
@@ -27,6 +28,8 @@ const TOGETHER: usize = 64;
 const PROGRESS_EVERY: usize = 250;
 /// How many requests are written in one transaction.
 const REQUESTS_TOGETHER: usize = 100;
+/// What became of a learner in a batch that was given up before their turn.
+const NOT_REACHED: &str = "the batch was given up before it came to them";
 
 /// What is to be written of one learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,8 +61,10 @@ impl MasteryEngine {
         let key = key_of(&status)?;
         self.store().put(put_version(&key, &status, 1, Guard::Absent)?).await?;
         let mut version = 1;
+        // The status never keeps them: it would name learners where erasure does not look.
+        let mut all_failures = Vec::new();
         for some in requests.chunks(PROGRESS_EVERY) {
-            let failures = self.save_some(some).await;
+            let failures = self.save_some(&key.batch_id, some).await;
             for failure in &failures {
                 let request = some.iter().find(|it| it.student_id == failure.student_id);
                 if let Some(request) = request {
@@ -68,24 +73,33 @@ impl MasteryEngine {
             }
             advance(&mut status, some.len(), failures.len(), self.now());
             version = self.keep_progress(&key, &mut status, version).await?;
-            status.failures.extend(failures);
+            all_failures.extend(failures);
         }
+        status.failures = all_failures;
         Ok(status)
     }
 
     /// Keeps a batch for later: what is to be written, a status that says that nothing is done, and
     /// a job ([`RUN_BATCH`](super::RUN_BATCH)) that does it by [`run_batch`](Self::run_batch).
+    ///
+    /// Whoever was erased has failed from the start: nothing is kept about them.
     pub async fn start_batch(&self, requests: &[BatchRequest]) -> Result<BatchStatus> {
-        let status = self.new_batch(requests, self.now())?;
+        let mut status = self.new_batch(requests, self.now())?;
         let key = key_of(&status)?;
-        for some in requests.chunks(REQUESTS_TOGETHER) {
-            let writes = some.iter().map(|request| {
-                let kept = KeptRequest { request: request.clone(), done: false, problem: None };
-                put(&request_key(&key.batch_id, &request.student_id)?, &kept)
-            });
-            let done = self.store().commit(writes.collect::<Result<_>>()?).await;
-            done.map_err(|stopped| stopped.into_error("the batch"))?;
-        }
+        let kept = |request: &BatchRequest| KeptRequest {
+            request: request.clone(),
+            done: false,
+            problem: None,
+        };
+        let kept: Vec<KeptRequest> = requests
+            .iter()
+            .filter(|request| !self.is_erased(&request.student_id))
+            .map(kept)
+            .collect();
+        let refused = self.keep_requests(&key.batch_id, &kept).await?;
+        status.students.retain(|student| !refused.contains(student));
+        let failed = requests.len() - kept.len() + refused.len();
+        advance(&mut status, failed, failed, self.now());
         // Last, so that a batch that can be seen is complete.
         let mut writes = vec![put_version(&key, &status, 1, Guard::Absent)?];
         if let Some(work) = &self.inner.work {
@@ -115,25 +129,24 @@ impl MasteryEngine {
             .collect();
         // Whoever was erased meanwhile is in no request any more.
         recount(&mut status, done, failed, left.len());
+        if !left.is_empty() {
+            // It may have been given up, and somebody wants it tried again.
+            status.status = BatchState::Processing;
+            status.finished_at = None;
+        }
         for some in left.chunks(PROGRESS_EVERY) {
-            let failures = self.save_some(some).await;
+            let failures = self.save_some(&key.batch_id, some).await;
             let problem_of = |request: &BatchRequest| {
                 let found = failures.iter().find(|it| it.student_id == request.student_id);
                 found.map(|it| it.problem.clone())
             };
-            for some in some.chunks(REQUESTS_TOGETHER) {
-                let writes = some.iter().map(|request| {
-                    let problem = problem_of(request);
-                    let done = problem.is_none();
-                    let kept = KeptRequest { request: request.clone(), done, problem };
-                    put(&request_key(&key.batch_id, &request.student_id)?, &kept)
-                });
-                // A learner who is being erased is not written about any more.
-                match self.store().commit(writes.collect::<Result<_>>()?).await {
-                    Ok(()) | Err(Stopped::Error(Error::Refused { .. })) => {}
-                    Err(stopped) => return Err(stopped.into_error("the batch")),
-                }
-            }
+            let kept = |request: &BatchRequest| {
+                let problem = problem_of(request);
+                KeptRequest { request: request.clone(), done: problem.is_none(), problem }
+            };
+            let kept: Vec<KeptRequest> = some.iter().map(kept).collect();
+            // A learner who is being erased is not written about any more.
+            self.keep_requests(&key.batch_id, &kept).await?;
             advance(&mut status, some.len(), failures.len(), self.now());
             version = self.keep_progress(&key, &mut status, version).await?;
         }
@@ -144,6 +157,25 @@ impl MasteryEngine {
         self.batch_status(batch_id).await
     }
 
+    /// Says that nobody will go on with a batch: whoever was not done has failed. It can still be
+    /// run again.
+    pub async fn give_up_batch(&self, batch_id: &str) -> Result<()> {
+        let key = StatusKey { batch_id: BatchId::new(batch_id)? };
+        let Some(Kept { value: mut status, version }) =
+            self.store().get::<_, BatchStatus>(&key).await?
+        else {
+            return Err(Error::not_found(format!("batch {batch_id}")));
+        };
+        if status.finished_at.is_some() {
+            return Ok(());
+        }
+        status.failed = status.total_requests.saturating_sub(status.completed);
+        status.in_progress = 0;
+        status.status = BatchState::Failed;
+        status.finished_at = Some(self.now());
+        self.keep_progress(&key, &mut status, version).await.map(drop)
+    }
+
     /// How far a batch is, and what went wrong.
     pub async fn batch_status(&self, batch_id: &str) -> Result<BatchStatus> {
         let key = StatusKey { batch_id: BatchId::new(batch_id)? };
@@ -152,9 +184,11 @@ impl MasteryEngine {
         };
         let mut status = kept.value;
         let requests = self.requests(&key.batch_id).await?;
+        let is_given_up = status.status == BatchState::Failed;
         let failures = requests.into_iter().filter_map(|it| {
             let student_id = it.request.student_id;
-            it.problem.map(|problem| BatchFailure { student_id, problem })
+            let not_reached = || (is_given_up && !it.done).then(|| NOT_REACHED.to_owned());
+            it.problem.or_else(not_reached).map(|problem| BatchFailure { student_id, problem })
         });
         status.failures = failures.collect();
         Ok(status)
@@ -183,18 +217,49 @@ impl MasteryEngine {
         })
     }
 
-    /// Writes some learners at the same time; answers with those that failed.
-    async fn save_some(&self, requests: &[BatchRequest]) -> Vec<BatchFailure> {
+    /// Writes some learners at the same time; answers with those that failed. A learner whom the
+    /// batch has written before it was interrupted is known by the event, and left as they are now.
+    async fn save_some(&self, batch_id: &BatchId, requests: &[BatchRequest]) -> Vec<BatchFailure> {
         let one = |request: &BatchRequest| {
             let (engine, request) = (self.clone(), request.clone());
+            let event_id = event_id(batch_id, &request.student_id);
             async move {
-                let done = engine.save_mastery_update(&request.student_id, &request.components);
+                let BatchRequest { student_id, components } = &request;
+                let done = engine.assess_once(event_id, student_id, components);
                 let problem = done.await.err()?.to_string();
                 Some(BatchFailure { student_id: request.student_id, problem })
             }
         };
         let done = together(TOGETHER, requests.iter().map(one)).await;
         done.into_iter().flatten().collect()
+    }
+
+    /// Writes requests down; answers with the learners of whom nothing may be kept.
+    async fn keep_requests(
+        &self,
+        batch_id: &BatchId,
+        requests: &[KeptRequest],
+    ) -> Result<Vec<String>> {
+        let write =
+            |kept: &KeptRequest| put(&request_key(batch_id, &kept.request.student_id)?, kept);
+        let mut refused = Vec::new();
+        for some in requests.chunks(REQUESTS_TOGETHER) {
+            let writes = some.iter().map(write).collect::<Result<_>>()?;
+            match self.store().commit(writes).await {
+                Ok(()) => continue,
+                // One of them was erased: the others are kept for themselves.
+                Err(Stopped::Error(Error::Refused { .. })) => {}
+                Err(stopped) => return Err(stopped.into_error("the batch")),
+            }
+            for kept in some {
+                match self.store().put(write(kept)?).await {
+                    Ok(()) => {}
+                    Err(Error::Refused { .. }) => refused.push(kept.request.student_id.clone()),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(refused)
     }
 
     async fn keep_failure(
@@ -294,6 +359,11 @@ fn key_of(status: &BatchStatus) -> Result<StatusKey> {
 
 fn request_key(batch_id: &BatchId, student_id: &str) -> Result<RequestKey> {
     Ok(RequestKey { batch_id: batch_id.clone(), student_id: student(student_id)? })
+}
+
+/// The name of the event by which a batch writes a learner: the same whenever it is tried.
+fn event_id(batch_id: &BatchId, student_id: &str) -> String {
+    format!("batch-{}", hex_of(format!("{batch_id}/{student_id}").as_bytes()))
 }
 
 fn check_requests(requests: &[BatchRequest]) -> Result<()> {

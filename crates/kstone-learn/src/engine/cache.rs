@@ -5,16 +5,21 @@
 //! learner's id (so that no entry names anybody who may have to be erased) and the version; who
 //! reads looks at what was added, at most every 50 ms, before it believes its memory. A version that
 //! the stream has told of is the least that is believed, from Redis too: so it does not matter in
-//! which order two writers reach Redis.
+//! which order two writers reach Redis. Ids can be guessed, and so can what they hash to: the hash is
+//! salted, with a salt of the store's own. An entry with another salt than the one that is known has
+//! the reader begin anew, so it does not matter if the salt is lost.
 //!
-//! The truth is the item. If Redis cannot be asked, the item is read, and memory is not believed.
+//! The truth is the item. Redis may be behind it by what it lost with the power, so it is believed
+//! about a learner only by a process that has listened ever since it saw the learner's item or heard
+//! of a version; any other reads the item. If Redis cannot be asked, neither it nor memory is
+//! believed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use kstone_core::env::Clock;
+use kstone_core::env::{Clock, Random};
 use kstone_core::sync::Mutex as SyncMutex;
 use kstone_keyspace::keys::mastery::{MasteryCache, StudentId};
 use kstone_keyspace::typed::TypedKey;
@@ -28,6 +33,8 @@ use crate::mastery::MasteryResult;
 
 /// The stream by which processes tell each other.
 const STREAM: &[u8] = b"cache:mastery:invalidations";
+/// Where the salt of its hashes is kept.
+const SALT: &[u8] = b"cache:mastery:salt";
 /// About how many entries the stream keeps.
 const STREAM_LEN: usize = 10_000;
 /// How long Redis keeps a cached mastery.
@@ -75,7 +82,10 @@ pub struct CacheStats {
 pub(crate) struct Cached {
     keys: Arc<dyn Keys>,
     clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
     options: CacheOptions,
+    /// `None` until it was read.
+    salt: SyncMutex<Option<Arc<Salt>>>,
     memory: Cache<u64, Remembered>,
     newer_only: Vec<SyncMutex<()>>,
     watch: Mutex<Watch>,
@@ -108,11 +118,32 @@ struct Remembered {
 pub(crate) enum Lookup {
     /// This.
     Found(Arc<MasteryResult>),
-    /// Nothing that may be believed; Redis may have something older.
-    Missing {
-        /// Whether it has.
-        is_outdated: bool,
-    },
+    /// Nothing that may be believed.
+    Missing(Unseen),
+}
+
+/// What was known when the item had to be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unseen {
+    /// Whether Redis has something older.
+    is_outdated: bool,
+    epoch: u64,
+}
+
+/// What is hashed together with a learner's id.
+#[derive(Debug, PartialEq, Eq)]
+struct Salt {
+    text: Bytes,
+    /// By which others see whether they have the same.
+    id: u64,
+}
+
+/// What an entry of the stream tells.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    salt: u64,
+    place: u64,
+    version: u64,
 }
 
 /// How far the stream has been read.
@@ -123,10 +154,17 @@ struct Watch {
 }
 
 impl Cached {
-    pub(crate) fn new(keys: Arc<dyn Keys>, clock: Arc<dyn Clock>, options: CacheOptions) -> Cached {
+    pub(crate) fn new(
+        keys: Arc<dyn Keys>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        options: CacheOptions,
+    ) -> Cached {
         Cached {
             keys,
             clock,
+            random,
+            salt: SyncMutex::new(None),
             memory: Cache::new(options.memory_entries.max(1)),
             options,
             newer_only: (0..LOCKS).map(|_| SyncMutex::new(())).collect(),
@@ -139,40 +177,48 @@ impl Cached {
     /// What is cached of a learner.
     pub(crate) async fn get(&self, student: &StudentId) -> Lookup {
         let is_up_to_date = self.look().await;
-        let place = place_of(student);
-        let known = self.memory.get(&place);
-        if is_up_to_date
-            && let Some(mastery) = known.as_ref().and_then(|known| self.fresh(known, student))
-        {
+        let epoch = self.epoch();
+        let place = self.place_of(student).filter(|_| is_up_to_date);
+        let known = place.and_then(|place| self.memory.get(&place));
+        if let Some(mastery) = known.as_ref().and_then(|known| self.fresh(known, student)) {
             self.counts.memory_hits.fetch_add(1, Ordering::Relaxed);
             return Lookup::Found(mastery);
         }
-        let version_min = known.map_or(0, |known| self.version_min(&known));
-        match self.in_redis(student).await {
-            Some(found) if found.version >= version_min => {
+        let known = known.filter(|known| known.epoch == epoch && !self.is_moot(known));
+        let in_redis = match &known {
+            Some(_) => self.in_redis(student).await,
+            None => None,
+        };
+        match (place, known, in_redis) {
+            (Some(place), Some(known), Some(found)) if found.version >= known.version => {
                 self.counts.redis_hits.fetch_add(1, Ordering::Relaxed);
                 let found = Arc::new(found);
-                self.remember(place, found.version, Some(Arc::clone(&found)));
+                self.remember(place, found.version, Some(Arc::clone(&found)), epoch);
                 Lookup::Found(found)
             }
-            outdated => {
+            (_, _, outdated) => {
                 self.counts.misses.fetch_add(1, Ordering::Relaxed);
-                Lookup::Missing { is_outdated: outdated.is_some() }
+                Lookup::Missing(Unseen { is_outdated: outdated.is_some(), epoch })
             }
         }
     }
 
-    /// Remembers what was read from the item, unless something newer is known.
+    /// Remembers what was read from the item, unless something newer is known, or everybody was
+    /// forgotten since it was found missing.
     pub(crate) async fn fill(
         &self,
         student: &StudentId,
         mastery: &Arc<MasteryResult>,
-        is_outdated: bool,
+        unseen: Unseen,
     ) {
-        self.remember(place_of(student), mastery.version, Some(Arc::clone(mastery)));
+        let Some(place) = self.place_of(student) else { return };
+        let version = mastery.version;
+        if !self.remember(place, version, Some(Arc::clone(mastery)), unseen.epoch) {
+            return;
+        }
         // A writer may have been quicker with something newer: only where nothing is, or something
         // that nobody should believe.
-        let set = self.set_command(student, mastery, !is_outdated);
+        let set = self.set_command(student, mastery, !unseen.is_outdated);
         if let Some(set) = set {
             self.tell(&[set]).await;
         }
@@ -181,35 +227,63 @@ impl Cached {
     /// Believes nothing older than a version that is about to be written. If whoever writes it is
     /// cut off before it can say that it did, the item is read.
     pub(crate) fn expect(&self, student: &StudentId, version: u64) {
-        self.remember(place_of(student), version, None);
+        // Without a salt nothing has been remembered, and so nothing is believed.
+        if let Some(place) = self.place_of(student) {
+            self.remember(place, version, None, self.epoch());
+        }
     }
 
     /// What was about to be written was not.
     pub(crate) fn take_back(&self, student: &StudentId, version: u64) {
         let is_it = |known: &Remembered| known.version == version && known.mastery.is_none();
-        self.memory.remove_if(&place_of(student), is_it);
+        if let Some(place) = self.place_of(student) {
+            self.memory.remove_if(&place, is_it);
+        }
     }
 
     /// Remembers what was written, and tells the other processes.
     pub(crate) async fn wrote(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
-        let place = place_of(student);
-        self.remember(place, mastery.version, Some(Arc::clone(mastery)));
-        let mut commands = vec![invalidation(place, mastery.version)];
-        commands.extend(self.set_command(student, mastery, false));
+        let version = mastery.version;
+        let told = self.note(student, version, Some(Arc::clone(mastery))).await;
+        let commands: Vec<_> =
+            told.into_iter().chain(self.set_command(student, mastery, false)).collect();
         self.tell(&commands).await;
     }
 
     /// Forgets a learner, here and everywhere.
     pub(crate) async fn forget(&self, student: &StudentId) {
-        let place = place_of(student);
-        self.remember(place, u64::MAX, None);
+        let told = self.note(student, u64::MAX, None).await;
         let delete = vec![Bytes::from_static(b"DEL"), redis_key(student)];
-        self.tell(&[delete, invalidation(place, u64::MAX)]).await;
+        let commands: Vec<_> = told.into_iter().chain([delete]).collect();
+        self.tell(&commands).await;
     }
 
-    /// Forgets everybody, in this process.
+    /// Remembers a version here; answers with what to tell the others.
+    async fn note(
+        &self,
+        student: &StudentId,
+        version: u64,
+        mastery: Option<Arc<MasteryResult>>,
+    ) -> Option<Vec<Bytes>> {
+        self.prepare().await;
+        let salt = self.salt()?;
+        let place = salt.place_of(student);
+        self.remember(place, version, mastery, self.epoch());
+        Some(invalidation(Told { salt: salt.id, place, version }))
+    }
+
+    /// Forgets everybody, in this process; what is being read just now is not remembered either.
     pub(crate) fn forget_all(&self) {
+        let _nobody_remembers: Vec<_> = self.newer_only.iter().map(SyncMutex::lock).collect();
+        self.epoch.fetch_add(1, Ordering::AcqRel);
         self.memory.clear();
+    }
+
+    /// Reads the salt, or makes one, unless it is known.
+    pub(crate) async fn prepare(&self) {
+        if self.salt().is_none() && self.read_salt().await.is_none() {
+            self.counts.failures.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn stats(&self) -> CacheStats {
@@ -234,27 +308,46 @@ impl Cached {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The least version to believe. What was said longer ago than Redis keeps anything is moot.
-    fn version_min(&self, known: &Remembered) -> u64 {
-        let age = self.clock.monotonic().saturating_sub(known.at);
-        if age < REDIS_LIFE { known.version } else { 0 }
+    fn salt(&self) -> Option<Arc<Salt>> {
+        self.salt.lock().clone()
     }
 
-    fn remember(&self, place: u64, version: u64, mastery: Option<Arc<MasteryResult>>) {
+    /// Which learner an entry means, without naming them.
+    fn place_of(&self, student: &StudentId) -> Option<u64> {
+        self.salt().map(|salt| salt.place_of(student))
+    }
+
+    /// What was said longer ago than Redis keeps anything says nothing about what it has.
+    fn is_moot(&self, known: &Remembered) -> bool {
+        self.clock.monotonic().saturating_sub(known.at) >= REDIS_LIFE
+    }
+
+    /// Whether it was remembered: nothing newer is known, and nobody was forgotten since the epoch.
+    fn remember(
+        &self,
+        place: u64,
+        version: u64,
+        mastery: Option<Arc<MasteryResult>>,
+        epoch: u64,
+    ) -> bool {
         if self.options.memory_entries == 0 {
-            return;
+            return true;
         }
-        let (at, epoch) = (self.clock.monotonic(), self.epoch());
+        let at = self.clock.monotonic();
         let lock = self.newer_only.get(place as usize % LOCKS);
         let _newer_only = lock.map(SyncMutex::lock);
-        if let Some(known) = self.memory.peek(&place) {
-            let version_min = self.version_min(&known);
-            let says_less = version == version_min && mastery.is_none();
-            if version < version_min || says_less {
-                return;
+        if self.epoch() != epoch {
+            return false;
+        }
+        if let Some(known) = self.memory.peek(&place).filter(|known| !self.is_moot(known)) {
+            // Whoever listens anew has to learn anew what may be believed.
+            let says_less = version == known.version && mastery.is_none() && known.epoch == epoch;
+            if version < known.version || says_less {
+                return false;
             }
         }
         self.memory.insert(place, Remembered { version, mastery, at, epoch });
+        true
     }
 
     async fn in_redis(&self, student: &StudentId) -> Option<MasteryResult> {
@@ -320,8 +413,29 @@ impl Cached {
         }
     }
 
+    /// Reads the salt that the store has, or gives it one.
+    async fn read_salt(&self) -> Option<()> {
+        let get = [&b"GET"[..], SALT].map(Bytes::from_static);
+        let mut kept = self.keys.command(&get).await.ok()?;
+        if matches!(kept, Reply::Null) {
+            let new = format!("{:016x}{:016x}", self.random.next_u64(), self.random.next_u64());
+            let [set, key, only_if_absent] = [&b"SET"[..], SALT, b"NX"].map(Bytes::from_static);
+            self.keys.command(&[set, key, new.into(), only_if_absent]).await.ok()?;
+            // Another process may have been quicker.
+            kept = self.keys.command(&get).await.ok()?;
+        }
+        let Reply::Bulk(text) = kept else { return None };
+        let salt = Some(Arc::new(Salt::new(text.into())));
+        let before = std::mem::replace(&mut *self.salt.lock(), salt.clone());
+        if before.is_some() && before != salt {
+            self.forget_all();
+        }
+        Some(())
+    }
+
     /// Believes nothing that was remembered before; answers with where the stream ends.
     async fn begin(&self) -> Option<Bytes> {
+        self.read_salt().await?;
         let command = [&b"XREVRANGE"[..], STREAM, b"+", b"-", b"COUNT", b"1"];
         let reply = self.keys.command(&command.map(Bytes::from_static)).await.ok()?;
         // Only now: what is remembered from here on is behind that entry.
@@ -339,9 +453,14 @@ impl Cached {
             command.push(last.clone());
             let reply = self.keys.command(&command).await.ok()?;
             let page = streams(&reply).map(entries).unwrap_or_default();
+            let salt = self.salt().map(|salt| salt.id);
             for (id, told) in &page {
-                if let Some((place, version)) = told {
-                    self.remember(*place, *version, None);
+                match told {
+                    Some(told) if Some(told.salt) == salt => {
+                        self.remember(told.place, told.version, None, self.epoch());
+                    }
+                    // Whom it means cannot be told.
+                    _ => return self.begin().await,
                 }
                 last = id.clone();
             }
@@ -357,9 +476,19 @@ impl Cached {
     }
 }
 
-/// Which learner an entry means, without naming them.
-fn place_of(student: &StudentId) -> u64 {
-    let digest = Sha256::digest(student.as_str().as_bytes());
+impl Salt {
+    fn new(text: Bytes) -> Salt {
+        let id = first_bytes(Sha256::new().chain_update(&text));
+        Salt { text, id }
+    }
+
+    fn place_of(&self, student: &StudentId) -> u64 {
+        first_bytes(Sha256::new().chain_update(&self.text).chain_update(student.as_str()))
+    }
+}
+
+fn first_bytes(hasher: Sha256) -> u64 {
+    let digest = hasher.finalize();
     digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
@@ -367,11 +496,12 @@ fn redis_key(student: &StudentId) -> Bytes {
     MasteryCache { student_id: student.clone() }.key().into()
 }
 
-fn invalidation(place: u64, version: u64) -> Vec<Bytes> {
+fn invalidation(told: Told) -> Vec<Bytes> {
     let mut command = [&b"XADD"[..], STREAM, b"MAXLEN", b"~"].map(Bytes::from_static).to_vec();
     command.extend([STREAM_LEN.to_string(), "*".to_owned()].map(Bytes::from));
-    command.extend(["l".to_owned(), format!("{place:016x}")].map(Bytes::from));
-    command.extend(["v".to_owned(), version.to_string()].map(Bytes::from));
+    command.extend(["s".to_owned(), format!("{:016x}", told.salt)].map(Bytes::from));
+    command.extend(["l".to_owned(), format!("{:016x}", told.place)].map(Bytes::from));
+    command.extend(["v".to_owned(), told.version.to_string()].map(Bytes::from));
     command
 }
 
@@ -387,22 +517,24 @@ fn streams(reply: &Reply) -> Option<&Reply> {
     }
 }
 
-/// The ids of entries, and which learner in which version they tell of.
-fn entries(reply: &Reply) -> Vec<(Bytes, Option<(u64, u64)>)> {
+/// The ids of entries, and what they tell.
+fn entries(reply: &Reply) -> Vec<(Bytes, Option<Told>)> {
     let Reply::Array(entries) = reply else { return Vec::new() };
     let text = |reply: &Reply| match reply {
         Reply::Bulk(text) => String::from_utf8(text.clone()).ok(),
         _ => None,
+    };
+    let hex = |reply: &Reply| u64::from_str_radix(&text(reply)?, 16).ok();
+    let told = |salt: &Reply, place: &Reply, version: &Reply| {
+        let version = text(version)?.parse().ok()?;
+        Some(Told { salt: hex(salt)?, place: hex(place)?, version })
     };
     let entry = |entry: &Reply| {
         let Reply::Array(parts) = entry else { return None };
         let id = Bytes::from(text(parts.first()?)?);
         let told = match parts.get(1) {
             Some(Reply::Array(fields)) => match fields.as_slice() {
-                [_, place, _, version] => {
-                    let place = text(place).and_then(|it| u64::from_str_radix(&it, 16).ok());
-                    place.zip(text(version).and_then(|it| it.parse().ok()))
-                }
+                [_, salt, _, place, _, version] => told(salt, place, version),
                 _ => None,
             },
             _ => None,
@@ -410,4 +542,50 @@ fn entries(reply: &Reply) -> Vec<(Bytes, Option<(u64, u64)>)> {
         Some((id, told))
     };
     entries.iter().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use kstone::{Database, DatabaseOptions};
+    use kstone_core::env::{Env, ManualClock, SeededRandom};
+    use kstone_redis::Redis;
+    use kstone_sim::SimDisk;
+
+    use super::*;
+    use crate::mastery::{Components, Level};
+    use crate::time::Moment;
+
+    #[tokio::test]
+    async fn what_was_read_before_everybody_was_forgotten_is_not_remembered_after() {
+        let clock = Arc::new(ManualClock::at(1_768_386_600_000));
+        let random = Arc::new(SeededRandom::new(1));
+        let env = Env {
+            vfs: Arc::new(SimDisk::new(1)),
+            clock: Arc::clone(&clock) as _,
+            random: Arc::clone(&random) as _,
+            threads: None,
+        };
+        let db = Database::open_with(env, "db", DatabaseOptions::default()).unwrap();
+        let keys = Arc::new(Redis::open(&db).unwrap().keys(0).unwrap());
+        let cache = Cached::new(keys, clock, random, CacheOptions::default());
+        let student = StudentId::new("s").unwrap();
+        let read = Arc::new(MasteryResult {
+            student_id: "s".to_owned(),
+            mastery_score: 0.0,
+            level: Level::Beginner,
+            components: Components::default(),
+            timestamp: Moment::default(),
+            version: 7,
+            school_id: None,
+        });
+        for are_forgotten in [true, false] {
+            let Lookup::Missing(unseen) = cache.get(&student).await else { panic!("unknown") };
+            if are_forgotten {
+                cache.forget_all();
+            }
+            cache.fill(&student, &read, unseen).await;
+        }
+        let Lookup::Found(found) = cache.get(&student).await else { panic!("known") };
+        assert_eq!(found.version, 7);
+    }
 }

@@ -226,12 +226,7 @@ impl MasteryEngine {
         let now = self.now();
         // Events of one learner never have the same moment, even if the clock stands still.
         let accepted_at = now.max(known.state.accepted_at().plus(ONE_MS));
-        if !consents(known) {
-            return Err(Error::refused(
-                "the learner has withdrawn the consent to analytics; nothing about them is taken \
-                 in until it is given again",
-            ));
-        }
+        require_analytics(known)?;
         let difficulty = self.difficulty_of(&change.event.what).await?;
         let mut event = change.event.clone();
         if event.school_id.is_none() {
@@ -353,6 +348,17 @@ pub(super) fn add_mastery(
         actions.push(put_text(&key, score));
     }
     Ok(())
+}
+
+/// Refuses what may only be done with the learner's consent to analytics.
+pub(super) fn require_analytics(known: &Known) -> Result<()> {
+    match consents(known) {
+        true => Ok(()),
+        false => Err(Error::refused(
+            "the learner has withdrawn the consent to analytics; nothing about them is taken in or \
+             computed until it is given again",
+        )),
+    }
 }
 
 fn consents(known: &Known) -> bool {

@@ -36,6 +36,12 @@ pub enum Error {
         /// Why not, and what would change that.
         why: String,
     },
+    /// Too little is known yet. Later it can be done.
+    #[error("{why}")]
+    TooEarly {
+        /// What is missing.
+        why: String,
+    },
     /// The store cannot be used now, or this engine was started without a part that is needed.
     #[error("{0}")]
     Unavailable(String),

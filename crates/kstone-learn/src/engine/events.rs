@@ -4,6 +4,7 @@
 //! so the state can be computed anew at any age, and comes out the same.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kstone_keyspace::keys::mastery::{
     DailyMastery, Event, EventSnapshot, HistoryDay, HistoryType, LearnerState as StateKey,
@@ -18,6 +19,8 @@ use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
 use crate::mastery::{AcceptedEvent, LearnerState, MasteryResult, Outcome};
 use crate::time::{Date, Moment};
 
+/// How long events are kept, less an hour for clocks that differ.
+const EVENTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600 - 3600);
 /// How many days are put aside in one transaction.
 const DAYS_TOGETHER: usize = 90;
 
@@ -83,7 +86,10 @@ impl MasteryEngine {
         let days = self.put_days_aside(&student, before.date()).await?;
         let mut answers = Vec::new();
         let mut collect = |outcome: Outcome| answers.extend(outcome.answer);
-        let (kept, state) = self.folded(&student, Some(before), &mut collect).await?;
+        let (kept, mut state) = self.folded(&student, Some(before), &mut collect).await?;
+        if let Some(whole) = self.if_events_are_missing(&student, kept.as_ref()).await? {
+            state = whole;
+        }
         let (from, version) = kept.map_or((0, 0), |it| (it.value.state.version(), it.version));
         if state.version() == from {
             return Ok(days);
@@ -96,6 +102,29 @@ impl MasteryEngine {
         let write = put_version(&key, &snapshot, version + 1, Guard::Version(version))?;
         self.store().put(write).await?;
         Ok(true)
+    }
+
+    /// The state that is kept, if events expired before they were in the snapshot: nothing did its
+    /// work for as long as they live. Then it alone knows them, and a snapshot of what is left
+    /// would be wrong for good.
+    async fn if_events_are_missing(
+        &self,
+        student: &StudentId,
+        snapshot: Option<&Kept<Snapshot>>,
+    ) -> Result<Option<LearnerState>> {
+        let snapshot = snapshot.map(|it| &it.value.state);
+        if snapshot.is_some_and(|it| it.accepted_at().plus(EVENTS_KEPT) > self.now()) {
+            // All that came after it is still there.
+            return Ok(None);
+        }
+        // No event may come in between the state and the events.
+        let _only_one = self.inner.learners.only_one(student).await;
+        let known = self.read_known(student).await?;
+        if snapshot.map_or(0, LearnerState::version) == known.state.version() {
+            return Ok(None);
+        }
+        let (_, whole) = self.folded(student, None, &mut |_| {}).await?;
+        Ok((whole.version() < known.state.version()).then(|| known.state.clone()))
     }
 
     /// What the snapshot and the events after it come to, up to a moment or all of them.
@@ -111,6 +140,10 @@ impl MasteryEngine {
             Some(kept) => kept.value.state.clone(),
             None => LearnerState::new(student.as_str()),
         };
+        if before.is_some_and(|before| before <= state.accepted_at()) {
+            // The snapshot has gone further.
+            return Ok((kept, state));
+        }
         let prefix = Event::FACTS.sort_prefix;
         let first = format!("{prefix}{}", state.accepted_at().plus(super::change::ONE_MS).millis());
         let last = match before {

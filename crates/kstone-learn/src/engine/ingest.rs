@@ -122,21 +122,41 @@ impl MasteryEngine {
         components: &Components,
         expected_version: Option<u64>,
     ) -> Result<MasteryResult> {
-        components.check()?;
-        let now = self.now();
-        let event = LearningEvent {
-            event_id: format!("assessed-{}", self.new_id(now)),
-            student_id: student_id.to_owned(),
-            school_id: None,
-            occurred_at: now,
-            what: What::Assessed { components: *components },
-        };
+        let event_id = format!("assessed-{}", self.new_id(self.now()));
+        let event = self.assessment(event_id, student_id, components)?;
         // Its name is new, so there is no need to know it again.
         let change = Change { event, expected_version, marked: false };
         match self.change(&change).await? {
             Changed::Done(outcome, _) => Ok(outcome.mastery),
             Changed::Duplicate => Err(conflict(&student(student_id)?, 0)),
         }
+    }
+
+    /// Writes an assessment down unless that was done before, under the same name.
+    pub(super) async fn assess_once(
+        &self,
+        event_id: String,
+        student_id: &str,
+        components: &Components,
+    ) -> Result<()> {
+        let event = self.assessment(event_id, student_id, components)?;
+        self.change(&Change { event, expected_version: None, marked: true }).await.map(drop)
+    }
+
+    fn assessment(
+        &self,
+        event_id: String,
+        student_id: &str,
+        components: &Components,
+    ) -> Result<LearningEvent> {
+        components.check()?;
+        Ok(LearningEvent {
+            event_id,
+            student_id: student_id.to_owned(),
+            school_id: None,
+            occurred_at: self.now(),
+            what: What::Assessed { components: *components },
+        })
     }
 
     /// What is answered to an event that was taken in before.

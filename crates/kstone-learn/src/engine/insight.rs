@@ -8,13 +8,13 @@ use kstone_keyspace::keys::mastery::{
     RecommendationId, SkillId, StudentId,
 };
 
-use super::change::Known;
-use super::store::{self, Guard, Range, Stopped, guarded, key_of, parse, put, put_version};
+use super::change::{Known, require_analytics};
+use super::store::{self, Guard, Kept, Range, Stopped, guarded, parse, put, put_version};
 use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
 use crate::field::check_length;
 use crate::mastery::{
     AnswerSeen, Feedback, ItemRating, PredictionResult, Recommendation, SNAPSHOTS_MAX, What,
-    adaptive_path, predict, recommend,
+    adaptive_path, made_at, predict, recommend,
 };
 use crate::time::{Date, Moment};
 
@@ -27,11 +27,12 @@ impl MasteryEngine {
     /// Where a learner's score will be in some days. Kept for an hour.
     ///
     /// # Errors
-    /// [`Error::Refused`] without the learner's consent to prediction, or while too few days are
-    /// known.
+    /// [`Error::Refused`] without the learner's consent to analytics and prediction;
+    /// [`Error::TooEarly`] while too few days are known.
     pub async fn prediction(&self, student_id: &str, days: u16) -> Result<PredictionResult> {
         let within = Days::new(u64::from(days))?;
         let known = self.of(student_id).await?;
+        require_analytics(&known)?;
         let consent = known.profile.as_ref().is_none_or(|profile| profile.consent.prediction);
         if !consent {
             return Err(Error::refused("the learner does not consent to predictions"));
@@ -45,19 +46,23 @@ impl MasteryEngine {
         let today = known.zone.date(now);
         let scores = self.scores(&student, today, SNAPSHOTS_MAX).await?;
         let predicted = predict(&scores, today, days, now);
-        let predicted = predicted.map_err(|few| Error::refused(few.to_string()))?;
+        let predicted = predicted.map_err(|few| Error::TooEarly { why: few.to_string() })?;
         self.keep_derived(&student, put(&key, &predicted)?, &known).await?;
         Ok(predicted)
     }
 
     /// What a learner should do next. Kept for a day.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] without the learner's consent to analytics.
     pub async fn path(&self, student_id: &str) -> Result<Vec<String>> {
+        let known = self.of(student_id).await?;
+        require_analytics(&known)?;
         let student = student(student_id)?;
         let key = AdaptivePath { student_id: student.clone() };
         if let Some(kept) = self.store().get::<_, Vec<String>>(&key).await? {
             return Ok(kept.value);
         }
-        let known = self.of(student_id).await?;
         let state = &known.state;
         let path = adaptive_path(
             &state.mastery().components,
@@ -70,8 +75,12 @@ impl MasteryEngine {
 
     /// What would help a learner now. What is new is added to the history; what was said within a
     /// day is said again as it was, with what the learner answered.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] without the learner's consent to analytics.
     pub async fn recommendations(&self, student_id: &str) -> Result<Vec<Recommendation>> {
         let known = self.of(student_id).await?;
+        require_analytics(&known)?;
         let student = student(student_id)?;
         let now = self.now();
         let first_of = |moment: Moment| format!("recommendation:{}", moment.millis());
@@ -134,20 +143,14 @@ impl MasteryEngine {
         }
         let student = student(student_id)?;
         let id = RecommendationId::new(recommendation_id)?;
-        let range = Range::of::<AdviceKey>(AdviceKey::partition(&student)).newest_first();
-        let (rows, _) = self.store().list(&range).await?;
-        let is_it = |row: &&store::Row| {
-            key_of::<AdviceKey>(row).is_some_and(|key| key.recommendation_id == id)
-        };
         let missing = || Error::not_found(format!("recommendation {id} of learner {student}"));
-        let row = rows.iter().find(is_it).ok_or_else(missing)?;
-        let mut advice: Recommendation = parse(row)?;
+        let at = made_at(recommendation_id).ok_or_else(missing)?.millis();
+        let key = AdviceKey { student_id: student.clone(), at, recommendation_id: id.clone() };
+        let kept = self.store().get::<_, Recommendation>(&key).await?;
+        let Kept { value: mut advice, version } = kept.ok_or_else(missing)?;
         let comment = comment.map(str::to_owned);
         advice.feedback = Some(Feedback { helpful, comment, at: self.now() });
-        let key =
-            AdviceKey { student_id: student, at: advice.made_at.millis(), recommendation_id: id };
-        let guard = Guard::Version(row.version);
-        let write = put_version(&key, &advice, row.version + 1, guard)?;
+        let write = put_version(&key, &advice, version + 1, Guard::Version(version))?;
         // An answer does not make it last longer.
         self.store().put(store::expiring(write, advice.made_at.plus(ADVICE_KEPT))).await?;
         Ok(advice)

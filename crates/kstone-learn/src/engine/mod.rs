@@ -144,7 +144,7 @@ impl MasteryEngine {
         let EngineParts { items, keys, clock, random, work, persons, counts, cache } = parts;
         let inner = Inner {
             store: store::Store::new(Arc::clone(&items)),
-            cache: cache::Cached::new(keys, Arc::clone(&clock), cache),
+            cache: cache::Cached::new(keys, Arc::clone(&clock), Arc::clone(&random), cache),
             learners: change::Learners::new(),
             difficulties: Cache::new(QUESTIONS_MAX),
             work: work.map(following::Following::new),
@@ -162,6 +162,7 @@ impl MasteryEngine {
         let key = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
         let spec = TableSpec { name: TABLE.to_owned(), key, ..TableSpec::default() };
         self.inner.items.require_table(&spec, Some("ttl")).await?;
+        self.inner.cache.prepare().await;
         Ok(crate::work::require_table(&*self.inner.items).await?)
     }
 

@@ -35,7 +35,7 @@ impl MasteryEngine {
                 profile.created_at = before.created_at;
                 profile.consent = before.consent.clone();
             }
-            profile
+            Ok(profile)
         })
         .await
     }
@@ -55,7 +55,7 @@ impl MasteryEngine {
                 None => LearnerProfile::new(student.as_str(), now),
             };
             profile.consent = Consent { analytics, prediction, updated_at: Some(now) };
-            profile
+            Ok(profile)
         })
         .await
     }
@@ -64,12 +64,12 @@ impl MasteryEngine {
     pub(super) async fn change_profile(
         &self,
         student: &StudentId,
-        change: impl Fn(Option<&LearnerProfile>) -> LearnerProfile,
+        change: impl Fn(Option<&LearnerProfile>) -> Result<LearnerProfile>,
     ) -> Result<LearnerProfile> {
         let _only_one = self.inner.learners.only_one(student).await;
         for _ in 0..20 {
             let known = self.read_known(student).await?;
-            let profile = change(known.profile.as_ref());
+            let profile = change(known.profile.as_ref())?;
             let actions = profile_actions(student, &known, &profile)?;
             let done = self.store().commit(actions).await;
             // What is at hand has the old one.

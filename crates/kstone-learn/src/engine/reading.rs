@@ -18,6 +18,9 @@ use crate::time::{Date, Moment};
 /// How many days a history or a trend may be asked for.
 const DAYS_MAX: i64 = 3660;
 
+/// How long the components of a day are kept.
+const DAYS_KEPT: i64 = 90;
+
 impl MasteryEngine {
     /// A learner's mastery now, if anything is known of them: from the cache, or from the store.
     pub async fn get_current_mastery(&self, student_id: &str) -> Result<Option<MasteryResult>> {
@@ -26,16 +29,16 @@ impl MasteryEngine {
     }
 
     pub(super) async fn current(&self, student: &StudentId) -> Result<Option<Arc<MasteryResult>>> {
-        let is_outdated = match self.inner.cache.get(student).await {
+        let unseen = match self.inner.cache.get(student).await {
             Lookup::Found(cached) => return Ok(Some(cached)),
-            Lookup::Missing { is_outdated } => is_outdated,
+            Lookup::Missing(unseen) => unseen,
         };
         let key = CurrentMastery { student_id: student.clone() };
         let Some(kept) = self.store().get::<_, MasteryResult>(&key).await? else {
             return Ok(None);
         };
         let mastery = Arc::new(kept.value);
-        self.inner.cache.fill(student, &mastery, is_outdated).await;
+        self.inner.cache.fill(student, &mastery, unseen).await;
         Ok(Some(mastery))
     }
 
@@ -114,14 +117,22 @@ impl MasteryEngine {
         let last = key(today.plus_days(1)).sort_key();
         let partition = ComponentScore::partition(&student);
         let range = Range::between::<ComponentScore>(partition, key(from).sort_key(), last);
-        let mut trend = Vec::new();
+        let mut trend = BTreeMap::new();
+        if i64::from(days) >= DAYS_KEPT {
+            // What is older than components are kept for has been put aside with its day.
+            for (date, mastery) in self.history_of(&student, from, today).await? {
+                trend.insert(date, mastery.components.get(component));
+            }
+        }
         for row in self.store().list(&range).await?.0 {
             match key_of::<ComponentScore>(&row) {
-                Some(key) if key.component == wanted => trend.push((key.date, number(&row)?)),
+                Some(key) if key.component == wanted => {
+                    trend.insert(key.date, number(&row)?);
+                }
                 _ => {}
             }
         }
-        Ok(trend)
+        Ok(trend.into_iter().collect())
     }
 
     /// When a learner was active.

@@ -14,9 +14,9 @@ use super::store::{Kept, Range, key_of, parse, put};
 use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
 use crate::field::{Invalid, check_length};
 use crate::mastery::{
-    AggregateStats, CohortComparison, Components, Counted, LearnerProfile, LearnerState, Level,
-    MasteryResult, Struggle, StudentComparison, Trend, aggregate, compare_cohorts,
-    compare_students, levels, mean, mean_components, trend,
+    AggregateStats, CLASSES_MAX, CohortComparison, Components, Counted, LearnerProfile,
+    LearnerState, Level, MasteryResult, Struggle, StudentComparison, Trend, aggregate,
+    compare_cohorts, compare_students, levels, mean, mean_components, trend,
 };
 use crate::time::{Date, Moment, Zone};
 
@@ -180,8 +180,12 @@ impl MasteryEngine {
                 }
                 if !profile.class_ids.iter().any(|it| it == class.as_str()) {
                     profile.class_ids.push(class.to_string());
+                    if profile.class_ids.len() > CLASSES_MAX {
+                        let expected = format!("one of at most {CLASSES_MAX} of a learner");
+                        return Err(Invalid::value("class_id", expected, "one more").into());
+                    }
                 }
-                profile
+                Ok(profile)
             })
             .await?;
         Ok(())
@@ -206,7 +210,7 @@ impl MasteryEngine {
             .change_profile(&student, |now| {
                 let mut profile = now.unwrap_or(&before).clone();
                 profile.class_ids.retain(|it| it != class.as_str());
-                profile
+                Ok(profile)
             })
             .await?;
         Ok(())
@@ -229,7 +233,7 @@ impl MasteryEngine {
             let ids = learners.items.iter().map(|id| student(id)).collect::<Result<Vec<_>>>()?;
             match is_past {
                 true => self.count_then(&ids, date, &mut counted).await?,
-                false => self.count_now(&ids, date, &mut counted).await?,
+                false => self.count_now(&ids, &mut counted).await?,
             }
             match learners.next {
                 Some(next) => page.cursor = Some(next),
@@ -299,8 +303,8 @@ impl MasteryEngine {
         let mut rows = Vec::with_capacity(students.len());
         for student in students {
             let state: Option<&LearnerState> = states.get(student.as_str());
-            let scores = self.scores(student, today, TREND_DAYS).await?;
             let profile: Option<&LearnerProfile> = profiles.get(student.as_str());
+            let scores = self.scores(student, today, TREND_DAYS).await?;
             rows.push(ClassRow {
                 student_id: student.to_string(),
                 display_name: profile.and_then(|it| it.display_name.clone()),
@@ -335,21 +339,23 @@ impl MasteryEngine {
         profiles.collect()
     }
 
-    /// Counts learners as they are.
-    async fn count_now(
-        &self,
-        students: &[StudentId],
-        date: Date,
-        counted: &mut Vec<Counted>,
-    ) -> Result<()> {
+    /// Counts learners as they are; not those who do not consent to it.
+    async fn count_now(&self, students: &[StudentId], counted: &mut Vec<Counted>) -> Result<()> {
         let now = self.now();
-        for state in self.states(students).await?.into_values() {
+        let profiles = self.profiles(students).await?;
+        for (student, state) in self.states(students).await? {
+            let profile = profiles.get(&student);
+            if profile.is_some_and(|it| !it.consent.analytics) {
+                continue;
+            }
+            // Days are the learner's: today is another one in Tokyo.
+            let zone = profile.map_or(Ok(Zone::UTC), LearnerProfile::zone)?;
             let mastery = state.mastery();
             counted.push(Counted {
                 mastery_score: mastery.mastery_score,
                 components: mastery.components,
                 struggling: !state.struggles(now).is_empty(),
-                active: state.activity(now, &Zone::UTC).activity_log.contains(&date),
+                active: state.activity(now, &zone).activity_log.contains(&zone.date(now)),
             });
         }
         Ok(())
@@ -362,7 +368,11 @@ impl MasteryEngine {
         date: Date,
         counted: &mut Vec<Counted>,
     ) -> Result<()> {
+        let profiles = self.profiles(students).await?;
         for student in students {
+            if profiles.get(student.as_str()).is_some_and(|it| !it.consent.analytics) {
+                continue;
+            }
             let from = date.plus_days(-DAYS_KEPT);
             if let Some((day, mastery)) = self.history_of(student, from, date).await?.pop() {
                 counted.push(Counted {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::{Progress, SignedReceipt};
+use kstone_keyspace::keys::mastery::StudentId;
 use kstone_keyspace::keys::platform::{Audit, AuditId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -31,7 +32,7 @@ pub struct KeptKey {
     /// The key.
     pub key: String,
     /// What it holds; of what others share, only this learner's part.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub value: Json,
     /// Seconds until it ends; `None` if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,25 +89,35 @@ impl MasteryEngine {
         student_id: &str,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<SignedReceipt> {
+        let student = student(student_id)?;
         let person = person(student_id)?;
         let persons = self.persons()?;
+        // Before it, so that nobody who has read something keeps it; after it, because what was
+        // written meanwhile is not to outlive it.
+        self.forget_learner(&student).await;
         let receipt = persons.erase(&person, progress).await;
-        // What is in memory is not to outlive it.
-        self.forget(student_id).await?;
+        self.forget_learner(&student).await;
         Ok(receipt?)
     }
 
-    /// Forgets what is at hand of a learner, in every process. For those who erase by another way than
-    /// through the engine.
+    /// Forgets what is at hand of a learner, in every process. For those who erase by another way
+    /// than through the engine: to be called before and after, as memory is not to outlive what was
+    /// stored.
+    ///
+    /// # Errors
+    /// If the id cannot be a learner's; then nothing is at hand of them.
     pub async fn forget(&self, student_id: &str) -> Result<()> {
-        let student = student(student_id)?;
-        self.inner.learners.forget(&student);
-        self.inner.cache.forget(&student).await;
+        self.forget_learner(&student(student_id)?).await;
         Ok(())
     }
 
-    /// Forgets what is at hand of all learners, in this process. For those who erase by another way
-    /// than through the engine: memory is not to outlive what was stored.
+    async fn forget_learner(&self, student: &StudentId) {
+        self.inner.learners.forget(student);
+        self.inner.cache.forget(student).await;
+    }
+
+    /// Forgets what is at hand of all learners, in this process. For those who erased and do not know
+    /// whom: an erasure that a restart has interrupted.
     pub fn forget_all(&self) {
         self.inner.learners.forget_all();
         self.inner.cache.forget_all();

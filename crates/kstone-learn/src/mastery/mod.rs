@@ -43,5 +43,5 @@ pub use model::{
     SkillRating, Struggle, StruggleKind, Trend,
 };
 pub use predict::{SNAPSHOTS_MAX, SNAPSHOTS_MIN, TooFewDays, predict, trend};
-pub use profile::{Consent, LearnerProfile};
-pub use recommend::{adaptive_path, recommend, step_in_words};
+pub use profile::{CLASSES_MAX, Consent, LearnerProfile};
+pub use recommend::{adaptive_path, made_at, recommend, step_in_words};

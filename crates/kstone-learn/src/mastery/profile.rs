@@ -1,5 +1,7 @@
 //! Who a learner is, and what they agreed to.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::field::{Invalid, check_id, check_length};
@@ -26,7 +28,7 @@ pub struct LearnerProfile {
     pub school_id: Option<String>,
     /// The classes in it.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(max_items = 64))]
+    #[cfg_attr(feature = "openapi", schema(max_items = 40))]
     pub class_ids: Vec<String>,
     /// What may be done with the learner's data.
     #[serde(default)]
@@ -51,8 +53,9 @@ pub struct Consent {
     pub updated_at: Option<Moment>,
 }
 
-/// How many classes a learner can be in.
-const CLASSES_MAX: usize = 64;
+/// How many classes a learner can be in: when all of them become others, the lists of both are
+/// written in one transaction of at most 100 actions, with what else changes.
+pub const CLASSES_MAX: usize = 40;
 
 impl LearnerProfile {
     /// A learner of whom only the id is known.
@@ -82,8 +85,15 @@ impl LearnerProfile {
             let found = format!("{} classes", self.class_ids.len());
             return Err(Invalid::value("class_ids", format!("at most {CLASSES_MAX}"), found));
         }
-        let classes = self.class_ids.iter().enumerate();
-        classes.into_iter().try_for_each(|(at, class)| check_id(&format!("class_ids[{at}]"), class))
+        let mut seen = BTreeSet::new();
+        for (at, class) in self.class_ids.iter().enumerate() {
+            let field = format!("class_ids[{at}]");
+            check_id(&field, class)?;
+            if !seen.insert(class) {
+                return Err(Invalid::value(&field, "there once", "there twice"));
+            }
+        }
+        Ok(())
     }
 
     /// The learner's time zone.
@@ -133,6 +143,13 @@ mod tests {
             wrong(|profile| profile.class_ids = vec!["a".into(), "*".into()]),
             "class_ids[1]"
         );
-        assert_eq!(wrong(|profile| profile.class_ids = vec!["a".into(); 65]), "class_ids");
+        assert_eq!(
+            wrong(|profile| profile.class_ids = vec!["a".into(), "b".into(), "a".into()]),
+            "class_ids[2]"
+        );
+        let many = |profile: &mut LearnerProfile| {
+            profile.class_ids = (0..=CLASSES_MAX).map(|at| at.to_string()).collect();
+        };
+        assert_eq!(wrong(many), "class_ids");
     }
 }

@@ -61,6 +61,12 @@ pub fn recommend(
     gaps(components).into_iter().map(one).collect()
 }
 
+/// When a recommendation was made, by its id.
+pub fn made_at(recommendation_id: &str) -> Option<Moment> {
+    let (_, millis) = recommendation_id.rsplit_once('-')?;
+    millis.parse().ok().map(Moment::from_epoch_ms)
+}
+
 /// The next steps for a learner, the most urgent first: out of struggles, then weak skills, then the
 /// gaps in the score, then skills to strengthen; who needs none of it gets harder work.
 ///

@@ -103,10 +103,17 @@ pub(super) fn register(platform: &Arc<Platform>, items: &Arc<dyn Items>) -> Resu
         workers.register(UPKEEP, part, move |job| nurse.clone().look_after_all(job));
     }
 
-    let raise = alerts.clone();
+    let mourn = (engine.clone(), alerts.clone());
     workers.when_given_up(move |dead| {
-        let alerts = raise.clone();
+        let (engine, alerts) = mourn.clone();
         async move {
+            if dead.kind == RUN_BATCH
+                && let Ok(Batch { batch_id }) = serde_json::from_value(dead.payload.clone())
+            {
+                // Whoever watches the batch would wait for ever. If even this cannot be written,
+                // the alert is what is left.
+                let _ = engine.give_up_batch(&batch_id).await;
+            }
             // It is a dead letter in any case: that there is no alert about it is no reason to stop.
             let _ = match dead.queue.as_str() {
                 alert::QUEUE => alerts.raise_here(unsent_alert(&dead)).await,
@@ -194,8 +201,11 @@ impl Nurse {
                     Care::LookAhead => self.look_ahead(&student).await,
                 };
                 match done {
-                    // Erased or without consent, perhaps since the page was read.
-                    Ok(()) | Err(Error::Refused { .. } | Error::NotFound { .. }) => {}
+                    // Erased or without consent, perhaps since the page was read; or new.
+                    Ok(())
+                    | Err(
+                        Error::Refused { .. } | Error::NotFound { .. } | Error::TooEarly { .. },
+                    ) => {}
                     Err(error) => {
                         failed += 1;
                         last = Some(error);
@@ -206,7 +216,8 @@ impl Nurse {
         match last {
             None => Ok(()),
             Some(error) => {
-                Err(JobError::Retry(format!("{failed} learners failed, at last: {error}")))
+                let kind = kind_of(&error);
+                Err(JobError::Retry(format!("{failed} learners failed, the last because {kind}")))
             }
         }
     }
@@ -285,14 +296,29 @@ fn unsent_alert(dead: &DeadJob) -> Alert {
 
 /// What is wrong as it stands will be wrong again.
 fn problem(error: Error) -> JobError {
+    let kind = kind_of(&error);
     match error {
-        Error::Invalid(_) | Error::NotFound { .. } | Error::Refused { .. } => {
-            JobError::fatal(error)
-        }
-        error => JobError::retry(error),
+        Error::Invalid(_) | Error::NotFound { .. } | Error::Refused { .. } => JobError::fatal(kind),
+        _ => JobError::retry(kind),
     }
 }
 
 fn retry(error: crate::work::Error) -> JobError {
-    JobError::retry(error)
+    JobError::retry(kind_of(&error.into()))
+}
+
+/// What is kept of an error: of which kind it is. Its own text may name a learner, and what is kept
+/// of work for many is nobody's, so that it would outlive the learner's erasure.
+fn kind_of(error: &Error) -> &'static str {
+    match error {
+        Error::Invalid(_) => "what was asked for is not as it must be",
+        Error::NotFound { .. } => "what was asked about is not there",
+        Error::Conflict { .. } => "somebody else kept changing the same",
+        Error::Refused { .. } => "it may not be done",
+        Error::Unavailable(_) => "the store cannot be used now",
+        Error::Unreadable { .. } => "what is stored cannot be read",
+        Error::Store(_) => "the items could not be asked, or refused",
+        Error::TooEarly { .. } => "too little is known yet",
+        Error::Keys(_) => "the keys of Redis could not be asked, or refused",
+    }
 }

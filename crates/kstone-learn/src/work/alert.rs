@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{Error, Result};
 use super::job::NewJob;
 use super::outbox::Outbox;
-use super::queue::{Page, is_condition};
+use super::queue::{Page, is_condition, wrong_cursor};
 use super::request::{Words, action, between, decoded, key_of, text};
 use super::table::{PK, SK};
 use crate::time::Moment;
@@ -171,10 +171,12 @@ impl Alerts {
 }
 
 fn key_after(cursor: &str) -> Result<AlertKey> {
-    let missing = || Error::NotFound { what: format!("place `{cursor}` among the alerts") };
-    let (at, id) = cursor.split_once('-').ok_or_else(missing)?;
-    let at = at.parse().ok().and_then(|ms| Millis::new(ms).ok()).ok_or_else(missing)?;
-    Ok(AlertKey { at, alert_id: AlertId::new(id)? })
+    let key = || {
+        let (at, id) = cursor.split_once('-')?;
+        let at = Millis::new(at.parse().ok()?).ok()?;
+        Some(AlertKey { at, alert_id: AlertId::new(id).ok()? })
+    };
+    key().ok_or_else(|| wrong_cursor(cursor))
 }
 
 impl Debug for Alerts {

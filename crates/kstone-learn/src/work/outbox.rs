@@ -24,6 +24,15 @@ pub struct Outbox {
     wake: Arc<Notify>,
 }
 
+/// When a job begins that is asked for once more.
+#[derive(Debug, Clone, Copy)]
+enum Begins {
+    /// When it would have, or after it has ended.
+    AsItWaits,
+    /// At the time that is asked for now.
+    Anew,
+}
+
 impl Outbox {
     /// An outbox on these items.
     pub fn new(items: Arc<dyn Items>, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Outbox {
@@ -41,7 +50,13 @@ impl Outbox {
     /// If queue, kind or learner is no id.
     pub fn action(&self, job: &NewJob) -> Result<TransactAction> {
         let id = job.id_by_key().unwrap_or_else(|| self.new_id());
-        self.ask(job, &id, None)
+        self.ask(job, &id, None, Begins::AsItWaits)
+    }
+
+    /// The same for a job that may wait for a time that a wrong clock gave it: it begins now.
+    pub(crate) fn action_now(&self, job: &NewJob) -> Result<TransactAction> {
+        let id = job.id_by_key().unwrap_or_else(|| self.new_id());
+        self.ask(job, &id, None, Begins::Anew)
     }
 
     /// Asks for a job by itself, and has workers of this process look at once.
@@ -75,10 +90,16 @@ impl Outbox {
             key: None,
             student_id: job.student_id.clone(),
         };
-        self.ask(&new, &job.id, Some(job.created_at))
+        self.ask(&new, &job.id, Some(job.created_at), Begins::AsItWaits)
     }
 
-    fn ask(&self, job: &NewJob, id: &str, created: Option<Moment>) -> Result<TransactAction> {
+    fn ask(
+        &self,
+        job: &NewJob,
+        id: &str,
+        created: Option<Moment>,
+        begins: Begins,
+    ) -> Result<TransactAction> {
         check_id("kind", &job.kind)?;
         if let Some(student_id) = &job.student_id {
             check_id("student_id", student_id)?;
@@ -108,11 +129,15 @@ impl Outbox {
         .value("created", created.unwrap_or(now).epoch_ms())
         .value("none", 0_u64)
         .value("one", 1_u64);
-        let mut update = "SET #queue = :queue, #kind = :kind, #payload = :payload, \
-                          #due = if_not_exists(#due, :due), #again_at = :at, \
-                          #created_at = if_not_exists(#created_at, :created), \
-                          #attempt = if_not_exists(#attempt, :none)"
-            .to_owned();
+        let due = match begins {
+            Begins::AsItWaits => "if_not_exists(#due, :due)",
+            Begins::Anew => ":due",
+        };
+        let mut update = format!(
+            "SET #queue = :queue, #kind = :kind, #payload = :payload, #due = {due}, \
+             #again_at = :at, #created_at = if_not_exists(#created_at, :created), \
+             #attempt = if_not_exists(#attempt, :none)"
+        );
         if let Some(student_id) = &job.student_id {
             words = words.value("student", student_id.as_str());
             update += ", #student_id = :student";

@@ -4,7 +4,9 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::ops::{Condition, DeleteItem, Query, Select, TransactKind, TransactWrite};
+use kstone::ops::{
+    Condition, DeleteItem, Query, Select, TransactAction, TransactKind, TransactWrite, Update,
+};
 use kstone::ports::Items;
 use kstone::{CancellationCode, Item};
 use kstone_core::env::Clock;
@@ -18,6 +20,7 @@ use super::job::{Due, Job, Record, job_key, partitions};
 use super::outbox::Outbox;
 use super::request::{Words, action, between, decoded, get, key_of, text, update_if};
 use super::table::{BY_DUE, DUE, PK, SK, TABLE};
+use crate::field::Invalid;
 use crate::time::Moment;
 
 /// How many are counted of one state and partition: beyond, a depth says "at least".
@@ -66,7 +69,7 @@ pub struct DeadJob {
     /// Its kind.
     pub kind: String,
     /// What it was about.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub payload: Json,
     /// How often it was tried.
     pub attempts: u32,
@@ -157,7 +160,10 @@ impl Queues {
         after: Option<&str>,
     ) -> Result<Page<DeadJob>> {
         let partition = DeadKey::partition(&Queue::new(queue)?);
-        let start = after.map(|id| self.dead_key(queue, id)).transpose()?;
+        let start = match after {
+            Some(id) => Some(self.dead_key(queue, id).map_err(|_| wrong_cursor(id))?),
+            None => None,
+        };
         let query = Query {
             backward: true,
             limit: Some(limit.max(1)),
@@ -325,16 +331,23 @@ impl Queues {
             Err(kstone::Error::ConditionFailed { .. }) => {}
             Err(error) => return Err(error.into()),
         }
+        let Some((update, words)) = self.begin_anew(claim).await? else { return Ok(()) };
+        self.change_mine(claim, update, words).await?;
+        self.outbox.wake();
+        Ok(())
+    }
+
+    /// The change by which a job that was asked for meanwhile waits as if it had never been tried;
+    /// `None` if it is gone.
+    async fn begin_anew(&self, claim: &Claim) -> Result<Option<(&'static str, Words)>> {
         let key = key_of(&job_key(&claim.job.queue, &claim.job.id)?);
-        let Some(item) = get(&*self.items, key).await? else { return Ok(()) };
+        let Some(item) = get(&*self.items, key).await? else { return Ok(None) };
         let due = Due::Waiting(Record::read(&item)?.again_at).write();
         let words = Words::names(&["due", "attempt", "owner", "problem"])
             .value("due", due)
             .value("none", 0_u64);
         let update = "SET #due = :due, #attempt = :none REMOVE #owner, #problem";
-        self.change_mine(claim, update, words).await?;
-        self.outbox.wake();
-        Ok(())
+        Ok(Some((update, words)))
     }
 
     /// The attempt failed: the job waits for the next one.
@@ -355,7 +368,8 @@ impl Queues {
         self.change_mine(claim, update, words).await.map(|_| ())
     }
 
-    /// No further attempt: the job becomes a dead letter. `None` if it is no longer this worker's.
+    /// No further attempt: the job becomes a dead letter. If it was asked for meanwhile, that waits as
+    /// a new one. `None` if it is no longer this worker's.
     pub(crate) async fn bury(&self, claim: &Claim, problem: &str) -> Result<Option<DeadJob>> {
         let Job { queue, kind, payload, attempt, created_at, student_id, id, .. } = &claim.job;
         let key = DeadKey {
@@ -375,14 +389,31 @@ impl Queues {
         }
         let dead = dead_job(&letter)?;
         let job = key_of(&job_key(queue, id)?);
-        let words = Words::names(&["owner"]).value("me", claim.owner.as_str());
-        let actions = vec![
-            action(TransactKind::Delete(job), Some("#owner = :me"), words),
-            action(TransactKind::Put(letter), None, Words::default()),
-        ];
+        let words = Words::names(&["owner", "asks"])
+            .value("me", claim.owner.as_str())
+            .value("asks", claim.job.asks);
+        let letter = action(TransactKind::Put(letter), None, Words::default());
+        let last = "#owner = :me AND #asks = :asks";
+        let delete = action(TransactKind::Delete(job.clone()), Some(last), words);
+        if self.transact(vec![delete, letter.clone()]).await? {
+            return Ok(Some(dead));
+        }
+        let Some((update, words)) = self.begin_anew(claim).await? else { return Ok(None) };
+        let words = words.value("me", claim.owner.as_str());
+        let update = TransactKind::Update(job, Update::Text(update.to_owned()));
+        let is_mine =
+            self.transact(vec![action(update, Some("#owner = :me"), words), letter]).await?;
+        if is_mine {
+            self.outbox.wake();
+        }
+        Ok(is_mine.then_some(dead))
+    }
+
+    /// Whether the conditions held.
+    async fn transact(&self, actions: Vec<TransactAction>) -> Result<bool> {
         match self.items.transact_write(&TransactWrite { actions, ..Default::default() }).await {
-            Ok(_) => Ok(Some(dead)),
-            Err(error) if is_condition(&error) => Ok(None),
+            Ok(_) => Ok(true),
+            Err(error) if is_condition(&error) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -438,6 +469,11 @@ fn dead_job(item: &Item) -> Result<DeadJob> {
 pub(crate) fn is_condition(error: &kstone::Error) -> bool {
     let kstone::Error::TransactionCanceled { reasons } = error else { return false };
     reasons.iter().any(|reason| reason.code == CancellationCode::ConditionalCheckFailed)
+}
+
+/// A cursor that no page has given.
+pub(crate) fn wrong_cursor(cursor: &str) -> Error {
+    Invalid::value("cursor", "the `next` of the page before", format!("`{cursor}`")).into()
 }
 
 fn shortened(problem: &str) -> String {

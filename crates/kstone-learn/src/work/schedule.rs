@@ -9,7 +9,8 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::ops::{TransactKind, TransactWrite, Update};
+use kstone::Item;
+use kstone::ops::{TransactAction, TransactKind, TransactWrite, Update};
 use kstone::ports::Items;
 use kstone_core::env::Clock;
 use kstone_core::sync::Mutex;
@@ -165,18 +166,23 @@ impl Schedules {
     /// been seen in this store begins with its next period.
     ///
     /// # Errors
-    /// If the store cannot be asked.
+    /// If the store cannot be asked. One schedule that fails does not keep the others waiting.
     pub async fn tick(&self) -> Result<Vec<String>> {
         let now = self.now();
         let entries = self.inner.entries.lock().clone();
-        let mut asked = Vec::new();
+        let (mut asked, mut failed) = (Vec::new(), None);
         for entry in entries {
             let period = entry.cadence.period_of(now);
-            if entry.settled.is_some_and(|settled| settled >= period) {
+            if entry.settled == Some(period) {
                 continue;
             }
-            if self.ask(&entry, period, now).await? {
-                asked.push(entry.name.as_str().to_owned());
+            match self.ask(&entry, period, now).await {
+                Ok(true) => asked.push(entry.name.as_str().to_owned()),
+                Ok(false) => {}
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
             }
             let mut entries = self.inner.entries.lock();
             if let Some(known) = entries.iter_mut().find(|known| known.name == entry.name) {
@@ -186,7 +192,7 @@ impl Schedules {
         if !asked.is_empty() {
             self.inner.outbox.wake();
         }
-        Ok(asked)
+        failed.map_or(Ok(asked), Err)
     }
 
     /// Whether this call is the one that asked for the job of a period.
@@ -199,27 +205,50 @@ impl Schedules {
             }
             other => *other = json!({ "period": period }),
         }
+        let asking = self.inner.outbox.action(&job)?;
+        if self.take(&key, "#period < :period", period, now, asking).await? {
+            return Ok(true);
+        }
+        // Somebody else was first, or this is the first time of all.
+        let words = Words::names(&["period"]);
+        let first = key.clone().with("period", period.epoch_ms());
+        let first = action(TransactKind::Put(first), Some("attribute_not_exists(#period)"), words);
+        let request = TransactWrite { actions: vec![first], ..TransactWrite::default() };
+        match self.inner.items.transact_write(&request).await {
+            Ok(_) => return Ok(false),
+            Err(error) if is_condition(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // A clock that was wrong once must not silence it until that day comes. One that is a
+        // little ahead of this one has only been first.
+        let ahead = period.plus(entry.cadence.every.max(DAY));
+        let kept = get(&*self.inner.items, key.clone()).await?;
+        if kept.is_none_or(|kept| number(&kept, "period") <= ahead.epoch_ms()) {
+            return Ok(false);
+        }
+        let asking = self.inner.outbox.action_now(&job)?;
+        self.take(&key, "#period > :period", period, now, asking).await
+    }
+
+    /// Begins a period together with its job, if the condition holds.
+    async fn take(
+        &self,
+        key: &Item,
+        condition: &str,
+        period: Moment,
+        now: Moment,
+        asking: TransactAction,
+    ) -> Result<bool> {
         let words = Words::names(&["period", "asked_at"])
             .value("period", period.epoch_ms())
             .value("now", now.epoch_ms());
         let update = Update::Text("SET #period = :period, #asked_at = :now".to_owned());
-        let turn =
-            action(TransactKind::Update(key.clone(), update), Some("#period < :period"), words);
-        let actions = vec![turn, self.inner.outbox.action(&job)?];
-        let request = TransactWrite { actions, ..TransactWrite::default() };
+        let turn = action(TransactKind::Update(key.clone(), update), Some(condition), words);
+        let request = TransactWrite { actions: vec![turn, asking], ..TransactWrite::default() };
         match self.inner.items.transact_write(&request).await {
-            Ok(_) => return Ok(true),
-            Err(error) if is_condition(&error) => {}
-            Err(error) => return Err(error.into()),
-        }
-        // Somebody else was first, or this is the first time of all.
-        let words = Words::names(&["period"]);
-        let first = key.with("period", period.epoch_ms());
-        let first = action(TransactKind::Put(first), Some("attribute_not_exists(#period)"), words);
-        let request = TransactWrite { actions: vec![first], ..TransactWrite::default() };
-        match self.inner.items.transact_write(&request).await {
-            Err(error) if !is_condition(&error) => Err(error.into()),
-            _ => Ok(false),
+            Ok(_) => Ok(true),
+            Err(error) if is_condition(&error) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 

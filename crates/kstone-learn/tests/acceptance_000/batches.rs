@@ -1,3 +1,4 @@
+use kstone::ops::PutItem;
 use kstone_learn::engine::{BatchRequest, Error};
 use kstone_learn::mastery::{BatchState, BatchStatus, Components};
 
@@ -76,4 +77,80 @@ async fn a_batch_that_was_interrupted_is_done_by_running_it_again() {
     assert_eq!(place.engine.get_current_mastery("s-29").await.unwrap().unwrap(), last);
     let missing = engine.batch_status("nothing").await.unwrap_err();
     assert!(matches!(missing, Error::NotFound { .. }), "{missing}");
+}
+
+#[tokio::test]
+async fn whom_an_interrupted_batch_has_written_is_not_written_again() {
+    let place = Place::new().await;
+    let started = place.engine.start_batch(&requests(5)).await.unwrap();
+    let pk = format!("batch:{}", started.batch_id);
+    let request = |at: usize| place.item(&pk, &format!("request:s-{at}")).unwrap();
+    let before: Vec<_> = (0..5).map(request).collect();
+    place.engine.run_batch(&started.batch_id).await.unwrap();
+    // The process ended before anybody was marked as done, and a learner went on.
+    for item in before {
+        let put = PutItem { table: "state".to_owned(), item, ..PutItem::default() };
+        place.db.put_item(&put).wait().unwrap();
+    }
+    let lower = Components { completion: 0.1, ..EXAMPLE };
+    let newest = place.engine.save_mastery_update("s-2", &lower).await.unwrap();
+    let done = place.another_engine().run_batch(&started.batch_id).await.unwrap();
+    assert_eq!((done.completed, done.status), (5, BatchState::Completed));
+    assert_eq!(place.engine.get_current_mastery("s-2").await.unwrap().unwrap(), newest);
+    assert_eq!(place.engine.get_current_mastery("s-3").await.unwrap().unwrap().version, 1);
+}
+
+#[tokio::test]
+async fn a_batch_goes_on_without_those_who_were_erased_before_it_was_started() {
+    let place = Place::new().await;
+    for at in [3, 110] {
+        place.engine.save_mastery_update(&format!("s-{at}"), &EXAMPLE).await.unwrap();
+        place.engine.delete_student_data(&format!("s-{at}"), &|_| {}).await.unwrap();
+    }
+    // The second does not know who was erased until the store refuses it.
+    for engine in [place.engine.clone(), place.another_engine()] {
+        let started = engine.start_batch(&requests(120)).await.unwrap();
+        assert!(adds_up(&started));
+        assert_eq!((started.failed, started.in_progress), (2, 118));
+        let named = |id: &str| started.students.iter().any(|it| it == id);
+        assert!(!named("s-3") && !named("s-110") && named("s-4"));
+        let done = engine.run_batch(&started.batch_id).await.unwrap();
+        assert!(adds_up(&done));
+        assert_eq!((done.completed, done.failed), (118, 2));
+        let pk = format!("batch:{}", started.batch_id);
+        assert!(place.value(&pk, "request:s-4").unwrap().contains("\"done\":true"));
+        assert_eq!(place.value(&pk, "request:s-3"), None);
+    }
+}
+
+#[tokio::test]
+async fn the_status_that_is_kept_names_nobody_who_failed() {
+    let place = Place::new().await;
+    place.engine.set_consent("s-2", false, false).await.unwrap();
+    place.engine.save_mastery_update("s-3", &EXAMPLE).await.unwrap();
+    place.engine.delete_student_data("s-3", &|_| {}).await.unwrap();
+    let status = place.engine.save_batch_mastery(&requests(260)).await.unwrap();
+    assert_eq!((status.failed, status.failures.len()), (2, 2));
+    let text = place.value(&format!("batch:{}", status.batch_id), "status").unwrap();
+    let kept: BatchStatus = serde_json::from_str(&text).unwrap();
+    assert_eq!(kept.failures, []);
+    assert!(!text.contains("\"s-3\""), "{text}");
+    let read = place.engine.batch_status(&status.batch_id).await.unwrap();
+    let failed: Vec<&str> = read.failures.iter().map(|it| it.student_id.as_str()).collect();
+    assert_eq!(failed, ["s-2"]);
+}
+
+#[tokio::test]
+async fn a_batch_that_was_given_up_has_ended_and_can_be_run_again() {
+    let place = Place::new().await;
+    let started = place.engine.start_batch(&requests(3)).await.unwrap();
+    place.engine.give_up_batch(&started.batch_id).await.unwrap();
+    let ended = place.engine.batch_status(&started.batch_id).await.unwrap();
+    assert!(adds_up(&ended) && ended.finished_at.is_some());
+    assert_eq!((ended.status, ended.failed, ended.failures.len()), (BatchState::Failed, 3, 3));
+    let done = place.engine.run_batch(&started.batch_id).await.unwrap();
+    assert!(adds_up(&done));
+    assert_eq!((done.status, done.completed), (BatchState::Completed, 3));
+    place.engine.give_up_batch(&started.batch_id).await.unwrap();
+    assert_eq!(place.engine.batch_status(&started.batch_id).await.unwrap(), done);
 }

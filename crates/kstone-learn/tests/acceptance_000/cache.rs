@@ -1,9 +1,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use kstone::Item;
 use kstone_learn::mastery::{Components, MasteryResult};
 use kstone_redis::Value as Reply;
 use kstone_redis::port::Keys;
+use sha2::{Digest, Sha256};
 
 use crate::place::{EXAMPLE, Place};
 
@@ -32,15 +34,23 @@ async fn what_is_asked_for_again_comes_from_memory_then_from_redis_then_from_the
         (stats.memory_hits, stats.redis_hits, stats.misses)
     };
     assert_eq!(read().await, saved);
-    assert_eq!(counts(), (0, 1, 0));
+    assert_eq!(
+        counts(),
+        (0, 0, 1),
+        "it cannot tell what Redis has from what it had before a crash"
+    );
     assert_eq!(read().await, saved);
-    assert_eq!(counts(), (1, 1, 0));
-    place.later(Duration::from_secs(31));
+    assert_eq!(counts(), (1, 0, 1));
+    // It goes on listening, because it is asked for others.
+    for _ in 0..2 {
+        place.later(Duration::from_secs(16));
+        other.get_current_mastery("another").await.unwrap();
+    }
     assert_eq!(read().await, saved);
-    assert_eq!(counts(), (1, 2, 0));
+    assert_eq!(counts(), (1, 1, 3));
     place.later(Duration::from_secs(300));
     assert_eq!(read().await, saved);
-    assert_eq!(counts(), (1, 2, 1));
+    assert_eq!(counts(), (1, 1, 4));
     assert_eq!(redis(&place, "TTL mastery:s").await, Reply::Integer(300));
     assert_eq!(other.cache_stats().failures, 0);
 }
@@ -79,14 +89,74 @@ async fn no_entry_of_the_invalidations_names_a_learner() {
     let entries = redis(&place, "XRANGE cache:mastery:invalidations - +").await;
     assert!(matches!(&entries, Reply::Array(entries) if entries.len() == 1));
     assert!(!format!("{entries:?}").contains("SECRET"));
-    let Reply::Array(entries) = entries else { unreachable!() };
+    let fields = fields_of(&entries);
+    assert!(fields.iter().all(|text| !text.contains("SECRET")));
+    // Whoever guesses the id does not find it by its hash.
+    let guessed = Sha256::digest(b"student_SECRET");
+    let guessed: String = guessed.iter().map(|byte| format!("{byte:02x}")).collect();
+    let place_of = fields.iter().skip_while(|text| *text != "l").nth(1).unwrap();
+    assert_eq!(place_of.len(), 16);
+    assert!(!guessed.starts_with(place_of.as_str()), "the hash is not salted");
+}
+
+/// Names and values of the first entry of a stream.
+fn fields_of(entries: &Reply) -> Vec<String> {
+    let Reply::Array(entries) = entries else { panic!("{entries:?}") };
     let Reply::Array(entry) = &entries[0] else { panic!() };
     let Reply::Array(fields) = &entry[1] else { panic!() };
-    let texts = fields.iter().map(|it| match it {
+    let text = |it: &Reply| match it {
         Reply::Bulk(text) => String::from_utf8(text.clone()).unwrap(),
         other => panic!("{other:?}"),
-    });
-    assert!(texts.into_iter().all(|text| !text.contains("SECRET")));
+    };
+    fields.iter().map(text).collect()
+}
+
+#[tokio::test]
+async fn a_change_is_seen_even_if_the_salt_was_lost_and_another_has_been_made() {
+    let place = Place::new().await;
+    let other = place.another_engine();
+    place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    other.get_current_mastery("s").await.unwrap();
+    redis(&place, "DEL cache:mastery:salt").await;
+    let new = place.another_engine().save_mastery_update("s", &Components::default()).await;
+    place.later(Duration::from_millis(60));
+    assert_eq!(other.get_current_mastery("s").await.unwrap(), Some(new.unwrap()));
+}
+
+#[tokio::test]
+async fn after_a_crash_redis_is_not_believed_where_it_is_behind_the_items() {
+    let place = Place::new().await;
+    let old = place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    let new = place.engine.save_mastery_update("s", &Components::default()).await.unwrap();
+    // The items are synced before they are answered for; Redis has lost its last second.
+    redis(&place, "DEL cache:mastery:invalidations").await;
+    let lost = serde_json::to_string(&old).unwrap();
+    redis(&place, &format!("SET mastery:s {lost} EX 300")).await;
+    let restarted = place.another_engine();
+    for _ in 0..12 {
+        assert_eq!(restarted.get_current_mastery("s").await.unwrap().as_ref(), Some(&new));
+        place.later(Duration::from_secs(10));
+    }
+    let Reply::Bulk(text) = redis(&place, "GET mastery:s").await else { panic!("not there") };
+    assert_eq!(serde_json::from_slice::<MasteryResult>(&text).unwrap(), new, "it is put right");
+}
+
+#[tokio::test]
+async fn a_learner_who_is_forgotten_is_forgotten_in_every_process() {
+    let place = Place::new().await;
+    let other = place.another_engine();
+    place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    for engine in [&place.engine, &other] {
+        assert!(engine.get_current_mastery("s").await.unwrap().is_some());
+    }
+    let key = Item::new().with("pk", "student:s").with("sk", "profile:current_mastery");
+    place.db.table("state").delete(key).unwrap();
+    place.engine.forget("s").await.unwrap();
+    place.later(Duration::from_millis(60));
+    for engine in [&place.engine, &other] {
+        assert_eq!(engine.get_current_mastery("s").await.unwrap(), None);
+    }
+    assert!(place.engine.forget("no id").await.is_err());
 }
 
 #[tokio::test]

@@ -73,6 +73,9 @@ async fn days_that_expired_are_still_in_the_history_once_they_were_put_aside() {
     let history = place.engine.get_mastery_history("s", from, to).await.unwrap();
     let days: Vec<String> = history.iter().map(|(date, _)| date.to_string()).collect();
     assert_eq!(days, ["2026-01-14", "2026-01-15", "2026-01-16"]);
+    let trend = place.engine.get_component_trend("s", Component::Quiz, 366).await.unwrap();
+    let trend: Vec<_> = trend.into_iter().map(|(date, quiz)| (date.to_string(), quiz)).collect();
+    assert_eq!(trend, days.into_iter().map(|date| (date, EXAMPLE.quiz)).collect::<Vec<_>>());
 }
 
 #[tokio::test]

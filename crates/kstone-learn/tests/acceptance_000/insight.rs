@@ -33,13 +33,40 @@ async fn a_prediction_needs_three_days_and_consent() {
     let place = Place::new().await;
     improving(&place, 2).await;
     let few = place.engine.prediction("s", 7).await.unwrap_err();
-    assert!(matches!(few, Error::Refused { .. }), "{few}");
+    assert!(matches!(few, Error::TooEarly { .. }), "{few}");
     improving(&place, 3).await;
     place.engine.set_consent("s", true, false).await.unwrap();
     let refused = place.engine.prediction("s", 7).await.unwrap_err();
     assert!(refused.to_string().contains("consent"), "{refused}");
     let wrong = place.engine.prediction("s", 0).await.unwrap_err();
     assert!(wrong.to_string().starts_with("days must be"), "{wrong}");
+}
+
+#[tokio::test]
+async fn without_consent_to_analytics_nothing_is_computed_any_more() {
+    let place = Place::new().await;
+    let engine = &place.engine;
+    engine.put_class("abc", "7b", "Class 7b").await.unwrap();
+    engine.add_member("abc", "7b", "s").await.unwrap();
+    improving(&place, 5).await;
+    let today = engine.now().date();
+    engine.prediction("s", 7).await.unwrap();
+    engine.path("s").await.unwrap();
+    assert_eq!(engine.aggregate("abc", today).await.unwrap().students, 1);
+    engine.set_consent("s", false, true).await.unwrap();
+    for refused in [
+        engine.prediction("s", 7).await.err(),
+        engine.path("s").await.err(),
+        engine.recommendations("s").await.err(),
+    ] {
+        assert!(matches!(refused, Some(Error::Refused { .. })), "{refused:?}");
+    }
+    let history = engine.recommendation_history("s", &PageAsk::default()).await.unwrap();
+    assert_eq!(history.items, []);
+    assert_eq!(engine.aggregate("abc", today).await.unwrap().students, 0);
+    assert_eq!(engine.aggregate("abc", today.plus_days(-1)).await.unwrap().students, 0);
+    engine.set_consent("s", true, true).await.unwrap();
+    assert!(!engine.recommendations("s").await.unwrap().is_empty());
 }
 
 #[tokio::test]

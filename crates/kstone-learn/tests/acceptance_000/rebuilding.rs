@@ -88,6 +88,30 @@ async fn rebuild_refuses_when_it_would_know_less_than_what_is_kept() {
 }
 
 #[tokio::test]
+async fn events_that_expired_while_nothing_ran_do_not_make_the_snapshot_wrong() {
+    for had_snapshot in [false, true] {
+        let place = Place::new().await;
+        study(&place, 12).await;
+        if had_snapshot {
+            let middle = place.engine.now().minus(DAY * 6);
+            assert!(place.engine.advance_snapshot("s", middle).await.unwrap());
+        }
+        // The server was off; then the learner goes on, and the nights begin again.
+        place.later(DAY * 100);
+        for day in 0..20 {
+            let event = place.event(&format!("late-{day}"), "s", quiz(1.0));
+            place.engine.ingest(&event).await.unwrap();
+            place.later(DAY);
+            let before = place.engine.now().minus(DAY * 7);
+            place.engine.advance_snapshot("s", before).await.unwrap();
+            let kept = place.engine.get_current_mastery("s").await.unwrap().unwrap();
+            let rebuilt = place.engine.rebuild_mastery_from_events("s").await;
+            assert_eq!(rebuilt.unwrap(), kept, "{day} days, {had_snapshot}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_event_log_is_read_page_by_page_the_newest_first() {
     let place = Place::new().await;
     study(&place, 5).await;

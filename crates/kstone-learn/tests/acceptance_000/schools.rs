@@ -1,5 +1,5 @@
 use kstone_learn::engine::{AuditEntry, Error, PageAsk};
-use kstone_learn::mastery::{Components, Level};
+use kstone_learn::mastery::{Components, LearnerProfile, Level};
 
 use crate::place::{DAY, EXAMPLE, Place, quiz};
 
@@ -112,4 +112,43 @@ async fn the_audit_log_of_a_day_is_read_the_newest_first() {
     let page = PageAsk { cursor: first.next, ..page };
     let rest = place.engine.audit_log(day, &page).await.unwrap();
     assert_eq!((rest.items.len(), rest.next), (1, None));
+}
+
+#[tokio::test]
+async fn a_learner_can_be_in_forty_classes_and_change_all_of_them_at_once() {
+    let place = Place::new().await;
+    let engine = &place.engine;
+    let classes = |prefix: &str, count: usize| -> Vec<String> {
+        (0..count).map(|at| format!("{prefix}{at}")).collect()
+    };
+    let mut profile = LearnerProfile::new("s", engine.now());
+    profile.school_id = Some("abc".to_owned());
+    for (school, prefix) in [("abc", "a"), ("abc", "b"), ("xyz", "c")] {
+        profile.school_id = Some(school.to_owned());
+        profile.class_ids = classes(prefix, 40);
+        engine.put_profile(&profile).await.unwrap();
+    }
+    engine.put_class("xyz", "more", "One more").await.unwrap();
+    let many = engine.add_member("xyz", "more", "s").await.unwrap_err();
+    assert!(many.to_string().starts_with("class_id must be"), "{many}");
+    // To another school with an event.
+    let mut event = place.event("e-1", "s", quiz(0.5));
+    event.school_id = Some("abc".to_owned());
+    engine.ingest(&event).await.unwrap();
+    assert_eq!(engine.profile("s").await.unwrap().class_ids, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_learner_is_active_today_by_their_own_day() {
+    let place = Place::new().await;
+    let engine = &place.engine;
+    let mut profile = LearnerProfile::new("s", engine.now());
+    profile.time_zone = "Asia/Tokyo".to_owned();
+    profile.school_id = Some("abc".to_owned());
+    engine.put_profile(&profile).await.unwrap();
+    // 16:30 in London, and the next day has begun in Tokyo.
+    place.later(DAY / 4);
+    engine.ingest(&place.event("e-1", "s", quiz(0.5))).await.unwrap();
+    let today = engine.now().date();
+    assert_eq!(engine.aggregate("abc", today).await.unwrap().active_today, 1);
 }

@@ -6,7 +6,7 @@ use kstone::Item;
 use kstone::ops::{Condition, Placeholders, TransactAction, TransactKind, TransactWrite};
 use kstone::ports::Items;
 use kstone_learn::time::Moment;
-use kstone_learn::work::{Error, NewJob};
+use kstone_learn::work::{Error, JobError, NewJob};
 use serde_json::json;
 
 use crate::support::{Place, START_MS, job, runs};
@@ -132,4 +132,32 @@ async fn the_table_without_its_index_is_refused_before_anything_is_kept_in_it() 
     items.require_table(&spec, Some("ttl")).await.unwrap();
     let refused = kstone_learn::work::require_table(items).await.unwrap_err();
     assert!(refused.to_string().contains("by_due"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_is_asked_for_while_the_last_attempt_fails_is_not_buried_with_it() {
+    let place = Place::new().await;
+    let process = place.process(2);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (noted, outbox) = (Arc::clone(&seen), process.outbox.clone());
+    let asked = |n: u32| NewJob::new("q", "count", json!({ "n": n })).once_per("k");
+    process.workers.register("q", "count", move |job| {
+        let (noted, outbox) = (Arc::clone(&noted), outbox.clone());
+        async move {
+            let n = job.payload["n"].as_u64().unwrap();
+            noted.lock().unwrap().push((n, job.attempt));
+            if n == 1 {
+                outbox.enqueue(asked(2)).await.unwrap();
+                return Err(JobError::fatal("no"));
+            }
+            Ok(())
+        }
+    });
+    process.outbox.enqueue(asked(1)).await.unwrap();
+    process.workers.run_due().await.unwrap();
+    process.workers.run_due().await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [(1, 1), (2, 1)], "the second is a new one");
+    assert_eq!(process.depth().await, (0, 0, 0, 1));
+    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().rows;
+    assert_eq!(dead[0].payload, json!({ "n": 1 }), "that is what failed");
 }

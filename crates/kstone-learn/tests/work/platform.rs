@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kstone::Item;
 use kstone_core::env::{Clock, SeededRandom};
-use kstone_learn::engine::BatchRequest;
+use kstone_learn::engine::{BatchRequest, QUEUE, RUN_BATCH};
 use kstone_learn::mastery::{BatchState, Components, LearningEvent, What};
-use kstone_learn::platform::{Platform, PlatformParts};
+use kstone_learn::platform::{Platform, PlatformParts, UPKEEP};
 use kstone_learn::time::Moment;
 use kstone_learn::work::{Alert, AlertSink, JobError, NewJob, Severity, Webhook, WorkersOptions};
 use serde_json::json;
@@ -175,6 +176,19 @@ async fn work_that_is_given_up_becomes_an_alert() {
 }
 
 #[tokio::test]
+async fn a_batch_whose_job_is_given_up_has_failed_for_whoever_watches_it() {
+    let place = Place::new().await;
+    let platform = Platform::prepare(parts(&place)).await.unwrap();
+    platform.workers.register(QUEUE, RUN_BATCH, |_| async { Err(JobError::fatal("no way")) });
+    let components = Components::default();
+    let request = BatchRequest { student_id: "s-1".to_owned(), components };
+    let started = platform.engine.start_batch(&[request]).await.unwrap();
+    platform.turn().await.unwrap();
+    let status = platform.engine.batch_status(&started.batch_id).await.unwrap();
+    assert_eq!((status.status, status.in_progress, status.failed), (BatchState::Failed, 0, 1));
+}
+
+#[tokio::test]
 async fn a_webhook_that_is_out_of_order_is_one_alert_a_day_and_that_one_is_not_sent() {
     let place = Place::new().await;
     let mut parts = parts(&place);
@@ -193,4 +207,29 @@ async fn a_webhook_that_is_out_of_order_is_one_alert_a_day_and_that_one_is_not_s
     let depth = platform.queues.depth("alerts").await.unwrap();
     assert_eq!((depth.ready, depth.dead), (0, 3));
     assert!(Duration::from_millis(depth.lag_ms).is_zero());
+}
+
+#[tokio::test]
+async fn what_is_kept_of_work_for_many_names_no_learner() {
+    let place = Place::new().await;
+    let platform = Platform::prepare(parts(&place)).await.unwrap();
+    platform.engine.ingest(&event(&place, 1, failed_run())).await.unwrap();
+    platform.turn().await.unwrap();
+    let spoilt = Item::new()
+        .with("pk", "student:s-1")
+        .with("sk", "profile:event_snapshot")
+        .with("version", 1_u64)
+        .with("value", r#"{"version":1,"state":"nonsense"}"#);
+    place.db.table("state").put(spoilt).unwrap();
+    for _ in 0..24 {
+        place.clock.advance(DAY_MS / 24);
+        platform.turn().await.unwrap();
+    }
+    let dead = platform.queues.dead_letters(UPKEEP, 10, None).await.unwrap().rows;
+    assert_eq!(dead.len(), 1, "{dead:?}");
+    assert!(dead[0].problem.contains("what is stored cannot be read"), "{dead:?}");
+    assert!(!format!("{dead:?}").contains("s-1"), "{dead:?}");
+    let raised = alerts(&platform).await;
+    let about_it = raised.iter().find(|it| it.kind == "dead_job").unwrap();
+    assert!(!format!("{about_it:?}").contains("s-1"), "{about_it:?}");
 }

@@ -70,3 +70,18 @@ async fn a_dead_letter_can_be_tried_again_or_dropped_and_that_once() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_cursor_that_no_page_has_given_is_named() {
+    let place = Place::new().await;
+    let process = place.process(2);
+    let alerts = crate::alerts::alerts(&place, Vec::new(), false);
+    for cursor in ["", "x", "12", "x-y", "1-a b"] {
+        let dead = process.queues.dead_letters("q", 10, Some(cursor)).await.unwrap_err();
+        let alert = alerts.recent(10, Some(cursor)).await.unwrap_err();
+        for error in [dead, alert] {
+            let Error::Invalid(invalid) = error else { panic!("{cursor}: {error:?}") };
+            assert_eq!(invalid.field, "cursor", "{cursor}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kstone_learn::work::{Cadence, NewJob, Schedules};
 use serde_json::json;
 
-use crate::support::{Place, Process};
+use crate::support::{Place, Process, START_MS};
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -101,4 +101,60 @@ async fn what_is_shown_of_a_schedule_is_when_it_was_and_when_it_will_be() {
     assert_eq!(often.last.unwrap().to_string(), "2026-01-14T10:35:00Z");
     assert_eq!(often.next.to_string(), "2026-01-14T10:40:00Z");
     assert_eq!((tidy.last, tidy.next.to_string()), (None, "2026-01-15T02:30:00Z".to_owned()));
+}
+
+#[tokio::test]
+async fn a_schedule_that_fails_keeps_no_other_waiting() {
+    let place = Place::new().await;
+    let process = place.process(2);
+    let schedules = schedules(&place, &process);
+    // It has no kind, so it cannot be asked for.
+    schedules.add("tidy", Cadence::nightly(), NewJob::new("q", "", json!({}))).unwrap();
+    let job = NewJob::new("q", "nightly", json!({ "why": "it is night" }));
+    schedules.add("after", Cadence::nightly(), job).unwrap();
+    let seen = periods(&process);
+    schedules.tick().await.unwrap_err();
+    place.clock.advance(DAY_MS);
+    schedules.tick().await.unwrap_err();
+    process.workers.run_due().await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["2026-01-15T02:30:00Z"]);
+}
+
+#[tokio::test]
+async fn a_clock_that_was_a_year_ahead_once_silences_nothing() {
+    let place = Place::new().await;
+    let process = place.process(2);
+    let tidy = schedules(&place, &process);
+    tidy.tick().await.unwrap();
+    place.clock.advance(365 * DAY_MS);
+    assert_eq!(tidy.tick().await.unwrap(), ["tidy"], "its job waits for the next year");
+    place.clock.set(START_MS + DAY_MS);
+    let seen = periods(&process);
+    let restarted = schedules(&place, &process);
+    // Both the process that has seen it and one that has not.
+    for (schedules, night) in
+        [(&restarted, "2026-01-15T02:30:00Z"), (&tidy, "2026-01-16T02:30:00Z")]
+    {
+        assert_eq!(schedules.tick().await.unwrap(), ["tidy"]);
+        assert!(schedules.tick().await.unwrap().is_empty());
+        process.workers.run_due().await.unwrap();
+        assert_eq!(seen.lock().unwrap().last().unwrap(), night);
+        place.clock.advance(DAY_MS);
+    }
+    assert_eq!(seen.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_an_hour_ahead_does_not_make_it_come_twice() {
+    let place = Place::new().await;
+    let (one, two) = (place.process(2), place.process(3));
+    let (right, ahead) = (schedules(&place, &one), schedules(&place, &two));
+    right.tick().await.unwrap();
+    // Just past half past two.
+    place.clock.set(START_MS / DAY_MS * DAY_MS + DAY_MS + 9_001_000);
+    assert_eq!(ahead.tick().await.unwrap(), ["tidy"]);
+    place.clock.set(START_MS / DAY_MS * DAY_MS + DAY_MS + 5_400_000);
+    assert!(right.tick().await.unwrap().is_empty());
+    place.clock.set(START_MS / DAY_MS * DAY_MS + DAY_MS + 9_002_000);
+    assert!(right.tick().await.unwrap().is_empty());
 }

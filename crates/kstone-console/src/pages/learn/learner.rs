@@ -35,6 +35,9 @@ pub(crate) struct Said {
     helpful: bool,
 }
 
+/// What stands where something would have to be computed that may not be.
+const NO_CONSENT: &str = "The learner does not consent to analytics: nothing new is computed.";
+
 /// Everything about a learner that is shown.
 struct Learner {
     profile: Option<LearnerProfile>,
@@ -44,8 +47,9 @@ struct Learner {
     skills: Vec<SkillRating>,
     struggles: Vec<Struggle>,
     activity: Option<ActivityData>,
-    path: Vec<String>,
-    advice: Vec<Recommendation>,
+    /// `None` if it may not be computed.
+    path: Option<Vec<String>>,
+    advice: Option<Vec<Recommendation>>,
     events: Vec<AcceptedEvent>,
 }
 
@@ -63,14 +67,14 @@ pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> 
         days: history.await?.into_iter().map(|(day, it)| (day, it.mastery_score)).collect(),
         prediction: match engine.prediction(&id, AHEAD).await {
             Ok(prediction) => Ok(prediction),
-            Err(engine::Error::Refused { why }) => Err(why),
+            Err(engine::Error::Refused { why } | engine::Error::TooEarly { why }) => Err(why),
             Err(error) => return Err(error.into()),
         },
         skills: engine.skills(&id).await?,
         struggles: engine.struggles(&id).await?,
         activity: there(engine.activity(&id).await)?,
-        path: engine.path(&id).await?,
-        advice: engine.recommendations(&id).await?,
+        path: allowed(engine.path(&id).await)?,
+        advice: allowed(engine.recommendations(&id).await)?,
         events: engine.events(&id, &PageAsk { limit: EVENTS, cursor: None }).await?.items,
         profile,
         mastery,
@@ -94,11 +98,11 @@ pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> 
         section {
             div.columns {
                 div.card { h2 { "What the score is made of" } (components(&learner.mastery.components)) }
-                div.card { h2 { "What to do next" } (next_steps(&learner.path)) }
+                div.card { h2 { "What to do next" } (next_steps(learner.path.as_deref())) }
             }
         }
         section { h2 { "Skills" } (skills(&learner.skills, now)) }
-        section { h2 { "Recommendations" } (advice(&id, &learner.advice, now)) }
+        section { h2 { "Recommendations" } (advice(&id, learner.advice.as_deref(), now)) }
         section { h2 { "Active days" } (active(learner.activity.as_ref(), today)) }
         section { h2 { "Last events" } (events(&learner.events, now)) }
     };
@@ -114,6 +118,15 @@ fn trail(profile: Option<&LearnerProfile>) -> Vec<(String, String)> {
         trail.push((links::class(school, class), class.clone()));
     }
     trail
+}
+
+/// Nothing is computed for a learner who does not consent to it: what is known is still shown.
+fn allowed<T>(asked: engine::Result<Vec<T>>) -> Shown<Option<Vec<T>>> {
+    match asked {
+        Ok(found) => Ok(Some(found)),
+        Err(engine::Error::Refused { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn there<T>(asked: engine::Result<T>) -> Shown<Option<T>> {
@@ -214,7 +227,10 @@ fn over_time(learner: &Learner) -> Markup {
     }
 }
 
-fn next_steps(path: &[String]) -> Markup {
+fn next_steps(path: Option<&[String]>) -> Markup {
+    let Some(path) = path else {
+        return html! { p.faint { (NO_CONSENT) } };
+    };
     if path.is_empty() {
         return html! { p.faint { "Nothing is left to recommend." } };
     }
@@ -259,7 +275,10 @@ fn skills(skills: &[SkillRating], now: Moment) -> Markup {
     )
 }
 
-fn advice(id: &str, advice: &[Recommendation], now: Moment) -> Markup {
+fn advice(id: &str, advice: Option<&[Recommendation]>, now: Moment) -> Markup {
+    let Some(advice) = advice else {
+        return empty(NO_CONSENT, &html! {});
+    };
     if advice.is_empty() {
         return empty(
             "Nothing to recommend.",
