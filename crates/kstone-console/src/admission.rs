@@ -67,24 +67,32 @@ impl Gate {
 /// Wrong tokens of the present minute, by client. The same one again is somebody who is mistaken, and
 /// does not count: others behind the same address are not to be locked out by it.
 #[derive(Debug, Default)]
-struct Guesses(Mutex<(u64, HashMap<String, Vec<[u8; 32]>>)>);
+struct Guesses(Mutex<Minute>);
+
+#[derive(Debug, Default)]
+struct Minute {
+    /// Which one, since 1970.
+    number: u64,
+    /// Hashes of the wrong tokens, by client; `""` for all clients that are too many to tell apart.
+    wrong: HashMap<String, Vec<[u8; 32]>>,
+}
 
 impl Guesses {
     /// Whether a client has guessed too often to be listened to, even if it is right now.
     fn are_too_many(&self, client: &str, now_ms: u64) -> bool {
         let known = self.0.lock();
-        let guesses = known.1.get(client).or_else(|| known.1.get(""));
-        known.0 == now_ms / MINUTE_MS && guesses.is_some_and(|it| it.len() >= GUESSES_MAX)
+        let guesses = known.wrong.get(client).or_else(|| known.wrong.get(""));
+        known.number == now_ms / MINUTE_MS && guesses.is_some_and(|it| it.len() >= GUESSES_MAX)
     }
 
     fn note(&self, client: &str, said: &str, now_ms: u64) {
         let mut known = self.0.lock();
-        if known.0 != now_ms / MINUTE_MS {
-            *known = (now_ms / MINUTE_MS, HashMap::new());
+        if known.number != now_ms / MINUTE_MS {
+            *known = Minute { number: now_ms / MINUTE_MS, wrong: HashMap::new() };
         }
-        let is_told_apart = known.1.len() < GUESSERS_MAX || known.1.contains_key(client);
+        let is_told_apart = known.wrong.len() < GUESSERS_MAX || known.wrong.contains_key(client);
         let client = if is_told_apart { client } else { "" };
-        let guesses = known.1.entry(client.to_owned()).or_default();
+        let guesses = known.wrong.entry(client.to_owned()).or_default();
         let hash: [u8; 32] = Sha256::digest(said).into();
         if guesses.len() < GUESSES_MAX && !guesses.contains(&hash) {
             guesses.push(hash);
@@ -263,7 +271,7 @@ mod tests {
             guesses.note(&format!("client {n}"), &format!("guess {n}"), 120_000);
         }
         assert!(guesses.are_too_many("one of too many", 120_000), "they share what one may");
-        assert!(guesses.0.lock().1.len() <= GUESSERS_MAX + 1);
+        assert!(guesses.0.lock().wrong.len() <= GUESSERS_MAX + 1);
     }
 
     #[test]
