@@ -2,6 +2,8 @@
 # Drives every call of the REST API by its own description: hundreds of requests, good and bad. None may
 # be answered with a 500, and every answer must be of the form that is described.
 set -euo pipefail
+# It keeps notes of its own where it is run.
+cd "$(mktemp -d)"
 send() {
     curl --silent --show-error --fail --output /dev/null -X "$1" "$CONSOLE_URL/api/v1$2" \
         -H 'Content-Type: application/json' -d "$3"
