@@ -14,8 +14,8 @@ use std::time::Duration;
 /// request.
 pub const SUBCOMMAND: &str = "child";
 
-/// A run that takes longer than this hangs.
-const RUN_MAX: Duration = Duration::from_secs(600);
+/// A run of the usual size that takes longer than this hangs.
+pub const RUN_MAX: Duration = Duration::from_secs(600);
 
 /// Starts a child that does `request` in the new folder `dir`, waits for it, and removes what it
 /// left.
@@ -36,10 +36,10 @@ pub fn run<T: DeserializeOwned>(command: &str, request: &impl Serialize, dir: &P
 }
 
 /// Ends this process if it is still there when a run should long be over.
-pub fn limit_run_time() {
-    std::thread::spawn(|| {
-        std::thread::sleep(RUN_MAX);
-        eprintln!("the run did not end within {} s", RUN_MAX.as_secs());
+pub fn limit_run_time(run_max: Duration) {
+    std::thread::spawn(move || {
+        std::thread::sleep(run_max);
+        eprintln!("the run did not end within {} s", run_max.as_secs());
         std::process::exit(3);
     });
 }

@@ -90,6 +90,29 @@ pub fn cpu_time(process: &str) -> io::Result<Duration> {
     Ok(Duration::from_millis(ticks * 10))
 }
 
+/// The bytes that this process has caused to be written to the disk: what it wrote to files in the
+/// page cache counts when it makes a page dirty, so bytes written over while they wait count once.
+pub fn written_bytes() -> io::Result<u64> {
+    let counts = fs::read_to_string("/proc/self/io")?;
+    let count = counts.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    count
+        .and_then(|count| count.parse().ok())
+        .ok_or_else(|| io::Error::other("/proc/self/io does not say what was written"))
+}
+
+/// The files in a folder and those below it.
+pub fn file_count(dir: &Path) -> io::Result<u64> {
+    let mut count = 0;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        count += match entry.file_type()?.is_dir() {
+            true => file_count(&entry.path())?,
+            false => 1,
+        };
+    }
+    Ok(count)
+}
+
 /// What a folder takes on the disk, in bytes: allocated blocks, so that a file's reserved but
 /// unwritten length does not count.
 pub fn disk_bytes(dir: &Path) -> io::Result<u64> {

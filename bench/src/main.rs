@@ -53,12 +53,13 @@ fn serve_child() -> Outcome<()> {
         .ok_or("a child needs a command and a request")?;
     match command.as_str() {
         "engine" => {
-            child::limit_run_time();
-            serde_json::from_str::<engine::Request>(&request)?.serve()
+            let request = serde_json::from_str::<engine::Request>(&request)?;
+            child::limit_run_time(request.run_max());
+            request.serve()
         }
         #[cfg(feature = "items")]
         "items" => {
-            child::limit_run_time();
+            child::limit_run_time(child::RUN_MAX);
             serde_json::from_str::<items::embedded::Request>(&request)?.serve()
         }
         #[cfg(feature = "items")]

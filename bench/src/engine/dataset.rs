@@ -5,17 +5,17 @@
 
 use crate::random::{Rng, shuffled};
 
-/// Bytes of a value.
+/// Bytes of a value where nothing else is said.
 pub const VALUE_LEN: usize = 100;
-
-/// A value as it is stored.
-pub type Value = [u8; VALUE_LEN];
+/// Bytes of a value in the rows that say so.
+pub const LONG_VALUE_LEN: usize = 1024;
 
 /// Records in one partition. Ranges of 20 start anywhere that leaves 20 to read.
 pub const POSTS_PER_USER: u32 = 100;
 
 const PART_LEN: usize = 13;
-const JOINED_LEN: usize = PART_LEN * 2 + 1;
+/// Bytes of a key as an engine of plain bytes stores it.
+pub const JOINED_LEN: usize = PART_LEN * 2 + 1;
 
 /// A key in both shapes: a partition key and a sort key for an engine that has them, and the two
 /// joined by a zero byte for an engine whose keys are plain bytes. No engine pays for building it.
@@ -67,37 +67,65 @@ fn digits(slot: &mut [u8], mut number: u32) {
 
 /// One record, as the workloads hand it to an engine.
 #[derive(Clone, Copy)]
-pub struct Record {
+pub struct Record<'v> {
     /// Its key.
     pub key: BenchKey,
     /// Its value.
-    pub value: Value,
+    pub value: &'v [u8],
 }
 
-impl Record {
-    /// The record `id`, written for the `version`th time.
-    pub fn new(id: u32, version: u32) -> Self {
-        Record { key: BenchKey::of(id), value: value_of(id, version) }
+/// Room for the values that are written next, made once: the timed loops allocate nothing of
+/// their own for a single put.
+pub struct Values {
+    bytes: Vec<u8>,
+    value_len: usize,
+}
+
+impl Values {
+    /// Room for `count` values of `value_len` bytes.
+    pub fn new(count: usize, value_len: usize) -> Self {
+        Values { bytes: vec![b'='; count * value_len], value_len }
+    }
+
+    /// Record `id`, written for the `version`th time.
+    pub fn record(&mut self, id: u32, version: u32) -> Record<'_> {
+        let value = &mut self.bytes[..self.value_len];
+        write_value(value, id, version);
+        Record { key: BenchKey::of(id), value }
+    }
+
+    /// Records `ids`, all at `version`; no more of them than there is room for.
+    pub fn records(&mut self, ids: &[u32], version: u32) -> Vec<Record<'_>> {
+        let slots = self.bytes.chunks_exact_mut(self.value_len);
+        let make = |(&id, value): (&u32, &mut [u8])| write_value(value, id, version);
+        ids.iter().zip(slots).for_each(make);
+        let values = self.bytes.chunks_exact(self.value_len);
+        let pair = |(&id, value)| Record { key: BenchKey::of(id), value };
+        ids.iter().zip(values).map(pair).collect()
     }
 }
 
-/// The value of record `id` at `version`: both numbers, noise up to half the length, and text
-/// that repeats, so that about half of it compresses.
-pub fn value_of(id: u32, version: u32) -> Value {
-    let mut value = [b'='; VALUE_LEN];
+/// Makes `value` that of record `id` at `version`: both numbers, noise up to half the length, and
+/// text that repeats, so that about half of it compresses.
+fn write_value(value: &mut [u8], id: u32, version: u32) {
     value[..4].copy_from_slice(&id.to_le_bytes());
     value[4..8].copy_from_slice(&version.to_le_bytes());
+    let noise_end = value.len() / 2;
     let mut rng = Rng::new(u64::from(id) << 32 | u64::from(version));
-    for chunk in value[8..VALUE_LEN / 2].chunks_mut(8) {
+    for chunk in value[8..noise_end].chunks_mut(8) {
         chunk.copy_from_slice(&rng.next().to_le_bytes()[..chunk.len()]);
     }
-    value
+}
+
+/// The value of record `id` at `version`, for the checks.
+pub fn value_of(id: u32, version: u32, value_len: usize) -> Vec<u8> {
+    Values::new(1, value_len).record(id, version).value.to_vec()
 }
 
 /// Whether `value` is one that record `id` has had. Cheap enough for the timed loops: it reads
 /// the length and the number; the untimed checks compare every byte.
-pub fn looks_like(value: &[u8], id: u32) -> bool {
-    value.len() == VALUE_LEN && value[..4] == id.to_le_bytes()
+pub fn looks_like(value: &[u8], id: u32, value_len: usize) -> bool {
+    value.len() == value_len && value[..4] == id.to_le_bytes()
 }
 
 /// A number that a set of records has whatever order they are visited in.
@@ -170,8 +198,20 @@ mod tests {
 
     #[test]
     fn values_of_two_versions_differ_and_both_look_like_their_record() {
-        let (old, new) = (value_of(9, 1), value_of(9, 2));
-        assert_ne!(old, new);
-        assert!(looks_like(&old, 9) && looks_like(&new, 9) && !looks_like(&old, 10));
+        for len in [VALUE_LEN, LONG_VALUE_LEN] {
+            let (old, new) = (value_of(9, 1, len), value_of(9, 2, len));
+            assert_ne!(old, new);
+            assert!(looks_like(&old, 9, len) && looks_like(&new, 9, len));
+            assert!(!looks_like(&old, 10, len));
+        }
+    }
+
+    #[test]
+    fn records_of_a_batch_have_the_values_that_they_have_alone() {
+        let mut values = Values::new(3, VALUE_LEN);
+        for record in values.records(&[5, 900, 7], 2) {
+            let id = [5, 900, 7].into_iter().find(|&id| BenchKey::of(id) == record.key);
+            assert_eq!(Some(record.value), id.map(|id| value_of(id, 2, VALUE_LEN)).as_deref());
+        }
     }
 }

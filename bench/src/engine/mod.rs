@@ -1,10 +1,13 @@
 //! The command `engine`: every workload on every storage engine, taking turns, each run in a fresh
 //! process and a fresh folder.
 
+mod bars;
 mod check;
 mod child;
 mod dataset;
 mod engines;
+mod growth;
+mod limits;
 mod report;
 mod workload;
 
@@ -13,85 +16,137 @@ pub use child::Request;
 use crate::Outcome;
 use crate::figures;
 use crate::machine::{self, Machine};
+use child::Job;
 use engines::EngineName;
-use report::{Cell, Results, Row};
-use std::path::PathBuf;
-use workload::{Size, Workload};
+use limits::BareSyncs;
+use report::{Results, Row};
+use std::path::{Path, PathBuf};
+use workload::{Case, Size, Workload};
 
 /// How the command is used.
 pub const USAGE: &str = "\
-kstone-bench engine [--quick | --full] [options]: the storage engine beside RocksDB and fjall
+kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjall, redb and LMDB
 
-  --quick            200 000 records, 3 rounds, 2 to 3 minutes (the default)
-  --full             1 000 000 records, 5 rounds
+  --quick            200 000 records, 1 round, the large rows at a twentieth: a rough answer in two
+                     minutes; without it, 1 000 000 records, 5 rounds, no large rows
+  --large            also what takes long: 10 000 000 records in 64 MiB of memory, 3 rounds
+  --growth [N,...]   instead of all that, what an operation costs at these sizes (1M,10M), drawn
+                     into docs/growth.svg; ours and RocksDB unless --engines says otherwise
   --rounds N         medians of N rounds
-  --records N        records in the database
+  --records N        records in the database, the large rows excepted
+  --value-len N      values of N bytes in all rows (100, and 1024 in some)
   --budget-mib N     memory for each engine (64)
   --only TEXT        only workloads whose name contains TEXT
   --engines A,B      only these engines
   --dir PATH         where the databases are made; not a RAM disk (beside the build)
   --save             keep the samples in runs/";
 
+const LARGE_RECORDS: u32 = 10_000_000;
+
 /// What the command line asks for.
 struct Plan {
     label: &'static str,
     rounds: usize,
+    large_rounds: usize,
     size: Size,
-    workloads: Vec<Workload>,
-    engines: Vec<EngineName>,
+    large_size: Size,
+    cases: Vec<Case>,
+    growth: Option<Vec<u32>>,
+    engines: Option<Vec<EngineName>>,
     dir: PathBuf,
     save: bool,
 }
 
 /// Does what the command line asks.
 pub fn main() -> Outcome<()> {
-    run(&parse_plan()?)
+    let plan = parse_plan()?;
+    // Named by the process, so that two benchmarks at once do not share a folder.
+    let dir = plan.dir.join(std::process::id().to_string());
+    std::fs::create_dir_all(&dir)?;
+    let outcome = match &plan.growth {
+        Some(sizes) => {
+            let engines = plan.engines.clone().unwrap_or_else(|| {
+                let drawn =
+                    |engine: &EngineName| ["keystone", "rocksdb"].contains(&engine.as_str());
+                EngineName::ALL.iter().copied().filter(drawn).collect()
+            });
+            growth::measure(sizes, &engines, plan.large_size, &dir, plan.save)
+        }
+        None => run(&plan, &dir),
+    };
+    std::fs::remove_dir_all(&dir)?;
+    outcome
 }
 
 fn parse_plan() -> Outcome<Plan> {
     use lexopt::prelude::*;
 
+    let size = Size {
+        records: 1_000_000,
+        value_len: dataset::VALUE_LEN,
+        durable_ms: 5000,
+        reads: 2_000_000,
+        ranges: 300_000,
+        scans: 3,
+        memory_bytes: 64 << 20,
+        background_threads: 2,
+    };
     let mut plan = Plan {
-        label: "quick",
-        rounds: 3,
-        size: Size {
-            records: 200_000,
-            durable_ms: 1000,
-            reads: 400_000,
-            ranges: 60_000,
-            scans: 3,
-            memory_bytes: 64 << 20,
-            background_threads: 2,
-        },
-        workloads: Workload::ALL.to_vec(),
-        engines: EngineName::ALL.to_vec(),
+        label: "full",
+        rounds: 5,
+        large_rounds: 3,
+        size,
+        large_size: Size { records: LARGE_RECORDS, ..size },
+        cases: Case::all(),
+        growth: None,
+        engines: None,
         dir: machine::build_dir()?.join("bench-data"),
         save: false,
     };
+    let (mut large, mut only, mut rounds, mut records) = (false, None, None, None);
     let mut parser = lexopt::Parser::from_env();
     parser.next()?;
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("quick") => {}
-            Long("full") => {
-                plan.label = "full";
-                plan.rounds = 5;
-                plan.size.records = 1_000_000;
-                plan.size.durable_ms = 5000;
-                plan.size.reads = 2_000_000;
-                plan.size.ranges = 300_000;
+            Long("quick") => {
+                plan.label = "quick";
+                (plan.rounds, plan.large_rounds, large) = (1, 1, true);
+                for size in [&mut plan.size, &mut plan.large_size] {
+                    (size.durable_ms, size.reads, size.ranges) = (500, 400_000, 60_000);
+                }
+                plan.size.records = 200_000;
+                // Scaled with the records, so that the large rows stay larger than the memory.
+                plan.large_size.records = LARGE_RECORDS / 20;
+                plan.large_size.memory_bytes = 16 << 20;
             }
-            Long("rounds") => plan.rounds = parser.value()?.parse()?,
-            Long("records") => plan.size.records = parser.value()?.parse()?,
-            Long("budget-mib") => plan.size.memory_bytes = parser.value()?.parse::<usize>()? << 20,
-            Long("only") => {
-                let text = parser.value()?.string()?;
-                plan.workloads.retain(|workload| workload.as_str().contains(&text));
+            Long("large") => large = true,
+            Long("growth") => {
+                let is_sizes = |arg: &std::ffi::OsStr| {
+                    arg.to_str().is_some_and(|arg| arg.starts_with(|c: char| c.is_ascii_digit()))
+                };
+                let sizes = parser.try_raw_args().and_then(|mut args| args.next_if(is_sizes));
+                let sizes = sizes.map_or(Ok("1M,10M".to_owned()), |sizes| sizes.string())?;
+                plan.growth = Some(sizes.split(',').map(parse_count).collect::<Outcome<_>>()?);
             }
+            Long("rounds") => rounds = Some(parser.value()?.parse()?),
+            Long("records") => records = Some(parse_count(&parser.value()?.string()?)?),
+            Long("value-len") => {
+                let value_len: usize = parser.value()?.parse()?;
+                if value_len < 16 {
+                    return Err("--value-len: at least 16".into());
+                }
+                plan.large_size.value_len = value_len;
+                plan.cases = Case::all_of_length(value_len);
+            }
+            Long("budget-mib") => {
+                plan.size.memory_bytes = parser.value()?.parse::<usize>()? << 20;
+                plan.large_size.memory_bytes = plan.size.memory_bytes;
+            }
+            Long("only") => only = Some(parser.value()?.string()?),
             Long("engines") => {
                 let names = parser.value()?.string()?;
                 let parse = |name| EngineName::parse(name).ok_or(format!("no engine {name}"));
-                plan.engines = names.split(',').map(parse).collect::<Result<_, _>>()?;
+                plan.engines = Some(names.split(',').map(parse).collect::<Result<_, _>>()?);
             }
             Long("dir") => plan.dir = parser.value()?.into(),
             Long("save") => plan.save = true,
@@ -99,65 +154,134 @@ fn parse_plan() -> Outcome<Plan> {
             other => return Err(other.unexpected().into()),
         }
     }
-    // Every partition is full, and 32 writers have at least a record each.
-    if plan.size.records < 10_000 || !plan.size.records.is_multiple_of(dataset::POSTS_PER_USER) {
-        return Err("--records: at least 10000, and a multiple of 100".into());
+    if let Some(rounds) = rounds {
+        (plan.rounds, plan.large_rounds) = (rounds, rounds);
     }
-    if plan.rounds == 0 || plan.workloads.is_empty() || plan.engines.is_empty() {
+    plan.size.records = records.unwrap_or(plan.size.records);
+    plan.cases.retain(|case| {
+        let named = only.as_ref().is_none_or(|text| case.name().contains(text));
+        named && (large || !case.workload.is_large())
+    });
+    // Every partition is full, and 64 writers have at least a record each.
+    let odd = |records: u32| records < 10_000 || !records.is_multiple_of(dataset::POSTS_PER_USER);
+    if odd(plan.size.records) || plan.growth.iter().flatten().any(|&records| odd(records)) {
+        return Err("a number of records is at least 10000, and a multiple of 100".into());
+    }
+    if plan.rounds == 0 || plan.cases.is_empty() {
         return Err("nothing to do".into());
     }
     Ok(plan)
 }
 
-fn run(plan: &Plan) -> Outcome<()> {
+/// A number of records: `250000`, `250k` or `10M`.
+fn parse_count(text: &str) -> Outcome<u32> {
+    let (digits, unit) = match (text.strip_suffix(['k', 'K']), text.strip_suffix('M')) {
+        (Some(digits), _) => (digits, 1_000),
+        (_, Some(digits)) => (digits, 1_000_000),
+        _ => (text, 1),
+    };
+    let count = digits.parse::<u32>().ok().and_then(|count| count.checked_mul(unit));
+    count.ok_or_else(|| format!("{text} is no number of records").into())
+}
+
+impl Plan {
+    fn size_of(&self, case: Case) -> Size {
+        let size = if case.workload.is_large() { self.large_size } else { self.size };
+        Size { value_len: case.value_len, ..size }
+    }
+
+    fn rounds_of(&self, case: Case) -> usize {
+        if case.workload.is_large() { self.large_rounds } else { self.rounds }
+    }
+
+    fn empty_row(&self, case: Case, engines: &[EngineName]) -> Row {
+        let millions = f64::from(self.size_of(case).records) / 1e6;
+        let name = match case.workload.is_large() {
+            true => format!("{}, {millions} M", case.name()),
+            false => case.name(),
+        };
+        Row::new(name, case, engines)
+    }
+}
+
+fn run(plan: &Plan, dir: &Path) -> Outcome<()> {
     let started = machine::timestamp();
-    // Named by the process, so that two benchmarks at once do not share a folder.
-    let dir = plan.dir.join(std::process::id().to_string());
-    std::fs::create_dir_all(&dir)?;
-    let machine = Machine::describe(&dir)?;
+    let machine = Machine::describe(dir)?;
+    let engines = plan.engines.clone().unwrap_or_else(|| EngineName::ALL.to_vec());
     let Size { records, memory_bytes, .. } = plan.size;
     println!("{machine}");
     println!(
-        "{records} records of 127 bytes, {} MiB for each engine, LZ4, {} rounds",
+        "{} records, keys of {} bytes, values of 100 or as named, {} MiB for each engine, LZ4 where \
+         there is compression, {} rounds",
+        figures::thousands(f64::from(records)),
+        dataset::JOINED_LEN,
         memory_bytes >> 20,
         plan.rounds
     );
 
-    let request = |engine, workload, round: usize| Request {
-        engine,
-        workload,
-        dir: dir.join("run"),
-        size: plan.size,
-        seed: 1_000 * (round as u64 + 1),
-    };
-    for &engine in &plan.engines {
+    for &engine in &engines {
         eprintln!("checking {}", engine.as_str());
-        request(engine, None, 0).run_in_child()?;
+        let (dir, size) = (dir.join("run"), plan.size);
+        Request { engine, job: Job::Check, dir, size, seed: 0 }.run_in_child()?;
     }
 
-    let empty_row = |&workload| Row {
-        workload,
-        cells: plan.engines.iter().map(|&engine| Cell { engine, runs: vec![] }).collect(),
-    };
-    let mut rows: Vec<Row> = plan.workloads.iter().map(empty_row).collect();
-    for round in 0..plan.rounds {
-        for (nth, row) in rows.iter_mut().enumerate() {
-            eprintln!("round {} of {}: {}", round + 1, plan.rounds, row.workload.as_str());
-            // Another engine goes first each time, so that none always follows the same one.
-            let engines = row.cells.len();
-            for turn in 0..engines {
-                let cell = &mut row.cells[(turn + round + nth) % engines];
-                cell.runs.push(request(cell.engine, Some(row.workload), round).run_in_child()?);
+    let mut rows: Vec<Row> =
+        plan.cases.iter().map(|&case| plan.empty_row(case, &engines)).collect();
+    for round in 0..plan.rounds.max(plan.large_rounds) {
+        for (nth, turn) in turns(&mut rows).enumerate() {
+            let case = turn[0].case;
+            if round < plan.rounds_of(case) {
+                eprintln!("round {} of {}: {}", round + 1, plan.rounds_of(case), turn[0].name);
+                take_turns(plan, dir, turn, round, nth)?;
             }
         }
     }
-    std::fs::remove_dir_all(&dir)?;
 
-    let results = Results { started, machine, size: plan.size, rows };
+    let (size, large_size) = (plan.size, plan.large_size);
+    let results = Results { started, machine, size, large_size, rows };
     results.print_tables();
     if plan.save {
         figures::save(&results, &results.started, "engine", plan.label)?;
     }
     println!("{}", results.closing_line()?);
+    Ok(())
+}
+
+/// The rows that are measured together: those that only read, on one database.
+fn turns(rows: &mut [Row]) -> impl Iterator<Item = &mut [Row]> {
+    rows.chunk_by_mut(|a, b| {
+        let one_database = a.case.value_len == b.case.value_len;
+        one_database && a.case.workload.only_reads() && b.case.workload.only_reads()
+    })
+}
+
+/// One round of some rows: every engine once, and the disk alone where a row is held against it.
+fn take_turns(plan: &Plan, dir: &Path, rows: &mut [Row], round: usize, nth: usize) -> Outcome<()> {
+    let size = plan.size_of(rows[0].case);
+    let workloads: Vec<Workload> = rows.iter().map(|row| row.case.workload).collect();
+    for row in rows.iter_mut() {
+        if row.case.workload.wants_bare_syncs() {
+            row.bare_syncs.push(BareSyncs::measure(dir, size.durable_ms)?);
+        }
+        if row.case.workload == Workload::Ingest {
+            let bytes = u64::from(size.records) * size.value_len as u64;
+            row.bare_bytes_per_second.push(limits::sequential_bytes_per_second(dir, bytes)?);
+        }
+    }
+    // Another engine goes first each time, so that none always follows the same one.
+    let engines = rows[0].cells.len();
+    for turn in 0..engines {
+        let column = (turn + round + nth) % engines;
+        let request = Request {
+            engine: rows[0].cells[column].engine,
+            job: Job::Measure(workloads.clone()),
+            dir: dir.join("run"),
+            size,
+            seed: 1_000 * (round as u64 + 1),
+        };
+        for (row, run) in rows.iter_mut().zip(request.run_in_child()?) {
+            row.cells[column].runs.push(run);
+        }
+    }
     Ok(())
 }

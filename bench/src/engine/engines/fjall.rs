@@ -6,7 +6,7 @@
 
 use super::{Budget, Durability, Engine};
 use crate::Outcome;
-use crate::engine::dataset::{BenchKey, Record};
+use crate::engine::dataset::{BenchKey, Record, Values};
 use ::fjall::config::CompressionPolicy;
 use ::fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
@@ -103,6 +103,22 @@ impl Engine for Fjall {
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(())
+    }
+
+    fn ingest(&self, records: u32, value_len: usize) -> Outcome<()> {
+        let mut values = Values::new(1, value_len);
+        let mut ingestion = self.records.start_ingestion()?;
+        for id in 0..records {
+            let Record { key, value } = values.record(id, 0);
+            ingestion.write(key.joined(), value)?;
+        }
+        Ok(ingestion.finish()?)
+    }
+
+    fn compact(self) -> Outcome<()> {
+        self.settle()?;
+        self.records.major_compact()?;
+        self.close()
     }
 
     fn close(self) -> Outcome<()> {

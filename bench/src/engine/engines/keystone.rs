@@ -4,10 +4,13 @@
 //! unflushed writes, half for cached blocks, indexes and filters. Filters have 10 bits per key here
 //! and the last level is LZ4, as for everyone; our own defaults are 14 and ZSTD.
 
-use super::{Budget, Durability, Engine};
+use super::{Budget, Counters, Durability, Engine};
 use crate::Outcome;
-use crate::engine::dataset::{BenchKey, Record};
-use kstone_core::{Compression, KeyRef, Options, ScanCursor, TableId, WriteBatch};
+use crate::engine::dataset::{BenchKey, Record, Values};
+use bytes::Bytes;
+use kstone_core::{
+    Compression, IngestRecord, Key, KeyRef, Options, ScanCursor, TableId, WriteBatch,
+};
 use std::path::Path;
 
 const TABLE: TableId = TableId::DEFAULT;
@@ -55,7 +58,7 @@ impl Engine for Keystone {
     fn batch(&self, records: &[Record], durability: Durability) -> Outcome<()> {
         let mut batch = WriteBatch::new();
         for record in records {
-            batch.put(TABLE, key_of(&record.key), &record.value)?;
+            batch.put(TABLE, key_of(&record.key), record.value)?;
         }
         self.write(&batch, durability)
     }
@@ -96,6 +99,35 @@ impl Engine for Keystone {
     fn settle(&self) -> Outcome<()> {
         self.engine.flush()?;
         Ok(self.engine.wait_idle()?)
+    }
+
+    fn ingest(&self, records: u32, value_len: usize) -> Outcome<()> {
+        let mut values = Values::new(1, value_len);
+        self.engine.ingest((0..records).map(|id| {
+            let Record { key, value } = values.record(id, 0);
+            Ok(IngestRecord {
+                table: TABLE,
+                key: Key::with_sk(key.pk().to_vec(), key.sk().to_vec()),
+                value: Bytes::copy_from_slice(value),
+                expires_at_ms: None,
+            })
+        }))?;
+        Ok(())
+    }
+
+    fn compact(self) -> Outcome<()> {
+        self.engine.compact()?;
+        self.engine.wait_idle()?;
+        self.close()
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        let stats = self.engine.stats();
+        Some(Counters {
+            commits: stats.commits,
+            syncs: stats.syncs,
+            blocks: stats.cache_hits + stats.cache_misses,
+        })
     }
 
     fn close(self) -> Outcome<()> {

@@ -6,6 +6,8 @@
 
 mod fjall;
 mod keystone;
+mod lmdb;
+mod redb;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
 
@@ -33,6 +35,19 @@ pub struct Budget {
     pub memory_bytes: usize,
     /// Background threads for flushes and compactions.
     pub background_threads: usize,
+    /// Whether every write will ask for [`Durability::Sync`]: LMDB has to know when it opens.
+    pub every_write_syncs: bool,
+}
+
+/// What an engine counts about itself, since it was opened.
+#[derive(Clone, Copy)]
+pub struct Counters {
+    /// Commits.
+    pub commits: u64,
+    /// Syncs of the log.
+    pub syncs: u64,
+    /// Blocks of records that were looked into, cached or not.
+    pub blocks: u64,
 }
 
 /// A storage engine as the workloads see it.
@@ -66,6 +81,18 @@ pub trait Engine: Sized + Sync {
     /// its tree rest in is part of its design.
     fn settle(&self) -> Outcome<()>;
 
+    /// Writes records 0 to `records`, at version 0 and in key order, into an empty database by the
+    /// fastest way the engine has for that. They are on the disk when this returns.
+    fn ingest(&self, records: u32, value_len: usize) -> Outcome<()>;
+
+    /// Rewrites everything into the smallest form the engine has a call for, and closes.
+    fn compact(self) -> Outcome<()>;
+
+    /// What the engine counts, where counting costs its users nothing.
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
+
     /// Closes the database; opening it again finds everything.
     fn close(self) -> Outcome<()>;
 }
@@ -81,6 +108,10 @@ pub enum EngineName {
     RocksDb,
     /// fjall, Rust.
     Fjall,
+    /// redb, Rust.
+    Redb,
+    /// LMDB, C.
+    Lmdb,
 }
 
 /// Something to do with an engine whose type is known only from its name.
@@ -98,6 +129,8 @@ impl EngineName {
         #[cfg(feature = "rocksdb")]
         EngineName::RocksDb,
         EngineName::Fjall,
+        EngineName::Redb,
+        EngineName::Lmdb,
     ];
 
     /// The name that is printed and parsed.
@@ -107,6 +140,8 @@ impl EngineName {
             #[cfg(feature = "rocksdb")]
             EngineName::RocksDb => "rocksdb",
             EngineName::Fjall => "fjall",
+            EngineName::Redb => "redb",
+            EngineName::Lmdb => "lmdb",
         }
     }
 
@@ -120,6 +155,12 @@ impl EngineName {
         self.as_str() == "keystone"
     }
 
+    /// Whether it keeps its records in sorted runs that it merges, as ours does; the others keep a
+    /// B-tree.
+    pub fn is_lsm(self) -> bool {
+        !matches!(self, EngineName::Redb | EngineName::Lmdb)
+    }
+
     /// Runs `task` on the engine's type, so that its calls are direct and can be inlined.
     pub fn dispatch<T: Task>(self, task: T) -> T::Output {
         match self {
@@ -127,6 +168,8 @@ impl EngineName {
             #[cfg(feature = "rocksdb")]
             EngineName::RocksDb => task.run::<rocksdb::RocksDb>(),
             EngineName::Fjall => task.run::<fjall::Fjall>(),
+            EngineName::Redb => task.run::<redb::Redb>(),
+            EngineName::Lmdb => task.run::<lmdb::Lmdb>(),
         }
     }
 }

@@ -8,16 +8,21 @@
 
 use super::{Budget, Durability, Engine};
 use crate::Outcome;
-use crate::engine::dataset::{BenchKey, Record};
+use crate::engine::dataset::{BenchKey, Record, Values};
 use ::rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, Options, ReadOptions, WaitForCompactOptions,
+    BlockBasedOptions, BottommostLevelCompaction, Cache, CompactOptions, DB, DBCompressionType,
+    IngestExternalFileOptions, Options, ReadOptions, SstFileWriter, WaitForCompactOptions,
     WriteBatch, WriteBufferManager, WriteOptions,
 };
 use std::path::Path;
 
+/// The size of the files that are made for an ingest: what RocksDB's compactions make by default.
+const INGEST_FILE_BYTES: u64 = 64 << 20;
+
 /// An open RocksDB, with options that would otherwise be made anew for every call.
 pub struct RocksDb {
     db: DB,
+    options: Options,
     read: ReadOptions,
     write_os: WriteOptions,
     write_sync: WriteOptions,
@@ -61,6 +66,7 @@ impl Engine for RocksDb {
         write_sync.set_sync(true);
         Ok(RocksDb {
             db: DB::open(&options, dir)?,
+            options,
             read: ReadOptions::default(),
             write_os: WriteOptions::default(),
             write_sync,
@@ -115,6 +121,40 @@ impl Engine for RocksDb {
     fn settle(&self) -> Outcome<()> {
         self.db.flush()?;
         Ok(self.db.wait_for_compact(&WaitForCompactOptions::default())?)
+    }
+
+    fn ingest(&self, records: u32, value_len: usize) -> Outcome<()> {
+        // Beside the database's files, so that they are moved and not copied.
+        let path = |nth: usize| self.db.path().join(format!("ingest-{nth}.sst"));
+        let mut values = Values::new(1, value_len);
+        let (mut paths, mut id) = (Vec::new(), 0);
+        while id < records {
+            let mut writer = SstFileWriter::create(&self.options);
+            paths.push(path(paths.len()));
+            writer.open(&paths[paths.len() - 1])?;
+            // The size costs a call, so it is asked for now and then only.
+            while id < records
+                && (!id.is_multiple_of(1024) || writer.file_size() < INGEST_FILE_BYTES)
+            {
+                let Record { key, value } = values.record(id, 0);
+                writer.put(key.joined(), value)?;
+                id += 1;
+            }
+            writer.finish()?;
+        }
+        let mut options = IngestExternalFileOptions::default();
+        options.set_move_files(true);
+        Ok(self.db.ingest_external_file_opts(&options, paths)?)
+    }
+
+    fn compact(self) -> Outcome<()> {
+        self.settle()?;
+        let mut options = CompactOptions::default();
+        // Without this, files that are already in the last level stay as they are.
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+        self.db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
+        self.settle()?;
+        self.close()
     }
 
     fn close(self) -> Outcome<()> {
