@@ -27,8 +27,9 @@ use workload::{Case, Size, Workload};
 pub const USAGE: &str = "\
 kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjall, redb and LMDB
 
-  --quick            200 000 records, 1 round, the large rows at a twentieth: a rough answer in two
-                     minutes; without it, 1 000 000 records, 5 rounds, no large rows
+  --quick            100 000 records in 32 MiB, 1 round, the large rows at a twentieth: a rough
+                     answer in two to three minutes; without it, 1 000 000 records in 64 MiB,
+                     5 rounds, no large rows
   --large            also what takes long: 10 000 000 records in 64 MiB of memory, 3 rounds
   --growth [N,...]   instead of all that, what an operation costs at these sizes (1M,10M), drawn
                      into docs/growth.svg; ours and RocksDB unless --engines says otherwise
@@ -114,8 +115,8 @@ fn parse_plan() -> Outcome<Plan> {
                 for size in [&mut plan.size, &mut plan.large_size] {
                     (size.durable_ms, size.reads, size.ranges) = (500, 400_000, 60_000);
                 }
-                plan.size.records = 200_000;
-                // Scaled with the records, so that the large rows stay larger than the memory.
+                // Memory is scaled too, so that fills still flush and the large rows do not fit.
+                (plan.size.records, plan.size.memory_bytes) = (100_000, 32 << 20);
                 plan.large_size.records = LARGE_RECORDS / 20;
                 plan.large_size.memory_bytes = 16 << 20;
             }
@@ -212,7 +213,7 @@ fn run(plan: &Plan, dir: &Path) -> Outcome<()> {
     println!("{machine}");
     println!(
         "{} records, keys of {} bytes, values of 100 or as named, {} MiB for each engine, LZ4 where \
-         there is compression, {} rounds",
+         there is compression; rounds: {}",
         figures::thousands(f64::from(records)),
         dataset::JOINED_LEN,
         memory_bytes >> 20,
@@ -284,4 +285,32 @@ fn take_turns(plan: &Plan, dir: &Path, rows: &mut [Row], round: usize, nth: usiz
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_records_may_be_written_in_thousands_or_millions() {
+        let counted = ["250000", "250k", "10M"].map(|text| parse_count(text).ok());
+        assert_eq!(counted, [Some(250_000), Some(250_000), Some(10_000_000)]);
+        assert!(parse_count("5000M").is_err() && parse_count("M").is_err());
+    }
+
+    #[test]
+    fn rows_that_only_read_values_of_one_length_are_measured_together() {
+        let mut rows: Vec<Row> =
+            Case::all().into_iter().map(|case| Row::new(case.name(), case, &[])).collect();
+        let together: Vec<usize> =
+            turns(&mut rows).map(|turn| turn.len()).filter(|&len| len > 1).collect();
+        assert_eq!(together, [5, 3]);
+    }
+
+    #[test]
+    fn every_workload_has_a_line_in_the_table() {
+        for case in Case::all() {
+            assert!(bars::LINES.iter().any(|line| line.workload == case.workload));
+        }
+    }
 }

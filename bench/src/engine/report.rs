@@ -291,6 +291,7 @@ impl Results {
     }
 
     fn print_bare_loops(&self) {
+        let mut lines = Vec::new();
         for row in &self.rows {
             let of = |measure: fn(&BareSyncs) -> f64| {
                 median(row.bare_syncs.iter().map(measure).collect())
@@ -298,16 +299,19 @@ impl Results {
             if let (Some(per_second), Some(p50_us), Some(p999_us)) =
                 (of(|bare| bare.per_second), of(|bare| bare.p50_us), of(|bare| bare.p999_us))
             {
-                println!(
-                    "\nbare overwrite and fdatasync beside {}: {}/s, median {p50_us:.0} µs, p99.9 \
-                     {p999_us:.0} µs",
-                    row.name,
-                    thousands(per_second),
-                );
+                let per_second = thousands(per_second);
+                let times = format!("median {p50_us:.0} µs, p99.9 {p999_us:.0} µs");
+                lines.push((&row.name, format!("overwrite and fdatasync {per_second}/s, {times}")));
             }
             if let Some(speed) = median(row.bare_bytes_per_second.clone()) {
-                println!("\nbare sequential write beside {}: {:.0} MB/s", row.name, speed / 1e6);
+                lines.push((&row.name, format!("sequential write {:.0} MB/s", speed / 1e6)));
             }
+        }
+        for (nth, (name, text)) in lines.into_iter().enumerate() {
+            if nth == 0 {
+                println!("\nthe disk alone, in the same rounds");
+            }
+            println!("{name:<NAME_WIDTH$}{text}");
         }
     }
 

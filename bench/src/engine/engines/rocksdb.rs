@@ -11,10 +11,13 @@ use crate::Outcome;
 use crate::engine::dataset::{BenchKey, Record, Values};
 use ::rocksdb::{
     BlockBasedOptions, BottommostLevelCompaction, Cache, CompactOptions, DB, DBCompressionType,
-    IngestExternalFileOptions, Options, ReadOptions, SstFileWriter, WaitForCompactOptions,
-    WriteBatch, WriteBufferManager, WriteOptions,
+    IngestExternalFileOptions, LruCacheOptions, Options, ReadOptions, SstFileWriter,
+    WaitForCompactOptions, WriteBatch, WriteBufferManager, WriteOptions,
 };
 use std::path::Path;
+
+/// Four pieces: enough for the two threads of the workloads.
+const CACHE_SHARD_BITS: i32 = 2;
 
 /// The size of the files that are made for an ingest: what RocksDB's compactions make by default.
 const INGEST_FILE_BYTES: u64 = 64 << 20;
@@ -39,7 +42,12 @@ impl RocksDb {
 
 impl Engine for RocksDb {
     fn open(dir: &Path, budget: Budget) -> Outcome<Self> {
-        let cache = Cache::new_lru_cache(budget.memory_bytes);
+        // By default a cache this small is cut into pieces of a megabyte or less, and the index of
+        // one file, which has to fit into one of them, would be read anew for every get.
+        let mut cache = LruCacheOptions::default();
+        cache.set_capacity(budget.memory_bytes);
+        cache.set_num_shard_bits(CACHE_SHARD_BITS);
+        let cache = Cache::new_lru_cache_opts(&cache);
 
         let mut table = BlockBasedOptions::default();
         table.set_block_cache(&cache);
