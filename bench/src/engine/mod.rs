@@ -113,7 +113,7 @@ fn parse_plan() -> Outcome<Plan> {
                 plan.label = "quick";
                 (plan.rounds, plan.large_rounds, large) = (1, 1, true);
                 for size in [&mut plan.size, &mut plan.large_size] {
-                    (size.durable_ms, size.reads, size.ranges) = (500, 400_000, 60_000);
+                    (size.durable_ms, size.reads, size.ranges) = (500, 200_000, 30_000);
                 }
                 // Memory is scaled too, so that fills still flush and the large rows do not fit.
                 (plan.size.records, plan.size.memory_bytes) = (100_000, 32 << 20);

@@ -264,9 +264,10 @@ impl Results {
         let mut text = format!("{:<NAME_WIDTH$}", row.name.clone() + line.figure.suffix());
         for cell in &row.cells {
             let of = |run: &Run| line.figure.of(run);
-            let value = cell
-                .median_of(of)
-                .map(|value| format!("{} ({:.0}%)", short(value), cell.spread_of(of) * 100.0));
+            let value = cell.median_of(of).map(|value| match cell.runs.len() {
+                1 => short(value),
+                _ => format!("{} ({:.0}%)", short(value), cell.spread_of(of) * 100.0),
+            });
             text += &format!("{:>COLUMN_WIDTH$}", value.unwrap_or("-".into()));
         }
         text += &format!("  {:<16}", line.figure.unit(row.case.workload));
