@@ -365,7 +365,7 @@ pub fn quantile(sorted: &[u32], share: f64) -> Option<f64> {
     sorted.get(nth.min(sorted.len().saturating_sub(1))).map(|&value| f64::from(value))
 }
 
-/// Nanoseconds, in the four bytes that a long list of them can afford.
+/// Nanoseconds, in the four bytes that a long list of them can afford: 4.3 seconds at most.
 pub fn nanos(time: Duration) -> u32 {
     u32::try_from(time.as_nanos()).unwrap_or(u32::MAX)
 }
