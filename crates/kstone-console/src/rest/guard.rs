@@ -14,6 +14,7 @@ use kstone_learn::guard::{Begun, Decision, KeptAnswer, LimitKind, Repeatable};
 use serde_json::Value;
 
 use super::PREFIX;
+use super::extract::Named;
 use super::problem::{Code, Problem};
 use crate::console::Console;
 use crate::request;
@@ -125,7 +126,8 @@ pub(super) async fn once(
         }
         Err(error) => return Problem::from(error).into_response(),
     };
-    let request = Request::from_parts(head, Body::from(body));
+    let mut request = Request::from_parts(head, Body::from(body));
+    request.extensions_mut().insert(Named(Some(ticket.name().to_owned())));
     let platform = Arc::clone(platform);
     // A client that goes away must not leave it half done: whoever repeats it would be kept waiting.
     let work = request::as_same(async move {
@@ -137,6 +139,11 @@ pub(super) async fn once(
                 Err(_) => drop(platform.idempotency.renew(&ticket).await),
             }
         };
+        if response.status().is_server_error() {
+            // It may have been carried out all the same.
+            let _ = platform.idempotency.let_go(&ticket).await;
+            return response;
+        }
         if !response.status().is_success() {
             let _ = platform.idempotency.abandon(&ticket).await;
             return response;
@@ -147,7 +154,7 @@ pub(super) async fn once(
             status: head.status.as_u16(),
             body: String::from_utf8_lossy(&bytes).into_owned(),
         };
-        // If it cannot be kept, a repetition is carried out again after a while.
+        // If it cannot be kept, a repetition is carried out after a while, and finds what was made.
         let _ = platform.idempotency.finish(&ticket, &kept).await;
         Response::from_parts(head, Body::from(bytes))
     });

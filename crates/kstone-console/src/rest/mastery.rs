@@ -16,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Result;
-use super::extract::{Address, Body, Params};
+use super::extract::{Address, Body, Named, Params};
 use super::paging::{Page, PageParams};
 use super::problem::{Code, Problem};
 use super::range::RangeParams;
@@ -154,13 +154,20 @@ async fn current(
 async fn assess(
     State(console): State<Arc<Console>>,
     Address(student_id): Address<String>,
+    Named(name): Named,
     headers: HeaderMap,
     Body(components): Body<Components>,
 ) -> Result<Response> {
     let engine = &console.platform()?.engine;
-    let mastery = match expected_version(&headers)? {
-        Some(version) => engine.update_with_version(&student_id, &components, version).await,
-        None => engine.save_mastery_update(&student_id, &components).await,
+    let expected = expected_version(&headers)?;
+    let mastery = match (name, expected) {
+        (Some(name), expected) => {
+            engine.save_mastery_update_once(&name, &student_id, &components, expected).await
+        }
+        (None, Some(version)) => {
+            engine.update_with_version(&student_id, &components, version).await
+        }
+        (None, None) => engine.save_mastery_update(&student_id, &components).await,
     };
     match mastery {
         Ok(mastery) => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::Request;
+use kstone::ops::{PutItem, Scan};
 use kstone_core::env::ManualClock;
 use kstone_keyspace::Subject;
 use serde_json::json;
@@ -55,6 +56,74 @@ async fn what_was_refused_may_be_tried_again_with_the_same_key() {
     let right = event("e1", "s1", json!({"type": "quiz_finished", "quiz_id": "q", "score": 0.9}));
     let taken = place.ask("POST", path, &key, Some(&right.to_string())).await;
     assert_eq!(taken.with_status(200)["duplicate"], false);
+}
+
+/// Makes the store as it is when a process ended after the effects of its requests, and before their
+/// answers were kept; more than a minute ago.
+async fn lose_kept_answers(place: &Place) {
+    let items = &place.console.items;
+    let table = "platform".to_owned();
+    let scan = Scan { table: table.clone(), ..Scan::default() };
+    let mut lost = 0;
+    for item in items.scan(&scan).await.unwrap().items.unwrap() {
+        let mut item = item.decode().unwrap();
+        if item.remove("answer").is_none() {
+            continue;
+        }
+        item.remove("status");
+        item.insert("state", "in_flight");
+        item.insert("busy_until", 0_u64);
+        items.put(&PutItem { table: table.clone(), item, ..PutItem::default() }).await.unwrap();
+        lost += 1;
+    }
+    assert!(lost > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_answer_was_lost_in_a_crash_finds_what_it_made() {
+    let place = with_weak_learner().await;
+    let components = json!({"completion": 0.9, "quiz": 0.9, "quality": 0.9, "consistency": 0.9});
+    let requests = json!({"requests": [{"student_id": "s2", "components": components}]});
+    let calls = [
+        ("PUT", "/api/v1/students/s1/mastery", components, vec![("Idempotency-Key", "k1")]),
+        (
+            "PUT",
+            "/api/v1/students/s1/mastery",
+            json!({"completion": 0.1, "quiz": 0.1, "quality": 0.1, "consistency": 0.1}),
+            vec![("Idempotency-Key", "k2"), ("If-Match", "\"2\"")],
+        ),
+        ("POST", "/api/v1/batches", requests, vec![("Idempotency-Key", "k3")]),
+        ("POST", PATH, json!({}), vec![("Idempotency-Key", "k4")]),
+    ];
+    for (method, path, body, headers) in calls {
+        let body = body.to_string();
+        let ask = async || place.ask(method, path, &headers, Some(&body)).await;
+        let first = ask().await;
+        lose_kept_answers(&place).await;
+        let again = ask().await;
+        assert_eq!(again.status, first.status, "{again:?}");
+        assert_eq!(again.header("idempotent-replayed"), None, "it is carried out");
+        match first.json()["batch_id"].as_str() {
+            // It may be further by now.
+            Some(id) => assert_eq!(again.json()["batch_id"].as_str(), Some(id)),
+            None => assert_eq!(again.json(), first.json()),
+        }
+        assert_eq!(again.header("etag"), first.header("etag"));
+        assert_eq!(again.header("location"), first.header("location"));
+    }
+    let version = async |id: &str| {
+        let path = format!("/api/v1/students/{id}/mastery");
+        place.get(&path).await.json()["version"].as_u64()
+    };
+    assert_eq!(version("s1").await, Some(3));
+    let advice = place.get(PATH).await.with_status(200);
+    assert_eq!(advice["items"].as_array().unwrap().len(), 4, "{advice}");
+    // The batch is done in the background, once.
+    while version("s2").await.is_none() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let events = place.get("/api/v1/students/s2/events").await.with_status(200);
+    assert_eq!(events["items"].as_array().unwrap().len(), 1, "{events}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -154,3 +154,15 @@ async fn a_batch_that_was_given_up_has_ended_and_can_be_run_again() {
     place.engine.give_up_batch(&started.batch_id).await.unwrap();
     assert_eq!(place.engine.batch_status(&started.batch_id).await.unwrap(), done);
 }
+
+#[tokio::test]
+async fn a_batch_that_is_asked_for_again_by_its_name_is_the_same_batch() {
+    let place = Place::new().await;
+    let started = place.engine.start_batch_once("n-1", &requests(5)).await.unwrap();
+    assert_eq!((started.batch_id.as_str(), started.in_progress), ("batch-n-1", 5));
+    let engine = place.another_engine();
+    assert_eq!(engine.start_batch_once("n-1", &requests(5)).await.unwrap(), started);
+    let done = place.engine.run_batch("batch-n-1").await.unwrap();
+    assert_eq!(engine.start_batch_once("n-1", &requests(5)).await.unwrap(), done);
+    assert!(place.value("batch:batch-n-1", "request:s-0").unwrap().contains("\"done\":true"));
+}

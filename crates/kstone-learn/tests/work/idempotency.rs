@@ -126,3 +126,27 @@ async fn keys_of_two_clients_are_two_and_a_bad_key_is_named() {
         assert!(error.to_string().starts_with("Idempotency-Key must be"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn every_attempt_has_one_name_and_the_next_use_of_a_key_another() {
+    let place = Place::new().await;
+    let (one, two) = (requests(&place, 2), requests(&place, 3));
+    let ask = request("k-1", "POST /batches {}");
+    let killed = ticket(one.begin(&ask).await.unwrap());
+    place.clock.advance(60_000);
+    let again = ticket(two.begin(&ask).await.unwrap());
+    assert_eq!(again.name(), killed.name());
+    // What became of it is not known: a repetition need not wait.
+    two.let_go(&again).await.unwrap();
+    let third = ticket(one.begin(&ask).await.unwrap());
+    assert_eq!(third.name(), killed.name());
+    // Whoever was there before has no say any more.
+    two.let_go(&again).await.unwrap();
+    assert_eq!(two.begin(&ask).await.unwrap(), Begun::InFlight);
+    one.finish(&third, &answer("done")).await.unwrap();
+    place.clock.advance(86_400_000);
+    let next_day = ticket(one.begin(&ask).await.unwrap());
+    assert_ne!(next_day.name(), killed.name());
+    let other = ticket(one.begin(&request("k-2", "POST /batches {}")).await.unwrap());
+    assert_ne!(other.name(), next_day.name());
+}
