@@ -10,6 +10,7 @@
 //! | `change` | one event becomes one transaction; the state that is kept at hand for the next |
 //! | `ingest` | events, exactly once; assessments; optimistic versions |
 //! | `reading` | current mastery, history, trends, activity, skills, struggles |
+//! | `history` | the views of a learner's whole history, and what is put aside for them |
 //! | `insight` | predictions, paths, recommendations |
 //! | `events` | the event log; rebuilding from a snapshot and what came after |
 //! | `batch` | many learners at once, with progress |
@@ -30,6 +31,7 @@ mod change;
 mod error;
 mod events;
 mod following;
+mod history;
 mod ingest;
 mod insight;
 pub mod keys;
@@ -59,6 +61,7 @@ pub use batch::BatchRequest;
 pub use cache::{CacheOptions, CacheStats};
 pub use error::{Error, Result};
 pub use following::{AGGREGATE, QUEUE, RUN_BATCH, STRUGGLE, StruggleBegun};
+pub use history::{ComponentsDay, MasteryDay};
 pub use ingest::Ingested;
 pub use persons::{Answer, KeyCounts, LocalPersons, Persons};
 pub use school::{ClassRow, ClassSummary, ClassView};
