@@ -28,6 +28,7 @@ pub mod webhook;
 pub mod workers;
 
 pub use alert::{Alert, AlertSink, Alerts, Severity};
+pub(crate) use error::refusal;
 pub use error::{Error, Result};
 pub(crate) use job::hex_of;
 pub use job::{Job, JobError, NewJob};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kstone_core::env::SeededRandom;
 use kstone_keyspace::Subject;
 use kstone_learn::guard::{Begun, Idempotency, KeptAnswer, Repeatable};
-use kstone_learn::work::JobError;
+use kstone_learn::work::{Error, JobError};
 
 use crate::alerts::{alert, alerts};
 use crate::support::{Place, job};
@@ -61,7 +61,13 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
     assert_eq!(process.depth().await, (1, 0, 0, 0), "the other learner's job is left");
     assert!(alerts.recent(10, None).await.unwrap().rows.is_empty());
     assert_eq!(process.queues.depth("alerts").await.unwrap().ready, 0);
-    assert!(process.outbox.enqueue(job().about("s-1")).await.is_err(), "nothing new either");
+    for refused in [
+        process.outbox.enqueue(job().about("s-1")).await.err(),
+        alerts.raise(alert("about s-1 again")).await.err(),
+    ] {
+        let is_so = matches!(&refused, Some(Error::Refused { why }) if why.contains("erased"));
+        assert!(is_so, "nothing new either: {refused:?}");
+    }
 
     for ask in [&alone, &together] {
         let begun = requests.begin(ask).await;
