@@ -58,6 +58,26 @@ async fn what_was_refused_may_be_tried_again_with_the_same_key() {
     assert_eq!(taken.with_status(200)["duplicate"], false);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_given_again_says_which_version_it_made_and_where_to_look() {
+    let place = Place::new().await;
+    let components = json!({"completion": 0.9, "quiz": 0.9, "quality": 0.9, "consistency": 0.9});
+    let batch = json!({"requests": [{"student_id": "s2", "components": components}]});
+    for (method, path, body, header) in [
+        ("PUT", "/api/v1/students/s1/mastery", &components, "etag"),
+        ("POST", "/api/v1/batches", &batch, "location"),
+    ] {
+        let body = body.to_string();
+        let key = [("Idempotency-Key", method)];
+        let first = place.ask(method, path, &key, Some(&body)).await;
+        assert!(first.header(header).is_some(), "{first:?}");
+        let again = place.ask(method, path, &key, Some(&body)).await;
+        assert_eq!(again.header("idempotent-replayed"), Some("true"));
+        assert_eq!((again.status, &again.body), (first.status, &first.body));
+        assert_eq!(again.header(header), first.header(header));
+    }
+}
+
 /// Makes the store as it is when a process ended after the effects of its requests, and before their
 /// answers were kept; more than a minute ago.
 async fn lose_kept_answers(place: &Place) {

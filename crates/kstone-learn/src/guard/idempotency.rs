@@ -5,6 +5,7 @@
 //! out then, under the same [name](Ticket::name): records that are named after it are found again
 //! instead of being made a second time.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,8 @@ pub struct Repeatable {
 pub struct KeptAnswer {
     /// Its status.
     pub status: u16,
+    /// Those of its headers that say something about what was done, by their names.
+    pub headers: BTreeMap<String, String>,
     /// Its body.
     pub body: String,
 }
@@ -137,7 +140,9 @@ impl Idempotency {
         }
         if let ("done", Some(body)) = (text(&before, "state"), text_option(&before, "answer")) {
             let status = u16::try_from(number(&before, "status")).unwrap_or(200);
-            return Ok(Begun::Replay(KeptAnswer { status, body }));
+            // Answers that were kept by an older version have none.
+            let headers = serde_json::from_str(text(&before, "headers")).unwrap_or_default();
+            return Ok(Begun::Replay(KeptAnswer { status, headers, body }));
         }
         let is_mine = number(&before, "busy_until") <= now
             && self.take_over(&before, &key, &owner, now).await?;
@@ -225,12 +230,15 @@ impl Idempotency {
         if answer.body.len() > BODY_BYTES_MAX {
             return self.let_go(ticket).await;
         }
-        let words = Words::names(&["state", "status", "answer", "owner"])
+        let headers = serde_json::json!(answer.headers).to_string();
+        let words = Words::names(&["state", "status", "headers", "answer", "owner"])
+            .value("headers", headers)
             .value("done", "done")
             .value("status", u64::from(answer.status))
             .value("answer", answer.body.as_str())
             .value("me", ticket.owner.as_str());
-        let update = "SET #state = :done, #status = :status, #answer = :answer";
+        let update =
+            "SET #state = :done, #status = :status, #headers = :headers, #answer = :answer";
         update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
         Ok(())
     }

@@ -43,17 +43,19 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
     let alone = ask("alone", &["s-1"]);
     let together = ask("together", &["s-1", "s-2"]);
     let of_another = ask("another", &["s-2"]);
-    let answer = KeptAnswer { status: 200, body: "{\"score\":\"ANSWERED\"}".to_owned() };
+    let kept =
+        |body: &str| KeptAnswer { status: 200, headers: Default::default(), body: body.to_owned() };
+    let answer = kept("{\"score\":\"ANSWERED\"}");
     for ask in [&alone, &together, &of_another] {
         let Begun::New(ticket) = requests.begin(ask).await.unwrap() else { panic!("new") };
         let body = match ask.students.iter().any(|id| id == "s-1") {
             true => answer.body.clone(),
             false => "{}".to_owned(),
         };
-        requests.finish(&ticket, &KeptAnswer { status: 200, body }).await.unwrap();
+        requests.finish(&ticket, &kept(&body)).await.unwrap();
     }
-    let kept = requests.begin(&together).await.unwrap();
-    assert_eq!(kept, Begun::Replay(answer), "it is there");
+    let begun = requests.begin(&together).await.unwrap();
+    assert_eq!(begun, Begun::Replay(answer), "it is there");
     assert_eq!(process.depth().await, (2, 0, 0, 1));
     assert_ne!(files_with(&place, b"ANSWERED"), Vec::<PathBuf>::new());
 

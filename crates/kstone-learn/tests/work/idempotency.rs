@@ -1,5 +1,6 @@
 //! A request with a key is carried out once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kstone_core::env::SeededRandom;
@@ -22,7 +23,8 @@ fn request(key: &str, body: &str) -> Repeatable {
 }
 
 fn answer(body: &str) -> KeptAnswer {
-    KeptAnswer { status: 201, body: body.to_owned() }
+    let headers = BTreeMap::from([("etag".to_owned(), "\"7\"".to_owned())]);
+    KeptAnswer { status: 201, headers, body: body.to_owned() }
 }
 
 fn ticket(begun: Begun) -> Ticket {
@@ -149,4 +151,24 @@ async fn every_attempt_has_one_name_and_the_next_use_of_a_key_another() {
     assert_ne!(next_day.name(), killed.name());
     let other = ticket(one.begin(&request("k-2", "POST /batches {}")).await.unwrap());
     assert_ne!(other.name(), next_day.name());
+}
+
+#[tokio::test]
+async fn nobody_takes_the_place_of_a_request_that_says_it_still_runs() {
+    let place = Place::new().await;
+    let (one, two) = (requests(&place, 2), requests(&place, 3));
+    let ask = request("k-1", "POST /batches {}");
+    let first = ticket(one.begin(&ask).await.unwrap());
+    for _ in 0..3 {
+        place.clock.advance(50_000);
+        one.renew(&first).await.unwrap();
+        assert_eq!(two.begin(&ask).await.unwrap(), Begun::InFlight);
+    }
+    place.clock.advance(60_000);
+    ticket(two.begin(&ask).await.unwrap());
+    // The first is late: the place is no longer its own, and it cannot hold it.
+    place.clock.advance(50_000);
+    one.renew(&first).await.unwrap();
+    place.clock.advance(10_000);
+    ticket(one.begin(&ask).await.unwrap());
 }
