@@ -33,7 +33,7 @@ pub use error::{Error, Result};
 pub(crate) use job::hex_of;
 pub use job::{Job, JobError, NewJob};
 pub use outbox::Outbox;
-pub use queue::{DeadJob, Page, QueueDepth, Queues};
+pub use queue::{DeadJob, QueueDepth, Queues};
 pub use schedule::{Cadence, ScheduleState, Schedules};
 pub use table::require_table;
 pub use webhook::Webhook;

@@ -61,7 +61,7 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
 
     place.eraser().erase(&Subject::canonical("s-1", None), &|_| {}).await.unwrap();
     assert_eq!(process.depth().await, (1, 0, 0, 0), "the other learner's job is left");
-    assert!(alerts.recent(10, None).await.unwrap().rows.is_empty());
+    assert!(alerts.recent(10, None).await.unwrap().items.is_empty());
     assert_eq!(process.queues.depth("alerts").await.unwrap().ready, 0);
     for refused in [
         process.outbox.enqueue(job().about("s-1")).await.err(),
