@@ -6,6 +6,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::Request;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kstone::ops::{PutItem, Scan};
 use kstone_core::env::ManualClock;
 use kstone_keyspace::Subject;
@@ -307,4 +309,52 @@ async fn who_changes_what_is_known_of_learners_is_in_the_audit_log() {
         [s("class_leave"), s("s1"), s("b of a")],
     ];
     assert_eq!(noted, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_says_by_which_door_and_under_which_name_something_was_done() {
+    let place = Place::with(|console| console.options.token = token("secret")).await;
+    let bearer = ("Authorization", "Bearer secret");
+    let basic = format!("Basic {}", STANDARD.encode("anna@north.org:secret"));
+    let odd = format!("Basic {}", STANDARD.encode("any body:secret"));
+    let send = async |id: &str, headers: &[(&str, &str)]| {
+        let path = format!("/api/v1/students/{id}/profile");
+        place.ask("PUT", &path, headers, Some("{}")).await
+    };
+    send("s1", &[bearer]).await.with_status(200);
+    send("s2", &[bearer, ("X-Actor", "teacher_7")]).await.with_status(200);
+    send("s3", &[("Authorization", &basic)]).await.with_status(200);
+    send("s4", &[("Authorization", &odd)]).await.with_status(200);
+    // It would stay in the log when the learner is erased.
+    send("s5", &[bearer, ("X-Actor", "s1")]).await.with_status(200);
+    send("s6", &[bearer, ("X-Actor", "student_s1")]).await.with_status(200);
+    // The work of a request with a key is done elsewhere.
+    let named = [bearer, ("X-Actor", "teacher_7"), ("Idempotency-Key", "k1")];
+    send("s7", &named).await.with_status(200);
+    let wrong = send("s8", &[bearer, ("X-Actor", "two words")]).await;
+    wrong.refused(400, "invalid", Some("X-Actor"));
+    let page = [("Authorization", basic.as_str()), ("Sec-Fetch-Site", "same-origin")];
+    assert_eq!(place.ask("GET", "/people/s1/export", &page, None).await.status, 200);
+    let log = place.ask("GET", "/api/v1/audit", &[bearer], None).await.with_status(200);
+    let mut noted: Vec<(String, String)> = log["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let text = |name: &str| it[name].as_str().unwrap().to_owned();
+            (format!("{} {}", text("action"), text("student_id")), text("actor"))
+        })
+        .collect();
+    noted.sort();
+    let expected = [
+        ("export s1", "console:anna@north.org"),
+        ("profile s1", "rest"),
+        ("profile s2", "rest:teacher_7"),
+        ("profile s3", "rest:anna@north.org"),
+        ("profile s4", "rest"),
+        ("profile s5", "rest:a learner"),
+        ("profile s6", "rest:a learner"),
+        ("profile s7", "rest:teacher_7"),
+    ];
+    assert_eq!(noted, expected.map(|(what, by)| (what.to_owned(), by.to_owned())));
 }
