@@ -37,7 +37,7 @@ pub(super) struct Page<T> {
 impl<T> Page<T> {
     /// A page with the cursor as the store knows it.
     pub fn new(items: Vec<T>, next: Option<String>) -> Page<T> {
-        Page { items, next: next.map(|it| URL_SAFE_NO_PAD.encode(it)) }
+        Page { items, next: next.map(shown_cursor) }
     }
 }
 
@@ -45,6 +45,11 @@ impl<T> From<kstone_learn::page::Page<T>> for Page<T> {
     fn from(page: kstone_learn::page::Page<T>) -> Page<T> {
         Page::new(page.items, page.next)
     }
+}
+
+/// Where to go on, as clients send it back: nothing for them to take apart.
+pub(super) fn shown_cursor(cursor: String) -> String {
+    URL_SAFE_NO_PAD.encode(cursor)
 }
 
 /// What is asked for, if it can be.
