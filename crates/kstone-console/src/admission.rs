@@ -167,14 +167,24 @@ fn unauthorized(is_api: bool) -> Response {
 /// The token that a request comes with, right or wrong.
 fn said(headers: &HeaderMap) -> Option<String> {
     let (scheme, rest) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    if scheme.eq_ignore_ascii_case("bearer") {
-        return Some(rest.trim().to_owned());
+    match scheme.eq_ignore_ascii_case("bearer") {
+        true => Some(rest.trim().to_owned()),
+        false => user_and_token(headers).map(|(_, said)| said),
     }
+}
+
+/// The name that somebody typed with the token, right or wrong.
+pub(crate) fn user(headers: &HeaderMap) -> Option<String> {
+    user_and_token(headers).map(|(user, _)| user)
+}
+
+fn user_and_token(headers: &HeaderMap) -> Option<(String, String)> {
+    let (scheme, rest) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
     let decoded = String::from_utf8(STANDARD.decode(rest.trim()).ok()?).ok()?;
-    decoded.split_once(':').map(|(_, said)| said.to_owned())
+    decoded.split_once(':').map(|(user, said)| (user.to_owned(), said.to_owned()))
 }
 
 fn is_safe(method: &Method) -> bool {

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use kstone::ports::Items;
 use kstone_core::env::{Clock, Random};
-use kstone_keyspace::Governor;
-use kstone_learn::engine::AuditEntry;
+use kstone_keyspace::{Governor, Subject};
+use kstone_learn::engine::{AuditEntry, MasteryEngine};
 use kstone_learn::platform::Platform;
 use kstone_redis::port::Keys;
 
 use crate::admission::Token;
 use crate::erasures::Erasures;
+use crate::request::{self, Actor};
 use crate::rest::{Code, Problem};
 use crate::vitals::Vitals;
 
@@ -61,12 +62,28 @@ impl Console {
         let Some(platform) = &self.platform else { return };
         let entry = AuditEntry {
             action: action.to_owned(),
-            actor: Some("console".to_owned()),
+            actor: Some(self.actor(&platform.engine).await),
             student_id: student_id.map(str::to_owned),
             detail: detail.map(str::to_owned),
             at: platform.engine.now(),
         };
         let _ = platform.engine.audit(&entry).await;
+    }
+
+    /// Who did it: the door, and the name that came with the request. A learner's is not written
+    /// down, since the entry would outlive them.
+    async fn actor(&self, engine: &MasteryEngine) -> String {
+        let Actor { door, name } = request::actor();
+        let Some(name) = name else { return door.to_owned() };
+        let subject = Subject::canonical(&name, None);
+        let is_erased = self.governor.as_ref().is_some_and(|it| it.is_erased(&subject));
+        let is_learner = is_erased
+            || engine.profile(&name).await.is_ok()
+            || engine.profile(&subject.id).await.is_ok();
+        match is_learner {
+            true => format!("{door}:a learner"),
+            false => format!("{door}:{name}"),
+        }
     }
 
     /// An id for a request that came without one.

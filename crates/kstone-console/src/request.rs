@@ -9,7 +9,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use kstone_learn::field::check_id;
 
+use crate::admission;
 use crate::console::Console;
 use crate::rest::{Code, Problem};
 
@@ -18,19 +20,44 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 /// No id of a client is longer.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
+/// The header in which a client says for whom it asks.
+const ACTOR: HeaderName = HeaderName::from_static("x-actor");
+
 tokio::task_local! {
-    /// The id of the request that is being answered.
-    static ID: String;
+    /// The request that is being answered.
+    static ASKED: Asked;
+}
+
+/// What is known of a request wherever it is answered.
+#[derive(Debug, Clone, Default)]
+struct Asked {
+    id: String,
+    actor: Actor,
+}
+
+/// Who asks, as far as that is known: there is one token for all who have it, so a name is what the
+/// client says and nobody checks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Actor {
+    /// Where it came in: `rest` or `console`.
+    pub door: &'static str,
+    /// The name that came with it: in `X-Actor`, or typed where a browser asks for the token.
+    pub name: Option<String>,
 }
 
 /// The id of the request that is being answered.
 pub(crate) fn id() -> String {
-    ID.try_with(Clone::clone).unwrap_or_default()
+    ASKED.try_with(|it| it.id.clone()).unwrap_or_default()
+}
+
+/// Who sent the request that is being answered.
+pub(crate) fn actor() -> Actor {
+    ASKED.try_with(|it| it.actor.clone()).unwrap_or_default()
 }
 
 /// Work for the same request, wherever it is done.
 pub(crate) fn as_same<W: Future>(work: W) -> impl Future<Output = W::Output> {
-    ID.scope(id(), work)
+    ASKED.scope(ASKED.try_with(Clone::clone).unwrap_or_default(), work)
 }
 
 /// Where a request comes from, as far as a client can be told from another: of IPv6 it has a whole
@@ -51,26 +78,34 @@ pub(crate) async fn identify(
     next: Next,
 ) -> Response {
     let id = said(request.headers()).unwrap_or_else(|| console.next_request_id());
-    ID.scope(id.clone(), async move {
-        let is_api = request.uri().path().starts_with("/api/");
-        let mut response = next.run(request).await;
-        let headers = response.headers_mut();
-        if let Ok(id) = HeaderValue::from_str(&id) {
-            headers.insert(REQUEST_ID, id);
-        }
-        let mut safe = |name: HeaderName, value: &'static str| {
-            headers.entry(name).or_insert(HeaderValue::from_static(value));
-        };
-        safe(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-        safe(header::REFERRER_POLICY, "no-referrer");
-        safe(header::X_FRAME_OPTIONS, "DENY");
-        safe(header::CONTENT_SECURITY_POLICY, POLICY);
-        if is_api {
-            safe(header::CACHE_CONTROL, "no-store");
-        }
-        response
-    })
-    .await
+    let is_api = request.uri().path().starts_with("/api/");
+    let door = if is_api { "rest" } else { "console" };
+    let named = named(request.headers());
+    let name = named.as_ref().ok().cloned().flatten();
+    let asked = Asked { id: id.clone(), actor: Actor { door, name } };
+    ASKED
+        .scope(asked, async move {
+            let mut response = match named {
+                Ok(_) => next.run(request).await,
+                Err(problem) => problem.into_response(),
+            };
+            let headers = response.headers_mut();
+            if let Ok(id) = HeaderValue::from_str(&id) {
+                headers.insert(REQUEST_ID, id);
+            }
+            let mut safe = |name: HeaderName, value: &'static str| {
+                headers.entry(name).or_insert(HeaderValue::from_static(value));
+            };
+            safe(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+            safe(header::REFERRER_POLICY, "no-referrer");
+            safe(header::X_FRAME_OPTIONS, "DENY");
+            safe(header::CONTENT_SECURITY_POLICY, POLICY);
+            if is_api {
+                safe(header::CACHE_CONTROL, "no-store");
+            }
+            response
+        })
+        .await
 }
 
 /// What a page may load and run: what this server has in files of its own.
@@ -83,6 +118,19 @@ fn said(headers: &HeaderMap) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
     let is_id = (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_plain);
     is_id.then(|| id.to_owned())
+}
+
+/// For whom the client says that it asks.
+fn named(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    if let Some(said) = headers.get(ACTOR) {
+        // Who is to be in the audit log must not be left out of it by a slip.
+        let name = said.to_str().unwrap_or_default();
+        check_id("X-Actor", name).map_err(Problem::from_invalid)?;
+        return Ok(Some(name.to_owned()));
+    }
+    // Anything can be typed there: what could be a name counts as one.
+    let user = admission::user(headers).filter(|user| check_id("user", user).is_ok());
+    Ok(user)
 }
 
 /// Reads the whole body, within the limits, so that nothing after this waits for a client.

@@ -11,6 +11,7 @@
 //! | [`guard`] | requests that came before, and clients that ask too often |
 //! | [`evaluate`] | how well Elo predicts answers, beside two other models |
 //! | [`simulate`] | learners whose ability is known, and a school of them |
+//! | [`page`] | long lists, a page at a time |
 //! | [`field`] | items to fields and back; errors that name the field |
 //! | [`time`] | days and moments as text that sorts by time |
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
@@ -20,6 +21,7 @@ pub mod evaluate;
 pub mod field;
 pub mod guard;
 pub mod mastery;
+pub mod page;
 pub mod platform;
 pub mod simulate;
 pub mod time;

@@ -185,7 +185,7 @@ async fn what_it_came_to(platform: &Platform, school: &School) -> Json {
         .recent(1000, None)
         .await
         .unwrap()
-        .rows
+        .items
         .iter()
         .map(|alert| json!([alert.at, alert.kind, alert.title, alert.student_id, alert.detail]))
         .collect();

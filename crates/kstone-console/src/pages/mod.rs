@@ -30,16 +30,19 @@ mod work;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::{Request, State};
 use axum::http::header;
-use axum::response::IntoResponse;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-
 use kstone_learn::engine::MasteryEngine;
+use kstone_learn::guard::LimitKind;
+use kstone_learn::platform::Platform;
 use maud::html;
 
 use crate::console::Console;
+use crate::request;
 use crate::vitals::History;
-use kstone_learn::platform::Platform;
 
 use trouble::{Shown, Trouble};
 
@@ -106,11 +109,26 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/work/dead/{queue}", get(work::dead).post(work::decide))
         .route("/live/work", get(work::fragment))
         .route("/audit", get(audit::show))
+        .fallback(|| async { Trouble::NotFound("There is no such page.".to_owned()) })
+        .layer(from_fn_with_state(Arc::clone(&console), limit))
+        // What belongs to every page is not counted with it.
         .route("/assets/console.css", get(|| asset("text/css", CSS)))
         .route("/assets/console.js", get(|| asset("text/javascript", JS)))
         .route("/assets/icon.svg", get(|| asset("image/svg+xml", ICON)))
-        .fallback(|| async { Trouble::NotFound("There is no such page.".to_owned()) })
         .with_state(Pages { console, history })
+}
+
+/// Refuses clients that ask for pages too often, by the limits that the API has.
+async fn limit(State(console): State<Arc<Console>>, request: Request, next: Next) -> Response {
+    let Some(platform) = console.platform.as_ref().filter(|_| console.options.has_rate_limits)
+    else {
+        return next.run(request).await;
+    };
+    let decision = platform.limits.admit(LimitKind::Page, &request::client(&request)).await;
+    match decision.allowed {
+        true => next.run(request).await,
+        false => Trouble::TooOften { wait_s: decision.reset_s.max(1) }.into_response(),
+    }
 }
 
 const CSS: &str = include_str!("assets/console.css");

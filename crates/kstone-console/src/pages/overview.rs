@@ -186,7 +186,6 @@ fn doors(traffic: &[Traffic]) -> Markup {
             thead {
                 tr {
                     th scope="col" { "Door" }
-                    th scope="col" { "Address" }
                     th scope="col" { "Durability" }
                     th.number scope="col" { "Connections" }
                     th.number scope="col" { "Per second" }
@@ -200,8 +199,7 @@ fn doors(traffic: &[Traffic]) -> Markup {
                 @for it in traffic {
                     @let door = &it.door;
                     tr {
-                        th scope="row" { (door.name) }
-                        td.whole { code { (door.address) } }
+                        th.whole scope="row" { (door.name) div.faint { code { (door.address) } } }
                         td { (door.durability) }
                         td.number { (count(door.reading.connections)) }
                         td.number { (rate(it.now_per_second)) }

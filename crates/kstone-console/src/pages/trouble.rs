@@ -1,9 +1,10 @@
 //! What a page shows in place of what was asked for.
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
+use super::figures::counted;
 use super::frame::{Frame, page};
 use crate::request;
 
@@ -16,6 +17,11 @@ pub(crate) enum Trouble {
     Refused(String),
     /// The store could not answer.
     Failed(String),
+    /// The client asked too often: when it may ask again.
+    TooOften {
+        /// In so many seconds.
+        wait_s: u64,
+    },
     /// Something that is needed is turned off: what, and how it is turned on.
     Off(&'static str, Markup),
 }
@@ -62,12 +68,21 @@ impl From<kstone_learn::engine::Error> for Trouble {
 
 impl From<kstone_learn::work::Error> for Trouble {
     fn from(error: kstone_learn::work::Error) -> Self {
-        Trouble::Failed(error.to_string())
+        use kstone_learn::work::Error;
+        match error {
+            Error::NotFound { .. } => Trouble::NotFound(error.to_string()),
+            Error::Invalid(_) | Error::Refused { .. } => Trouble::Refused(error.to_string()),
+            error => Trouble::Failed(error.to_string()),
+        }
     }
 }
 
 impl IntoResponse for Trouble {
     fn into_response(self) -> Response {
+        let retry_after = match self {
+            Trouble::TooOften { wait_s } => Some([(header::RETRY_AFTER, wait_s.to_string())]),
+            _ => None,
+        };
         let (status, title, content) = match self {
             Trouble::NotFound(what) => (StatusCode::NOT_FOUND, "Not found", html! { p { (what) } }),
             Trouble::Refused(why) => {
@@ -78,12 +93,22 @@ impl IntoResponse for Trouble {
                 "The store did not answer",
                 html! { p { (why) } p.faint { "Request " code { (request::id()) } } },
             ),
+            Trouble::TooOften { wait_s } => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "Too many requests",
+                html! { p { "Too many pages were asked for from there in a minute. Wait "
+                (counted(wait_s, "second", "seconds")) ", then load this page again." } },
+            ),
             Trouble::Off(title, how) => (StatusCode::SERVICE_UNAVAILABLE, title, how),
         };
         let content = html! {
             h1 { (title) }
             div.empty { (content) p { a href="/" { "Back to the overview" } } }
         };
-        (status, page(&Frame::new(title, None), &content)).into_response()
+        let shown = page(&Frame::new(title, None), &content);
+        match retry_after {
+            Some(headers) => (status, headers, shown).into_response(),
+            None => (status, shown).into_response(),
+        }
     }
 }

@@ -38,13 +38,13 @@ pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>)
         (live("/live/work", 2000, &queues(&pages).await?))
         section {
             h2 { "Alerts" }
-            @if alerts.rows.is_empty() {
+            @if alerts.items.is_empty() {
                 (empty("No alert.", &html! {
                     p { "One is raised when a learner struggles or is likely to fall behind, and when a job "
                         "was given up. " code { "--alert-webhook URL" } " sends them elsewhere too." }
                 }))
             } @else {
-                (alert_rows(&alerts.rows, now_ms))
+                (alert_rows(&alerts.items, now_ms))
                 @if let Some(next) = &alerts.next {
                     div.actions {
                         a.button.quiet rel="next" href={ "/work?after=" (links::part(next)) } { "Older" }
@@ -189,10 +189,10 @@ pub(crate) async fn dead(
     let content = html! {
         h1 { (title) }
         p.faint { "Jobs that failed for good. Try one again once its cause is mended, or drop it." }
-        @if jobs.rows.is_empty() {
+        @if jobs.items.is_empty() {
             (empty("No job was given up.", &html! { p { a href="/work" { "Back to all queues" } } }))
         } @else {
-            (dead_rows(&queue, &jobs.rows, now_ms))
+            (dead_rows(&queue, &jobs.items, now_ms))
             @if let Some(next) = &jobs.next {
                 div.actions {
                     a.button.quiet rel="next"

@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Result;
-use super::extract::{Address, Body};
+use super::extract::{Address, Body, Named};
 use super::problem::Problem;
 use crate::console::Console;
 
@@ -39,13 +39,18 @@ pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
         headers(("Location" = String, description = "Where to see how far it is")))))]
 async fn start(
     State(console): State<Arc<Console>>,
+    Named(name): Named,
     Body(body): Body<BatchBody>,
 ) -> Result<Response> {
     if !(1..=REQUESTS_MAX).contains(&body.requests.len()) {
         let what = format!("must be 1 to {REQUESTS_MAX} learners");
         return Err(Problem::invalid("requests", what));
     }
-    let status = console.platform()?.engine.start_batch(&body.requests).await?;
+    let engine = &console.platform()?.engine;
+    let status = match name {
+        Some(name) => engine.start_batch_once(&name, &body.requests).await?,
+        None => engine.start_batch(&body.requests).await?,
+    };
     console.note("batch", None, Some(&status.batch_id)).await;
     let location = format!("{}/batches/{}", super::PREFIX, status.batch_id);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(status)).into_response())

@@ -1,5 +1,7 @@
 //! Bodies, parameters and addresses as types. What does not fit is refused with its field's name.
 
+use std::convert::Infallible;
+
 use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -20,6 +22,19 @@ pub(super) struct Params<T>(pub T);
 /// What the placeholders of a path stand for.
 #[derive(Debug)]
 pub(super) struct Address<T>(pub T);
+
+/// What a request that may be sent again is called: what it makes is named after it, so that it is
+/// made once. `None` if it has no `Idempotency-Key`.
+#[derive(Debug, Clone)]
+pub(super) struct Named(pub Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get::<Named>().cloned().unwrap_or(Named(None)))
+    }
+}
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Problem;

@@ -14,6 +14,7 @@ use kstone_learn::guard::{Begun, Decision, KeptAnswer, LimitKind, Repeatable};
 use serde_json::Value;
 
 use super::PREFIX;
+use super::extract::Named;
 use super::problem::{Code, Problem};
 use crate::console::Console;
 use crate::request;
@@ -24,6 +25,8 @@ const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
+/// Headers of an answer that belong to what was done, and are answered again with it.
+const KEPT_HEADERS: [HeaderName; 2] = [header::ETAG, header::LOCATION];
 /// How often it is said that a long request is still being carried out.
 const RENEWED: Duration = Duration::from_secs(20);
 /// Whose keys they are. There is one token, so all who have it are one: a phone that repeats a request
@@ -125,7 +128,8 @@ pub(super) async fn once(
         }
         Err(error) => return Problem::from(error).into_response(),
     };
-    let request = Request::from_parts(head, Body::from(body));
+    let mut request = Request::from_parts(head, Body::from(body));
+    request.extensions_mut().insert(Named(Some(ticket.name().to_owned())));
     let platform = Arc::clone(platform);
     // A client that goes away must not leave it half done: whoever repeats it would be kept waiting.
     let work = request::as_same(async move {
@@ -137,17 +141,27 @@ pub(super) async fn once(
                 Err(_) => drop(platform.idempotency.renew(&ticket).await),
             }
         };
+        if response.status().is_server_error() {
+            // It may have been carried out all the same.
+            let _ = platform.idempotency.let_go(&ticket).await;
+            return response;
+        }
         if !response.status().is_success() {
             let _ = platform.idempotency.abandon(&ticket).await;
             return response;
         }
         let (head, body) = response.into_parts();
         let bytes = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+        let said = |name: &HeaderName| {
+            let value = head.headers.get(name)?.to_str().ok()?;
+            Some((name.as_str().to_owned(), value.to_owned()))
+        };
         let kept = KeptAnswer {
             status: head.status.as_u16(),
+            headers: KEPT_HEADERS.iter().filter_map(said).collect(),
             body: String::from_utf8_lossy(&bytes).into_owned(),
         };
-        // If it cannot be kept, a repetition is carried out again after a while.
+        // If it cannot be kept, a repetition is carried out after a while, and finds what was made.
         let _ = platform.idempotency.finish(&ticket, &kept).await;
         Response::from_parts(head, Body::from(bytes))
     });
@@ -162,6 +176,10 @@ fn replayed(kept: KeptAnswer) -> Response {
     let mut response = (status, kept.body.clone()).into_response();
     let headers = response.headers_mut();
     headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    for name in KEPT_HEADERS {
+        let value = kept.headers.get(name.as_str()).and_then(|it| HeaderValue::from_str(it).ok());
+        value.map(|value| headers.insert(name, value));
+    }
     match kept.body.is_empty() {
         true => headers.remove(header::CONTENT_TYPE),
         false => headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json")),

@@ -55,6 +55,7 @@ pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
         .routes(routes!(prediction))
         .routes(routes!(path))
         .routes(routes!(recommendation_history, recommend))
+        .routes(routes!(recommendations_view))
         .routes(routes!(feedback))
 }
 
@@ -85,7 +86,7 @@ async fn path(
     Ok(Json(LearningPath { steps: console.platform()?.engine.path(&student_id).await? }))
 }
 
-/// What was recommended to a learner, the newest first
+/// Everything that was recommended to a learner, the newest first
 #[utoipa::path(get, path = "/students/{student_id}/recommendations", tag = "mastery",
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<Recommendation>)))]
@@ -97,6 +98,18 @@ async fn recommendation_history(
     let page =
         console.platform()?.engine.recommendation_history(&student_id, &page.asked()?).await?;
     Ok(Json(page.into()))
+}
+
+/// Everything that was recommended to a learner, the newest first: as `GET …/recommendations`
+#[utoipa::path(get, path = "/students/{student_id}/history/recommendations", tag = "mastery",
+    params(("student_id" = String, Path, description = "The learner"), PageParams),
+    responses((status = OK, body = Page<Recommendation>)))]
+async fn recommendations_view(
+    console: State<Arc<Console>>,
+    student_id: Address<String>,
+    page: Params<PageParams>,
+) -> Result<Json<Page<Recommendation>>> {
+    recommendation_history(console, student_id, page).await
 }
 
 /// Recommends what a learner should do now, and remembers it

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use kstone_learn::engine::{ComponentsDay, MasteryDay};
 use kstone_learn::mastery::{
     AcceptedEvent, ActivityData, Component, Components, MasteryResult, SkillRating, Struggle,
 };
@@ -16,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Result;
-use super::extract::{Address, Body, Params};
+use super::extract::{Address, Body, Named, Params};
 use super::paging::{Page, PageParams};
 use super::problem::{Code, Problem};
 use super::range::RangeParams;
@@ -25,21 +26,11 @@ use crate::console::Console;
 /// Learners of one question, at most.
 const STUDENTS_MAX: usize = 1000;
 
-/// A learner's mastery on a day.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-struct DayRow {
-    /// The day, where the learner is.
-    #[schema(value_type = String, format = Date)]
-    date: Date,
-    /// The mastery at the end of it.
-    mastery: MasteryResult,
-}
-
 /// Days on which something happened, the oldest first.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct History {
     /// The days.
-    days: Vec<DayRow>,
+    days: Vec<MasteryDay>,
 }
 
 /// A component on a day.
@@ -108,6 +99,8 @@ pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
         .routes(routes!(current, assess))
         .routes(routes!(query))
         .routes(routes!(history))
+        .routes(routes!(full_history))
+        .routes(routes!(components_history))
         .routes(routes!(trend))
         .routes(routes!(skills))
         .routes(routes!(activity))
@@ -154,13 +147,20 @@ async fn current(
 async fn assess(
     State(console): State<Arc<Console>>,
     Address(student_id): Address<String>,
+    Named(name): Named,
     headers: HeaderMap,
     Body(components): Body<Components>,
 ) -> Result<Response> {
     let engine = &console.platform()?.engine;
-    let mastery = match expected_version(&headers)? {
-        Some(version) => engine.update_with_version(&student_id, &components, version).await,
-        None => engine.save_mastery_update(&student_id, &components).await,
+    let expected = expected_version(&headers)?;
+    let mastery = match (name, expected) {
+        (Some(name), expected) => {
+            engine.save_mastery_update_once(&name, &student_id, &components, expected).await
+        }
+        (None, Some(version)) => {
+            engine.update_with_version(&student_id, &components, version).await
+        }
+        (None, None) => engine.save_mastery_update(&student_id, &components).await,
     };
     match mastery {
         Ok(mastery) => {
@@ -249,8 +249,34 @@ async fn history(
     let engine = &console.platform()?.engine;
     let (from, to) = range.days(engine.today(&student_id).await?)?;
     let days = engine.get_mastery_history(&student_id, from, to).await?;
-    let days = days.into_iter().map(|(date, mastery)| DayRow { date, mastery }).collect();
+    let days = days.into_iter().map(|(date, mastery)| MasteryDay { date, mastery }).collect();
     Ok(Json(History { days }))
+}
+
+/// Every day of a learner's history, the newest first
+#[utoipa::path(get, path = "/students/{student_id}/history/full", tag = "mastery",
+    params(("student_id" = String, Path, description = "The learner"), PageParams),
+    responses((status = OK, body = Page<MasteryDay>)))]
+async fn full_history(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+    Params(page): Params<PageParams>,
+) -> Result<Json<Page<MasteryDay>>> {
+    let page = console.platform()?.engine.full_history(&student_id, &page.asked()?).await?;
+    Ok(Json(page.into()))
+}
+
+/// What the score was made of on every day of a learner's history, the newest first
+#[utoipa::path(get, path = "/students/{student_id}/history/components", tag = "mastery",
+    params(("student_id" = String, Path, description = "The learner"), PageParams),
+    responses((status = OK, body = Page<ComponentsDay>)))]
+async fn components_history(
+    State(console): State<Arc<Console>>,
+    Address(student_id): Address<String>,
+    Params(page): Params<PageParams>,
+) -> Result<Json<Page<ComponentsDay>>> {
+    let page = console.platform()?.engine.components_history(&student_id, &page.asked()?).await?;
+    Ok(Json(page.into()))
 }
 
 /// One component over the last days

@@ -55,7 +55,7 @@ pub(super) fn finished(mut document: OpenApi) -> OpenApi {
         .build();
     components.add_security_scheme("token", SecurityScheme::Http(bearer));
     for item in document.paths.paths.values_mut() {
-        for (is_unsafe, operation) in operations(item) {
+        for (takes_key, operation) in operations(item) {
             let problem = ContentBuilder::new()
                 .schema(Some(Ref::from_schema_name(ErrorBody::name())))
                 .build();
@@ -73,9 +73,11 @@ pub(super) fn finished(mut document: OpenApi) -> OpenApi {
             for parameter in operation.parameters.iter_mut().flatten() {
                 describe_id(parameter);
             }
-            if is_unsafe {
-                operation.parameters.get_or_insert_default().push(idempotency_key());
+            let parameters = operation.parameters.get_or_insert_default();
+            if takes_key {
+                parameters.push(idempotency_key());
             }
+            parameters.push(actor());
         }
     }
     document
@@ -114,12 +116,25 @@ fn idempotency_key() -> Parameter {
         .build()
 }
 
-/// The operations of a path, and whether each changes something.
+fn actor() -> Parameter {
+    let id = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some("^[A-Za-z0-9_.@-]{1,128}$"))
+        .examples(["teacher_7"]);
+    ParameterBuilder::new()
+        .name("X-Actor")
+        .parameter_in(ParameterIn::Header)
+        .required(utoipa::openapi::Required::False)
+        .description(Some("For whom it is asked, as the audit log is to say; nobody checks it"))
+        .schema(Some(id))
+        .build()
+}
+
+/// The operations of a path, and whether each takes an `Idempotency-Key`.
 fn operations(item: &mut PathItem) -> impl Iterator<Item = (bool, &mut Operation)> {
     let PathItem { get, put, post, delete, .. } = item;
-    let safe = get.iter_mut().map(|operation| (false, operation));
-    let others = put.iter_mut().chain(post.iter_mut()).chain(delete.iter_mut());
-    safe.chain(others.map(|operation| (true, operation)))
+    let others = get.iter_mut().chain(delete.iter_mut()).map(|operation| (false, operation));
+    others.chain(put.iter_mut().chain(post.iter_mut()).map(|operation| (true, operation)))
 }
 
 /// The description, and a page that shows it.

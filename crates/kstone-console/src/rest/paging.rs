@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kstone_learn::engine::PageAsk;
+use kstone_learn::page::PageAsk;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
@@ -37,14 +37,19 @@ pub(super) struct Page<T> {
 impl<T> Page<T> {
     /// A page with the cursor as the store knows it.
     pub fn new(items: Vec<T>, next: Option<String>) -> Page<T> {
-        Page { items, next: next.map(|it| URL_SAFE_NO_PAD.encode(it)) }
+        Page { items, next: next.map(shown_cursor) }
     }
 }
 
-impl<T> From<kstone_learn::engine::Page<T>> for Page<T> {
-    fn from(page: kstone_learn::engine::Page<T>) -> Page<T> {
+impl<T> From<kstone_learn::page::Page<T>> for Page<T> {
+    fn from(page: kstone_learn::page::Page<T>) -> Page<T> {
         Page::new(page.items, page.next)
     }
+}
+
+/// Where to go on, as clients send it back: nothing for them to take apart.
+pub(super) fn shown_cursor(cursor: String) -> String {
+    URL_SAFE_NO_PAD.encode(cursor)
 }
 
 /// What is asked for, if it can be.

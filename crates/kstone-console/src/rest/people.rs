@@ -11,12 +11,14 @@ use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::{ErasureError, ErasureRecord, ErasureState};
 use kstone_learn::engine::KeptKey;
 use kstone_learn::field::check_id;
+use kstone_learn::page::PageAsk;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Result;
-use super::extract::Address;
+use super::extract::{Address, Params};
+use super::paging::{Page, PageParams};
 use super::problem::{Code, Problem};
 use crate::console::Console;
 use crate::erasures::{ErasureProgress, Erasures};
@@ -52,11 +54,11 @@ enum Standing {
     Done,
 }
 
-/// Erasures.
+/// Some of the erasures, the latest first, and where to go on.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct ErasureList {
-    /// The latest first.
-    erasures: Vec<Erasure>,
+    #[serde(flatten)]
+    page: Page<Erasure>,
     /// The public key (Ed25519, in hex) with which receipts are signed.
     public_key: String,
 }
@@ -72,13 +74,27 @@ pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
         .routes(routes!(metrics))
 }
 
-/// Every erasure that there was
-#[utoipa::path(get, path = "/erasures", tag = "people", responses((status = OK, body = ErasureList)))]
-async fn erasures(State(console): State<Arc<Console>>) -> Result<Json<ErasureList>> {
+/// The erasures that there were, the latest first
+#[utoipa::path(get, path = "/erasures", tag = "people", params(PageParams),
+    responses((status = OK, body = ErasureList)))]
+async fn erasures(
+    State(console): State<Arc<Console>>,
+    Params(page): Params<PageParams>,
+) -> Result<Json<ErasureList>> {
     let erasures = erasures_of(&console)?;
-    let all = erasures.all().await.map_err(failed)?;
-    let shown = all.into_iter().rev().map(|record| shown(record, erasures)).collect();
-    Ok(Json(ErasureList { erasures: shown, public_key: erasures.eraser().public_key() }))
+    let PageAsk { limit, cursor } = page.asked()?;
+    let mut left = erasures.all().await.map_err(failed)?.into_iter().rev().peekable();
+    if let Some(cursor) = cursor {
+        // It is the last one of the page before.
+        if !left.by_ref().any(|record| record.id == cursor) {
+            return Err(Problem::invalid("cursor", "must be what `next` of the page before says"));
+        }
+    }
+    let records: Vec<ErasureRecord> = left.by_ref().take(limit as usize).collect();
+    let next = records.last().filter(|_| left.peek().is_some()).map(|it| it.id.clone());
+    let items = records.into_iter().map(|record| shown(record, erasures)).collect();
+    let public_key = erasures.eraser().public_key();
+    Ok(Json(ErasureList { page: Page::new(items, next), public_key }))
 }
 
 /// How far an erasure is, and its receipt when it is over

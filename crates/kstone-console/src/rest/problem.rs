@@ -163,6 +163,7 @@ impl From<work::Error> for Problem {
             work::Error::Invalid(invalid) => return Problem::from_invalid(invalid),
             work::Error::Store(error) => return error.into(),
             work::Error::NotFound { .. } => Code::NotFound,
+            work::Error::Refused { .. } => Code::Refused,
             _ => Code::Internal,
         };
         Problem::new(code, error.to_string())

@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::Result;
 use super::extract::{Address, Body, Params};
-use super::paging::{Page, PageParams};
+use super::paging::{Page, PageParams, shown_cursor};
 use super::problem::Problem;
 use super::range::RangeParams;
 use crate::console::Console;
@@ -111,16 +111,22 @@ async fn classes(
     Ok(Json(Classes { classes: console.platform()?.engine.classes(&school_id).await? }))
 }
 
-/// A class with its learners: how far they are, who struggles
+/// A class with its learners, a page of them: how far they are, who struggles
+///
+/// Averages and levels are of all of them.
 #[utoipa::path(get, path = "/schools/{school_id}/classes/{class_id}", tag = "schools",
     params(("school_id" = String, Path, description = "The school"),
-        ("class_id" = String, Path, description = "The class")),
+        ("class_id" = String, Path, description = "The class"), PageParams),
     responses((status = OK, body = ClassView)))]
 async fn class(
     State(console): State<Arc<Console>>,
     Address((school_id, class_id)): Address<(String, String)>,
+    Params(page): Params<PageParams>,
 ) -> Result<Json<ClassView>> {
-    Ok(Json(console.platform()?.engine.class(&school_id, &class_id).await?))
+    let engine = &console.platform()?.engine;
+    let mut view = engine.class_page(&school_id, &class_id, &page.asked()?).await?;
+    view.next = view.next.map(shown_cursor);
+    Ok(Json(view))
 }
 
 /// Makes a class, or names it anew

@@ -67,7 +67,7 @@ async fn dead(
     let asked = page.asked()?;
     let queues = &console.platform()?.queues;
     let page = queues.dead_letters(&queue, asked.limit, asked.cursor.as_deref()).await?;
-    Ok(Json(Page::new(page.rows, page.next)))
+    Ok(Json(page.into()))
 }
 
 /// Has a job that was given up tried again
@@ -107,7 +107,7 @@ async fn alerts(
 ) -> Result<Json<Page<Alert>>> {
     let asked = page.asked()?;
     let page = console.platform()?.alerts.recent(asked.limit, asked.cursor.as_deref()).await?;
-    Ok(Json(Page::new(page.rows, page.next)))
+    Ok(Json(page.into()))
 }
 
 /// Who did what on a day, the newest first

@@ -141,3 +141,25 @@ async fn files_of_the_console_come_with_their_types() {
         assert!(place.page(path).await.len() > 50, "{path}");
     }
 }
+
+#[tokio::test]
+async fn who_asks_for_pages_too_often_is_told_to_wait() {
+    let place = Place::limited().await;
+    let mut answers = Vec::new();
+    for _ in 0..600 {
+        answers.push(place.get("/live/overview").await.status);
+    }
+    assert!(answers.iter().all(|status| *status == StatusCode::OK));
+    for path in ["/", "/live/overview", "/no/such/page"] {
+        let refused = place.get(path).await;
+        assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{path}");
+        assert!(refused.body.contains("Too many requests"), "{}", refused.body);
+        assert!(refused.retry_after.is_some_and(|wait| (1..=120).contains(&wait)));
+        check(path, &refused.body);
+    }
+    // What the refusal itself needs is there, and the API has limits of its own.
+    assert_eq!(place.get("/assets/console.css").await.status, StatusCode::OK);
+    assert_eq!(place.get("/api/v1/schools").await.status, StatusCode::OK);
+    place.clock.advance(120_000);
+    assert_eq!(place.get("/").await.status, StatusCode::OK);
+}

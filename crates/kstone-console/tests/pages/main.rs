@@ -7,3 +7,4 @@ mod erasing;
 mod every_page;
 mod learning;
 mod place;
+mod work;

@@ -34,6 +34,7 @@ pub struct Place {
 pub struct Shown {
     pub status: StatusCode,
     pub location: Option<String>,
+    pub retry_after: Option<u64>,
     pub body: String,
 }
 
@@ -46,6 +47,15 @@ impl Place {
 
     /// A store with the shipped catalogues in force, and the platform on it.
     pub async fn governed() -> Place {
+        Place::with_limits(false).await
+    }
+
+    /// The same where nobody may ask too often.
+    pub async fn limited() -> Place {
+        Place::with_limits(true).await
+    }
+
+    async fn with_limits(has_rate_limits: bool) -> Place {
         let (mut console, clock, db) = parts();
         let redis = Redis::open(&db).unwrap();
         let random = Arc::new(SeededRandom::new(7));
@@ -57,6 +67,7 @@ impl Place {
         console.keys = Arc::new(redis.keys(0).unwrap());
         console.governor = Some(governor);
         console.vitals = Arc::new(SomeVitals);
+        console.options.has_rate_limits = has_rate_limits;
         let parts = PlatformParts::new(
             Arc::clone(&console.items),
             Arc::clone(&console.keys),
@@ -90,10 +101,11 @@ impl Place {
 
     pub async fn ask(&self, request: Request<Body>) -> Shown {
         let response = self.router.clone().oneshot(request).await.unwrap();
-        let location = response.headers().get(header::LOCATION);
+        let text = |name| response.headers().get(name).map(|it| it.to_str().unwrap().to_owned());
         Shown {
             status: response.status(),
-            location: location.map(|it| it.to_str().unwrap().to_owned()),
+            location: text(header::LOCATION),
+            retry_after: text(header::RETRY_AFTER).map(|it| it.parse().unwrap()),
             body: {
                 let body = response.into_body().collect().await.unwrap().to_bytes();
                 String::from_utf8(body.to_vec()).unwrap()

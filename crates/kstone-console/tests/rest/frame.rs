@@ -138,6 +138,12 @@ async fn the_api_describes_itself() {
                 let is_id = parameter["in"] == "path" && parameter["name"] != "component";
                 assert!(!is_id || parameter["schema"]["pattern"].is_string(), "{at}: {parameter}");
             }
+            let takes = |name: &str| {
+                let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+                parameters.any(|it| it["in"] == "header" && it["name"] == name)
+            };
+            assert!(takes("X-Actor"), "{at}");
+            assert_eq!(takes("Idempotency-Key"), matches!(method.as_str(), "post" | "put"), "{at}");
             let default = &operation["responses"]["default"]["content"]["application/json"];
             assert_eq!(default["schema"]["$ref"], "#/components/schemas/Error", "{at}");
         }

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::Request;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kstone::ops::{PutItem, Scan};
 use kstone_core::env::ManualClock;
 use kstone_keyspace::Subject;
 use serde_json::json;
@@ -55,6 +58,94 @@ async fn what_was_refused_may_be_tried_again_with_the_same_key() {
     let right = event("e1", "s1", json!({"type": "quiz_finished", "quiz_id": "q", "score": 0.9}));
     let taken = place.ask("POST", path, &key, Some(&right.to_string())).await;
     assert_eq!(taken.with_status(200)["duplicate"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_given_again_says_which_version_it_made_and_where_to_look() {
+    let place = Place::new().await;
+    let components = json!({"completion": 0.9, "quiz": 0.9, "quality": 0.9, "consistency": 0.9});
+    let batch = json!({"requests": [{"student_id": "s2", "components": components}]});
+    for (method, path, body, header) in [
+        ("PUT", "/api/v1/students/s1/mastery", &components, "etag"),
+        ("POST", "/api/v1/batches", &batch, "location"),
+    ] {
+        let body = body.to_string();
+        let key = [("Idempotency-Key", method)];
+        let first = place.ask(method, path, &key, Some(&body)).await;
+        assert!(first.header(header).is_some(), "{first:?}");
+        let again = place.ask(method, path, &key, Some(&body)).await;
+        assert_eq!(again.header("idempotent-replayed"), Some("true"));
+        assert_eq!((again.status, &again.body), (first.status, &first.body));
+        assert_eq!(again.header(header), first.header(header));
+    }
+}
+
+/// Makes the store as it is when a process ended after the effects of its requests, and before their
+/// answers were kept; more than a minute ago.
+async fn lose_kept_answers(place: &Place) {
+    let items = &place.console.items;
+    let table = "platform".to_owned();
+    let scan = Scan { table: table.clone(), ..Scan::default() };
+    let mut lost = 0;
+    for item in items.scan(&scan).await.unwrap().items.unwrap() {
+        let mut item = item.decode().unwrap();
+        if item.remove("answer").is_none() {
+            continue;
+        }
+        item.remove("status");
+        item.insert("state", "in_flight");
+        item.insert("busy_until", 0_u64);
+        items.put(&PutItem { table: table.clone(), item, ..PutItem::default() }).await.unwrap();
+        lost += 1;
+    }
+    assert!(lost > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_whose_answer_was_lost_in_a_crash_finds_what_it_made() {
+    let place = with_weak_learner().await;
+    let components = json!({"completion": 0.9, "quiz": 0.9, "quality": 0.9, "consistency": 0.9});
+    let requests = json!({"requests": [{"student_id": "s2", "components": components}]});
+    let calls = [
+        ("PUT", "/api/v1/students/s1/mastery", components, vec![("Idempotency-Key", "k1")]),
+        (
+            "PUT",
+            "/api/v1/students/s1/mastery",
+            json!({"completion": 0.1, "quiz": 0.1, "quality": 0.1, "consistency": 0.1}),
+            vec![("Idempotency-Key", "k2"), ("If-Match", "\"2\"")],
+        ),
+        ("POST", "/api/v1/batches", requests, vec![("Idempotency-Key", "k3")]),
+        ("POST", PATH, json!({}), vec![("Idempotency-Key", "k4")]),
+    ];
+    for (method, path, body, headers) in calls {
+        let body = body.to_string();
+        let ask = async || place.ask(method, path, &headers, Some(&body)).await;
+        let first = ask().await;
+        lose_kept_answers(&place).await;
+        let again = ask().await;
+        assert_eq!(again.status, first.status, "{again:?}");
+        assert_eq!(again.header("idempotent-replayed"), None, "it is carried out");
+        match first.json()["batch_id"].as_str() {
+            // It may be further by now.
+            Some(id) => assert_eq!(again.json()["batch_id"].as_str(), Some(id)),
+            None => assert_eq!(again.json(), first.json()),
+        }
+        assert_eq!(again.header("etag"), first.header("etag"));
+        assert_eq!(again.header("location"), first.header("location"));
+    }
+    let version = async |id: &str| {
+        let path = format!("/api/v1/students/{id}/mastery");
+        place.get(&path).await.json()["version"].as_u64()
+    };
+    assert_eq!(version("s1").await, Some(3));
+    let advice = place.get(PATH).await.with_status(200);
+    assert_eq!(advice["items"].as_array().unwrap().len(), 4, "{advice}");
+    // The batch is done in the background, once.
+    while version("s2").await.is_none() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let events = place.get("/api/v1/students/s2/events").await.with_status(200);
+    assert_eq!(events["items"].as_array().unwrap().len(), 1, "{events}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,4 +309,52 @@ async fn who_changes_what_is_known_of_learners_is_in_the_audit_log() {
         [s("class_leave"), s("s1"), s("b of a")],
     ];
     assert_eq!(noted, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_says_by_which_door_and_under_which_name_something_was_done() {
+    let place = Place::with(|console| console.options.token = token("secret")).await;
+    let bearer = ("Authorization", "Bearer secret");
+    let basic = format!("Basic {}", STANDARD.encode("anna@north.org:secret"));
+    let odd = format!("Basic {}", STANDARD.encode("any body:secret"));
+    let send = async |id: &str, headers: &[(&str, &str)]| {
+        let path = format!("/api/v1/students/{id}/profile");
+        place.ask("PUT", &path, headers, Some("{}")).await
+    };
+    send("s1", &[bearer]).await.with_status(200);
+    send("s2", &[bearer, ("X-Actor", "teacher_7")]).await.with_status(200);
+    send("s3", &[("Authorization", &basic)]).await.with_status(200);
+    send("s4", &[("Authorization", &odd)]).await.with_status(200);
+    // It would stay in the log when the learner is erased.
+    send("s5", &[bearer, ("X-Actor", "s1")]).await.with_status(200);
+    send("s6", &[bearer, ("X-Actor", "student_s1")]).await.with_status(200);
+    // The work of a request with a key is done elsewhere.
+    let named = [bearer, ("X-Actor", "teacher_7"), ("Idempotency-Key", "k1")];
+    send("s7", &named).await.with_status(200);
+    let wrong = send("s8", &[bearer, ("X-Actor", "two words")]).await;
+    wrong.refused(400, "invalid", Some("X-Actor"));
+    let page = [("Authorization", basic.as_str()), ("Sec-Fetch-Site", "same-origin")];
+    assert_eq!(place.ask("GET", "/people/s1/export", &page, None).await.status, 200);
+    let log = place.ask("GET", "/api/v1/audit", &[bearer], None).await.with_status(200);
+    let mut noted: Vec<(String, String)> = log["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let text = |name: &str| it[name].as_str().unwrap().to_owned();
+            (format!("{} {}", text("action"), text("student_id")), text("actor"))
+        })
+        .collect();
+    noted.sort();
+    let expected = [
+        ("export s1", "console:anna@north.org"),
+        ("profile s1", "rest"),
+        ("profile s2", "rest:teacher_7"),
+        ("profile s3", "rest:anna@north.org"),
+        ("profile s4", "rest"),
+        ("profile s5", "rest:a learner"),
+        ("profile s6", "rest:a learner"),
+        ("profile s7", "rest:teacher_7"),
+    ];
+    assert_eq!(noted, expected.map(|(what, by)| (what.to_owned(), by.to_owned())));
 }

@@ -20,6 +20,18 @@ async fn a_profile_says_who_a_learner_is() {
     place.send("PUT", path, &zone).await.refused(400, "invalid", Some("time_zone"));
     let odd = json!({"nickname": "x"});
     place.send("PUT", path, &odd).await.refused(400, "invalid", Some("nickname"));
+    let many: Vec<String> = (0..=40).map(|n| format!("c{n}")).collect();
+    for (classes, field) in [
+        (json!(["7b", "7a", "7b"]), "class_ids[2]"),
+        (json!(["7b", "a:b"]), "class_ids[1]"),
+        (json!(many), "class_ids"),
+        (json!(["7b", 7]), "class_ids[1]"),
+        (json!("7b"), "class_ids"),
+    ] {
+        let body = json!({"school_id": "north", "class_ids": classes});
+        place.send("PUT", path, &body).await.refused(400, "invalid", Some(field));
+    }
+    assert_eq!(place.get(path).await.with_status(200), put, "nothing of it was written");
     let log = place.get("/api/v1/audit").await.with_status(200);
     assert_eq!(log["items"][0]["action"], "profile", "{log}");
 }

@@ -217,3 +217,40 @@ async fn a_batch_is_done_in_the_background_and_tells_how_far_it_is() {
     empty.refused(400, "invalid", Some("requests"));
     place.get("/api/v1/batches/none").await.refused(404, "not_found", None);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_three_views_of_a_history_are_served_page_by_page() {
+    let place = Place::new().await;
+    let weak = json!({"completion": 0.1, "quiz": 0.1, "quality": 0.1, "consistency": 0.1});
+    let saved = place.send("PUT", "/api/v1/students/s1/mastery", &weak).await.with_status(200);
+    let advice = "/api/v1/students/s1/recommendations";
+    let made = place.send("POST", advice, &json!({})).await.with_status(200);
+    let view = |name: &str| format!("/api/v1/students/s1/history/{name}");
+    let full = place.get(&view("full")).await.with_status(200);
+    assert_eq!(full["items"][0]["mastery"], saved);
+    assert!(full["items"][0]["date"].is_string() && full.get("next").is_none(), "{full}");
+    let parts = place.get(&view("components")).await.with_status(200);
+    assert_eq!(parts["items"][0]["components"], weak);
+    assert_eq!(parts["items"][0]["date"], full["items"][0]["date"]);
+    let mut path = view("recommendations?limit=3");
+    let mut found = Vec::new();
+    for expected in [3, 1] {
+        let page = place.get(&path).await.with_status(200);
+        let items = page["items"].as_array().unwrap().clone();
+        assert_eq!(items.len(), expected, "{page}");
+        found.extend(items.into_iter().map(|it| it["id"].as_str().unwrap().to_owned()));
+        if let Some(next) = page["next"].as_str() {
+            path = view(&format!("recommendations?limit=3&cursor={next}"));
+        }
+    }
+    found.sort();
+    let made = made["recommendations"].as_array().unwrap().iter();
+    let mut made: Vec<_> = made.map(|it| it["id"].as_str().unwrap().to_owned()).collect();
+    made.sort();
+    assert_eq!(found, made);
+    for name in ["full", "components", "recommendations"] {
+        let path = view(&format!("{name}?cursor=bm9uc2Vuc2U"));
+        place.get(&path).await.refused(400, "invalid", Some("cursor"));
+    }
+    place.get(&view("other")).await.refused(404, "not_found", None);
+}

@@ -6,6 +6,8 @@ use kstone::Item;
 use kstone::ops::{GetItem, PutItem};
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 
+use serde_json::Value as Json;
+
 use crate::support::Place;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -35,7 +37,8 @@ async fn an_erasure_goes_on_by_itself_and_ends_with_a_receipt() {
     assert_eq!(receipt["erasure"].as_str(), Some(&*id));
     assert_eq!(receipt["patterns"]["mastery.learner"]["deleted"], 1, "{receipt}");
     let listed = place.get("/api/v1/erasures").await.with_status(200);
-    assert_eq!(listed["erasures"][0]["id"].as_str(), Some(&*id));
+    assert_eq!(listed["items"][0]["id"].as_str(), Some(&*id));
+    assert!(listed.get("next").is_none(), "{listed}");
     assert_eq!(erasure["receipt"]["public_key"], listed["public_key"]);
     let left = items.get(&GetItem { table, key, ..GetItem::default() }).await.unwrap();
     assert!(left.item.is_none());
@@ -45,4 +48,42 @@ async fn an_erasure_goes_on_by_itself_and_ends_with_a_receipt() {
 async fn there_is_nothing_to_see_of_an_erasure_that_never_was() {
     let place = Place::new().await;
     place.get("/api/v1/erasures/nothing").await.refused(404, "not_found", None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn erasures_are_listed_the_latest_first_in_pages() {
+    let place = Place::new().await;
+    let mut begun = Vec::new();
+    for n in 0..5 {
+        let answer = place.ask("DELETE", &format!("/api/v1/students/s{n}"), &[], None).await;
+        begun.push(answer.with_status(202)["id"].as_str().unwrap().to_owned());
+    }
+    let whole = place.get("/api/v1/erasures").await.with_status(200);
+    let ids = |list: &Json| -> Vec<String> {
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|it| it["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ids(&whole);
+    let sorted = |mut ids: Vec<String>| {
+        ids.sort();
+        ids
+    };
+    assert_eq!(sorted(all.clone()), sorted(begun));
+    let mut found = Vec::new();
+    let mut path = "/api/v1/erasures?limit=2".to_owned();
+    for expected in [2, 2, 1] {
+        let page = place.get(&path).await.with_status(200);
+        assert_eq!(page["public_key"], whole["public_key"]);
+        assert_eq!(ids(&page).len(), expected, "{page}");
+        assert_eq!(page["next"].is_string(), expected == 2, "{page}");
+        found.extend(ids(&page));
+        path = format!("/api/v1/erasures?limit=2&cursor={}", page["next"].as_str().unwrap_or("-"));
+    }
+    assert_eq!(found, all);
+    for wrong in ["limit=0", "limit=1001"] {
+        let refused = place.get(&format!("/api/v1/erasures?{wrong}")).await;
+        refused.refused(400, "invalid", Some("limit"));
+    }
+    let refused = place.get("/api/v1/erasures?cursor=bm9uc2Vuc2U").await;
+    refused.refused(400, "invalid", Some("cursor"));
 }

@@ -30,6 +30,13 @@ async fn a_class_shows_its_learners_and_classes_can_be_compared() {
     assert!(learners["next"].is_string());
     let class = place.get("/api/v1/schools/north/classes/7a").await.with_status(200);
     assert_eq!(class["learners"].as_array().unwrap().len(), 3);
+    let first = place.get("/api/v1/schools/north/classes/7a?limit=2").await.with_status(200);
+    assert_eq!((first["learners"].as_array().unwrap().len(), &first["members"]), (2, &json!(3)));
+    let rest = first["next"].as_str().unwrap();
+    let rest = format!("/api/v1/schools/north/classes/7a?limit=2&cursor={rest}");
+    let rest = place.get(&rest).await.with_status(200);
+    assert_eq!(rest["learners"][0], class["learners"][2]);
+    assert_eq!((rest.get("next"), &rest["averages"]), (None, &class["averages"]));
     let cohorts = place.get("/api/v1/schools/north/cohorts?classes=7a,7b").await.with_status(200);
     assert_eq!(cohorts["cohorts"].as_array().unwrap().len(), 2);
     let none = place.get("/api/v1/schools/north/cohorts?classes=,").await;

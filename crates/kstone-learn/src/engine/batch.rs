@@ -57,7 +57,7 @@ impl MasteryEngine {
     /// written completely or not at all; those who fail do not stop the others.
     pub async fn save_batch_mastery(&self, requests: &[BatchRequest]) -> Result<BatchStatus> {
         let now = self.now();
-        let mut status = self.new_batch(requests, now)?;
+        let mut status = self.new_batch(&self.new_id(now), requests, now)?;
         let key = key_of(&status)?;
         self.store().put(put_version(&key, &status, 1, Guard::Absent)?).await?;
         let mut version = 1;
@@ -84,8 +84,22 @@ impl MasteryEngine {
     ///
     /// Whoever was erased has failed from the start: nothing is kept about them.
     pub async fn start_batch(&self, requests: &[BatchRequest]) -> Result<BatchStatus> {
-        let mut status = self.new_batch(requests, self.now())?;
+        self.start_batch_once(&self.new_id(self.now()), requests).await
+    }
+
+    /// The same under a name: asked for again by that name, it is the batch that was kept then, and
+    /// the answer says how far it is by now.
+    pub async fn start_batch_once(
+        &self,
+        name: &str,
+        requests: &[BatchRequest],
+    ) -> Result<BatchStatus> {
+        let mut status = self.new_batch(name, requests, self.now())?;
         let key = key_of(&status)?;
+        // Its requests say who is done: they are not to be written over.
+        if self.store().get::<_, BatchStatus>(&key).await?.is_some() {
+            return self.batch_status(&status.batch_id).await;
+        }
         let kept = |request: &BatchRequest| KeptRequest {
             request: request.clone(),
             done: false,
@@ -105,8 +119,12 @@ impl MasteryEngine {
         if let Some(work) = &self.inner.work {
             writes.push(work.run_batch(&status.batch_id)?);
         }
-        let done = self.store().commit(writes).await;
-        done.map_err(|stopped| stopped.into_error("the batch"))?;
+        match self.store().commit(writes).await {
+            Ok(()) => {}
+            // Somebody else asked for it by the same name, just now.
+            Err(Stopped::Guards(_)) => return self.batch_status(&status.batch_id).await,
+            Err(stopped) => return Err(stopped.into_error("the batch")),
+        }
         if let Some(work) = &self.inner.work {
             work.wake();
         }
@@ -194,11 +212,11 @@ impl MasteryEngine {
         Ok(status)
     }
 
-    fn new_batch(&self, requests: &[BatchRequest], now: Moment) -> Result<BatchStatus> {
+    fn new_batch(&self, name: &str, requests: &[BatchRequest], now: Moment) -> Result<BatchStatus> {
         check_requests(requests)?;
         let total = requests.len() as u32;
         Ok(BatchStatus {
-            batch_id: format!("batch-{}", self.new_id(now)),
+            batch_id: format!("batch-{name}"),
             total_requests: total,
             completed: 0,
             failed: 0,

@@ -4,6 +4,7 @@ use kstone_keyspace::PartError;
 use kstone_redis::port::Error as KeysError;
 
 use crate::field::Invalid;
+use crate::work::refusal;
 
 /// What asking the engine comes to.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -73,9 +74,9 @@ impl Error {
 
 impl From<kstone::Error> for Error {
     fn from(error: kstone::Error) -> Error {
-        match error {
-            kstone::Error::Refused(why) => Error::Refused { why },
-            error => Error::Store(error),
+        match refusal(&error) {
+            Some(why) => Error::Refused { why },
+            None => Error::Store(error),
         }
     }
 }
@@ -101,6 +102,7 @@ impl From<crate::work::Error> for Error {
         match error {
             crate::work::Error::Invalid(invalid) => Error::Invalid(invalid),
             crate::work::Error::NotFound { what } => Error::NotFound { what },
+            crate::work::Error::Refused { why } => Error::Refused { why },
             crate::work::Error::Store(error) => error.into(),
             crate::work::Error::Unreadable { key, problem } => Error::Unreadable { key, problem },
         }

@@ -78,12 +78,13 @@ impl MasteryEngine {
         Err(conflict(&student, self.read_known(&student).await?.state.version()))
     }
 
-    /// Moves the snapshot on to the events before a moment, and puts aside the days before it, so
-    /// that neither is lost when they expire. The answers among those events teach how hard their
+    /// Moves the snapshot on to the events before a moment, and puts aside the days before it and
+    /// recommendations that are old, so that nothing is lost when they expire. The answers among those events teach how hard their
     /// questions are. Answers whether there was anything to do.
     pub async fn advance_snapshot(&self, student_id: &str, before: Moment) -> Result<bool> {
         let student = student(student_id)?;
-        let days = self.put_days_aside(&student, before.date()).await?;
+        let mut aside = self.put_days_aside(&student, before.date()).await?;
+        aside |= self.put_advice_aside(&student).await?;
         let mut answers = Vec::new();
         let mut collect = |outcome: Outcome| answers.extend(outcome.answer);
         let (kept, mut state) = self.folded(&student, Some(before), &mut collect).await?;
@@ -92,7 +93,7 @@ impl MasteryEngine {
         }
         let (from, version) = kept.map_or((0, 0), |it| (it.value.state.version(), it.version));
         if state.version() == from {
-            return Ok(days);
+            return Ok(aside);
         }
         // An interruption between the two makes some answers count twice: a rating is an estimate,
         // and one that counts twice is better than one that is lost.

@@ -6,9 +6,11 @@ use kstone_keyspace::typed::TypedKey;
 use serde::{Deserialize, Serialize};
 
 use super::change::{Change, Changed, conflict};
-use super::store::{Guard, guarded, put};
+use super::store::{Guard, Range, guarded, parse, put};
 use super::{Error, MasteryEngine, Result, student};
-use crate::mastery::{Components, LearningEvent, MasteryResult, ProcessingRecord, Struggle, What};
+use crate::mastery::{
+    AcceptedEvent, Components, LearningEvent, MasteryResult, ProcessingRecord, Struggle, What,
+};
 use crate::time::Moment;
 
 /// How many events of several learners are taken in at the same time.
@@ -103,6 +105,31 @@ impl MasteryEngine {
         self.assess(student_id, components, Some(expected_version)).await
     }
 
+    /// The same as both, under a name: however often it is asked for by that name, it is written down
+    /// once, and answered as it was then.
+    pub async fn save_mastery_update_once(
+        &self,
+        name: &str,
+        student_id: &str,
+        components: &Components,
+        expected_version: Option<u64>,
+    ) -> Result<MasteryResult> {
+        let event = self.assessment(format!("assessed-{name}"), student_id, components)?;
+        let event_id = EventId::new(event.event_id.as_str())?;
+        match self.change(&Change { event, expected_version, marked: true }).await {
+            Ok(Changed::Done(outcome, _)) => Ok(outcome.mastery),
+            Ok(Changed::Duplicate) => {
+                let before = self.assessed_before(&event_id, student_id).await?;
+                before.ok_or_else(|| Error::not_found(format!("event {event_id} any more")))
+            }
+            // The version may be another because it was written down before.
+            Err(error @ Error::Conflict { .. }) => {
+                self.assessed_before(&event_id, student_id).await?.ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Adds an event to the log, with its effects, and answers with its key: the log never says what
     /// the state does not know.
     pub async fn append_mastery_event(&self, event: &LearningEvent) -> Result<String> {
@@ -157,6 +184,33 @@ impl MasteryEngine {
             occurred_at: self.now(),
             what: What::Assessed { components: *components },
         })
+    }
+
+    /// What an assessment came to when it was written down, if it was.
+    async fn assessed_before(
+        &self,
+        event_id: &EventId,
+        student_id: &str,
+    ) -> Result<Option<MasteryResult>> {
+        let mark = ProcessedEvent { event_id: event_id.clone() };
+        let Some(record) = self.store().get::<_, ProcessingRecord>(&mark).await? else {
+            return Ok(None);
+        };
+        let student = student(student_id)?;
+        let state = &self.read_known(&student).await?.state;
+        let at = record.value.processed_at.millis();
+        let key = Event { student_id: student.clone(), at, event_id: event_id.clone() };
+        // Each event makes the version one more: those since then say which it was.
+        let last = format!("{}{}~", Event::FACTS.sort_prefix, state.accepted_at().millis());
+        let range = Range::between::<Event>(Event::partition(&student), key.sort_key(), last);
+        let (rows, _) = self.store().list(&range).await?;
+        let Some(first) = rows.first() else { return Ok(None) };
+        let AcceptedEvent { accepted_at, event, .. } = parse(first)?;
+        let What::Assessed { components } = event.what else { return Ok(None) };
+        let version = (state.version() + 1).saturating_sub(rows.len() as u64);
+        let mut mastery = MasteryResult::new(student_id, &components, accepted_at, version);
+        mastery.school_id = event.school_id;
+        Ok(Some(mastery))
     }
 
     /// What is answered to an event that was taken in before.

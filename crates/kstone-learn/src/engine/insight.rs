@@ -9,8 +9,9 @@ use kstone_keyspace::keys::mastery::{
 };
 
 use super::change::{Known, require_analytics};
+use super::history::advice_key;
 use super::store::{self, Guard, Kept, Range, Stopped, guarded, parse, put, put_version};
-use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
+use super::{Error, MasteryEngine, Result, student};
 use crate::field::check_length;
 use crate::mastery::{
     AnswerSeen, Feedback, ItemRating, PredictionResult, Recommendation, SNAPSHOTS_MAX, What,
@@ -112,22 +113,6 @@ impl MasteryEngine {
             }
         }
         Ok(advice)
-    }
-
-    /// What was recommended to a learner, the newest first.
-    pub async fn recommendation_history(
-        &self,
-        student_id: &str,
-        page: &PageAsk,
-    ) -> Result<Page<Recommendation>> {
-        let student = student(student_id)?;
-        let range = Range::of::<AdviceKey>(AdviceKey::partition(&student))
-            .newest_first()
-            .limit(page.limit())
-            .after(page.cursor.clone());
-        let (rows, more) = self.store().list(&range).await?;
-        let next = rows.last().filter(|_| more).map(|row| row.sk.clone());
-        Ok(Page { items: rows.iter().map(parse).collect::<Result<_>>()?, next })
     }
 
     /// What a learner says of a recommendation; said again, the last counts.
@@ -243,12 +228,4 @@ const ADVICE_KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn item_key(skill_id: &str, item_id: &str) -> Result<ItemKey> {
     Ok(ItemKey { skill_id: SkillId::new(skill_id)?, item_id: ItemId::new(item_id)? })
-}
-
-fn advice_key(student: &StudentId, advice: &Recommendation) -> Result<AdviceKey> {
-    Ok(AdviceKey {
-        student_id: student.clone(),
-        at: advice.made_at.millis(),
-        recommendation_id: RecommendationId::new(advice.id.as_str())?,
-    })
 }

@@ -10,6 +10,7 @@
 //! | `change` | one event becomes one transaction; the state that is kept at hand for the next |
 //! | `ingest` | events, exactly once; assessments; optimistic versions |
 //! | `reading` | current mastery, history, trends, activity, skills, struggles |
+//! | `history` | the views of a learner's whole history, and what is put aside for them |
 //! | `insight` | predictions, paths, recommendations |
 //! | `events` | the event log; rebuilding from a snapshot and what came after |
 //! | `batch` | many learners at once, with progress |
@@ -30,6 +31,7 @@ mod change;
 mod error;
 mod events;
 mod following;
+mod history;
 mod ingest;
 mod insight;
 pub mod keys;
@@ -50,15 +52,16 @@ use kstone_core::env::{Clock, Random};
 use kstone_keyspace::keys::mastery::{ItemRating, StudentId};
 use kstone_redis::port::Keys;
 use quick_cache::sync::Cache;
-use serde::{Deserialize, Serialize};
 
 use crate::time::Moment;
 use crate::work::Outbox;
 
+pub use crate::page::{Page, PageAsk};
 pub use batch::BatchRequest;
 pub use cache::{CacheOptions, CacheStats};
 pub use error::{Error, Result};
 pub use following::{AGGREGATE, QUEUE, RUN_BATCH, STRUGGLE, StruggleBegun};
+pub use history::{ComponentsDay, MasteryDay};
 pub use ingest::Ingested;
 pub use persons::{Answer, KeyCounts, LocalPersons, Persons};
 pub use school::{ClassRow, ClassSummary, ClassView};
@@ -104,33 +107,6 @@ struct Inner {
     learners: change::Learners,
     /// How hard questions are, and when that was read.
     difficulties: Cache<ItemRating, (Option<f64>, Duration)>,
-}
-
-/// Some of many, and where to go on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Page<T> {
-    /// These.
-    pub items: Vec<T>,
-    /// What to ask for the next page with; `None` if this was the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
-/// Which part of many to answer with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageAsk {
-    /// How many at most; from 1 to 1000.
-    pub limit: u32,
-    /// [`Page::next`] of the page before; `None` at the beginning.
-    pub cursor: Option<String>,
-}
-
-impl Default for PageAsk {
-    /// The first hundred.
-    fn default() -> Self {
-        PageAsk { limit: 100, cursor: None }
-    }
 }
 
 /// How many questions' difficulties are remembered.
@@ -189,11 +165,4 @@ impl MasteryEngine {
 /// A learner's id, if it can be one.
 fn student(student_id: &str) -> Result<StudentId> {
     Ok(StudentId::new(student_id)?)
-}
-
-impl PageAsk {
-    /// The limit, within what one answer may have.
-    fn limit(&self) -> u32 {
-        self.limit.clamp(1, 1000)
-    }
 }

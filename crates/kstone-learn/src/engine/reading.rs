@@ -79,13 +79,16 @@ impl MasteryEngine {
         to: Date,
     ) -> Result<Vec<(Date, MasteryResult)>> {
         let mut days = BTreeMap::new();
-        // What is older than the days are kept for has been put aside.
-        let (first, last) = (aside(student, from).sort_key(), aside(student, to).sort_key());
-        let partition = HistoryDay::partition(student);
-        let range = Range::between::<HistoryDay>(partition, first, last);
-        for row in self.store().list(&range).await?.0 {
-            if let Some(HistoryDay { date, .. }) = key_of(&row) {
-                days.insert(date, parse(&row)?);
+        // What is older than the days are kept for has been put aside. Two days more, for clocks and
+        // zones that differ.
+        if from.plus_days(DAYS_KEPT - 2) <= self.now().date() {
+            let (first, last) = (aside(student, from).sort_key(), aside(student, to).sort_key());
+            let partition = HistoryDay::partition(student);
+            let range = Range::between::<HistoryDay>(partition, first, last);
+            for row in self.store().list(&range).await?.0 {
+                if let Some(HistoryDay { date, .. }) = key_of(&row) {
+                    days.insert(date, parse(&row)?);
+                }
             }
         }
         let day = |date| DailyMastery { student_id: student.clone(), date }.sort_key();

@@ -10,6 +10,7 @@ use kstone_keyspace::typed::TypedKey;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::batch::together;
 use super::store::{Kept, Range, key_of, parse, put};
 use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
 use crate::field::{Invalid, check_length};
@@ -22,6 +23,8 @@ use crate::time::{Date, Moment, Zone};
 
 /// How many classes are compared at once.
 const COHORTS_MAX: usize = 50;
+/// Of so many learners the days are read at the same time.
+const TOGETHER: usize = 16;
 /// How many days a trend is computed from.
 const TREND_DAYS: usize = 14;
 /// How long days are kept.
@@ -47,8 +50,14 @@ pub struct ClassView {
     pub class_id: String,
     /// What it is called.
     pub name: String,
-    /// Its learners.
+    /// Its learners in the order of their ids: all of them, or a page.
     pub learners: Vec<ClassRow>,
+    /// What to ask for the next page with; `None` if there are no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// How many learners there are in all. What follows is about all of them.
+    #[serde(default)]
+    pub members: u32,
     /// How many of them are on each level; every level is there.
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, u32>))]
     pub levels: BTreeMap<Level, u32>,
@@ -120,19 +129,46 @@ impl MasteryEngine {
 
     /// A class, its learners and how they do.
     pub async fn class(&self, school_id: &str, class_id: &str) -> Result<ClassView> {
+        self.class_with(school_id, class_id, None).await
+    }
+
+    /// The same with some of its learners; what is said of all of them is of all of them.
+    pub async fn class_page(
+        &self,
+        school_id: &str,
+        class_id: &str,
+        page: &PageAsk,
+    ) -> Result<ClassView> {
+        self.class_with(school_id, class_id, Some(page)).await
+    }
+
+    async fn class_with(
+        &self,
+        school_id: &str,
+        class_id: &str,
+        page: Option<&PageAsk>,
+    ) -> Result<ClassView> {
         let (school, class) = (SchoolId::new(school_id)?, ClassId::new(class_id)?);
         let name = self.class_name(&school, &class).await?;
-        let learners = self.rows(&self.members(&school, &class).await?).await?;
-        let masteries = || learners.iter().filter_map(|row| row.mastery.as_ref());
-        let scores: Vec<f64> = masteries().map(|it| it.mastery_score).collect();
+        let members = self.members(&school, &class).await?;
+        let states = self.states(&members).await?;
+        let shown = match page {
+            Some(page) => some_of(&members, page)?,
+            None => members.as_slice(),
+        };
+        let last = shown.last().filter(|last| members.last() != Some(last));
+        let masteries: Vec<MasteryResult> = states.values().map(LearnerState::mastery).collect();
+        let scores: Vec<f64> = masteries.iter().map(|it| it.mastery_score).collect();
         Ok(ClassView {
             school_id: school.to_string(),
             class_id: class.to_string(),
             name,
+            next: last.map(StudentId::to_string),
+            members: members.len() as u32,
             levels: levels(&scores),
             average_score: (!scores.is_empty()).then(|| mean(&scores)),
-            averages: mean_components(masteries().map(|it| &it.components)),
-            learners,
+            averages: mean_components(masteries.iter().map(|it| &it.components)),
+            learners: self.rows(shown, &states).await?,
         })
     }
 
@@ -295,23 +331,34 @@ impl MasteryEngine {
     }
 
     /// What a teacher sees of learners, in the order of their ids.
-    async fn rows(&self, students: &[StudentId]) -> Result<Vec<ClassRow>> {
-        let states = self.states(students).await?;
+    async fn rows(
+        &self,
+        students: &[StudentId],
+        states: &BTreeMap<String, LearnerState>,
+    ) -> Result<Vec<ClassRow>> {
         let profiles = self.profiles(students).await?;
         let now = self.now();
         let today = now.date();
+        let scores = |student: &StudentId| {
+            let (engine, student) = (self.clone(), student.clone());
+            async move { (engine.scores(&student, today, TREND_DAYS).await, student) }
+        };
+        // Each is a question of its own to the store, which may be far away.
+        let mut trends = BTreeMap::new();
+        for (scores, student) in together(TOGETHER, students.iter().map(scores)).await {
+            trends.insert(student, trend(&scores?));
+        }
         let mut rows = Vec::with_capacity(students.len());
         for student in students {
             let state: Option<&LearnerState> = states.get(student.as_str());
             let profile: Option<&LearnerProfile> = profiles.get(student.as_str());
-            let scores = self.scores(student, today, TREND_DAYS).await?;
             rows.push(ClassRow {
                 student_id: student.to_string(),
                 display_name: profile.and_then(|it| it.display_name.clone()),
                 mastery: state.map(LearnerState::mastery),
                 struggles: state.map(|it| it.struggles(now)).unwrap_or_default(),
                 last_activity: state.map(|it| it.activity(now, &Zone::UTC).last_activity),
-                trend: trend(&scores),
+                trend: trends.remove(student).flatten(),
             });
         }
         Ok(rows)
@@ -399,4 +446,19 @@ impl MasteryEngine {
         let (rows, _) = self.store().list(&range).await?;
         Ok(rows.iter().filter_map(key_of::<ClassMember>).map(|it| it.student_id).collect())
     }
+}
+
+/// The members that a page asks for.
+fn some_of<'m>(members: &'m [StudentId], page: &PageAsk) -> Result<&'m [StudentId]> {
+    let after = match &page.cursor {
+        Some(cursor) => {
+            let expected = "what the page before said comes next";
+            let wrong = |_| Invalid::value("cursor", expected, format!("`{cursor}`"));
+            let last = StudentId::new(cursor.as_str()).map_err(wrong)?;
+            members.partition_point(|member| member.as_str() <= last.as_str())
+        }
+        None => 0,
+    };
+    let rest = members.get(after..).unwrap_or_default();
+    Ok(rest.get(..page.limit() as usize).unwrap_or(rest))
 }

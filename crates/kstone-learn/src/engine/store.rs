@@ -262,13 +262,6 @@ impl Stopped {
         if !at(CancellationCode::TransactionConflict).is_empty() {
             return Stopped::Busy;
         }
-        let messages = reasons.iter().filter_map(|reason| reason.message.as_deref());
-        if messages.into_iter().any(|message| message.contains("was erased")) {
-            return Stopped::Error(Error::refused(
-                "the learner was erased; nothing is written about them until they are admitted \
-                 again",
-            ));
-        }
         Stopped::Error(kstone::Error::TransactionCanceled { reasons }.into())
     }
 

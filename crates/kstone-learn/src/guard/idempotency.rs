@@ -1,6 +1,11 @@
 //! A request with an `Idempotency-Key` is carried out once, however often it is sent. What was
 //! answered is kept for a day and answered again.
+//!
+//! Between the effect of a request and its kept answer a process may end. The repetition is carried
+//! out then, under the same [name](Ticket::name): records that are named after it are found again
+//! instead of being made a second time.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +57,8 @@ pub struct Repeatable {
 pub struct KeptAnswer {
     /// Its status.
     pub status: u16,
+    /// Those of its headers that say something about what was done, by their names.
+    pub headers: BTreeMap<String, String>,
     /// Its body.
     pub body: String,
 }
@@ -59,7 +66,8 @@ pub struct KeptAnswer {
 /// What to do with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {
-    /// Carry it out, then [`finish`](Idempotency::finish) or [`abandon`](Idempotency::abandon).
+    /// Carry it out, then [`finish`](Idempotency::finish), [`abandon`](Idempotency::abandon) or
+    /// [`let_go`](Idempotency::let_go).
     New(Ticket),
     /// Answer this: it was carried out before.
     Replay(KeptAnswer),
@@ -74,6 +82,15 @@ pub enum Begun {
 pub struct Ticket {
     key: Item,
     owner: String,
+    name: String,
+}
+
+impl Ticket {
+    /// What the request is called, by who carries it out: an id that comes from the client, its key,
+    /// the request, and when it first came. Every attempt has the same, until the key is forgotten.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl Idempotency {
@@ -96,17 +113,61 @@ impl Idempotency {
             let expected = format!("1 to {KEY_BYTES_MAX} bytes");
             return Err(Invalid::value("Idempotency-Key", expected, length).into());
         }
-        let name = hash(&[request.client.as_bytes(), request.key.as_bytes()]);
-        let key = key_of(&Key { request: Request::new(name)? });
+        let place = hash(&[request.client.as_bytes(), request.key.as_bytes()]);
+        let key = key_of(&Key { request: Request::new(place)? });
         let request_hash = hash(&[&request.request]);
         let now = self.clock.now_ms();
         let owner = format!("{:016x}", self.random.next_u64());
+        let ticket = |began: u64| Ticket {
+            key: key.clone(),
+            owner: owner.clone(),
+            name: hash(&[
+                request.client.as_bytes(),
+                request.key.as_bytes(),
+                &request.request,
+                &began.to_le_bytes(),
+            ]),
+        };
+        if self.begin_first(request, &key, &request_hash, &owner, now).await? {
+            return Ok(Begun::New(ticket(now)));
+        }
+        // Gone meanwhile: abandoned just now. The client tries again.
+        let Some(before) = get(&*self.items, key.clone()).await? else {
+            return Ok(Begun::InFlight);
+        };
+        if text(&before, "request_hash") != request_hash {
+            return Ok(Begun::Mismatch);
+        }
+        if let ("done", Some(body)) = (text(&before, "state"), text_option(&before, "answer")) {
+            let status = u16::try_from(number(&before, "status")).unwrap_or(200);
+            // Answers that were kept by an older version have none.
+            let headers = serde_json::from_str(text(&before, "headers")).unwrap_or_default();
+            return Ok(Begun::Replay(KeptAnswer { status, headers, body }));
+        }
+        let is_mine = number(&before, "busy_until") <= now
+            && self.take_over(&before, &key, &owner, now).await?;
+        Ok(match is_mine {
+            true => Begun::New(ticket(number(&before, "began"))),
+            false => Begun::InFlight,
+        })
+    }
+
+    /// Writes down that a request came, if none came with its key.
+    async fn begin_first(
+        &self,
+        request: &Repeatable,
+        key: &Item,
+        request_hash: &str,
+        owner: &str,
+        now: u64,
+    ) -> Result<bool> {
         let students: Vec<Value> = request.students.iter().map(|id| id.as_str().into()).collect();
         let mut item = key
             .clone()
-            .with("request_hash", request_hash.as_str())
+            .with("request_hash", request_hash)
             .with("state", "in_flight")
-            .with("owner", owner.as_str())
+            .with("owner", owner)
+            .with("began", now)
             .with("busy_until", now.saturating_add(millis(BUSY)))
             // The catalogue says the same; a store without it needs to be told.
             .with("ttl", (now + millis(KEPT)) / 1000);
@@ -118,35 +179,31 @@ impl Idempotency {
             item,
             // A remote store may show items for days after their end.
             condition: Some(Condition::Text(
-                "attribute_not_exists(#pk) OR #ttl <= :seconds OR \
-                 (#state = :in_flight AND #busy_until <= :now AND #request_hash = :hash)"
-                    .to_owned(),
+                "attribute_not_exists(#pk) OR #ttl <= :seconds".to_owned(),
             )),
-            placeholders: Words::names(&[PK, "ttl", "state", "busy_until", "request_hash"])
-                .value("seconds", now / 1000)
-                .value("in_flight", "in_flight")
-                .value("now", now)
-                .value("hash", request_hash.as_str())
-                .placeholders(),
+            placeholders: Words::names(&[PK, "ttl"]).value("seconds", now / 1000).placeholders(),
             ..PutItem::default()
         };
         match self.items.put(&put).await {
-            Ok(_) => return Ok(Begun::New(Ticket { key, owner })),
-            Err(kstone::Error::ConditionFailed { .. }) => {}
-            Err(error) => return Err(error.into()),
+            Ok(_) => Ok(true),
+            Err(kstone::Error::ConditionFailed { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
         }
-        // Gone meanwhile: abandoned just now. The client tries again.
-        let Some(before) = get(&*self.items, key).await? else { return Ok(Begun::InFlight) };
-        if text(&before, "request_hash") != request_hash {
-            return Ok(Begun::Mismatch);
-        }
-        match (text(&before, "state"), text_option(&before, "answer")) {
-            ("done", Some(body)) => {
-                let status = u16::try_from(number(&before, "status")).unwrap_or(200);
-                Ok(Begun::Replay(KeptAnswer { status, body }))
-            }
-            _ => Ok(Begun::InFlight),
-        }
+    }
+
+    /// Takes the place of whoever carried the request out and says so no longer; of several who try,
+    /// one succeeds.
+    async fn take_over(&self, before: &Item, key: &Item, owner: &str, now: u64) -> Result<bool> {
+        let words = Words::names(&["owner", "busy_until", "state"])
+            .value("me", owner)
+            .value("them", text(before, "owner"))
+            .value("until", now.saturating_add(millis(BUSY)))
+            .value("now", now)
+            .value("in_flight", "in_flight");
+        let update = "SET #owner = :me, #busy_until = :until";
+        let condition = "#owner = :them AND #state = :in_flight AND #busy_until <= :now";
+        let taken = update_if(&*self.items, key.clone(), update, condition, words).await?;
+        Ok(taken.is_some())
     }
 
     /// Says that the request is still being carried out: nobody takes its place for another minute. To
@@ -164,20 +221,38 @@ impl Idempotency {
     }
 
     /// Keeps what was answered. If the request took so long that another took its place, that one's
-    /// answer counts. One that is too long to be kept is not: a repetition is a new request then.
+    /// answer counts. One that is too long to be kept is not: a repetition is carried out then, under
+    /// the same name.
     ///
     /// # Errors
     /// If the store refuses; then a repetition is carried out again after a minute.
     pub async fn finish(&self, ticket: &Ticket, answer: &KeptAnswer) -> Result<()> {
         if answer.body.len() > BODY_BYTES_MAX {
-            return self.abandon(ticket).await;
+            return self.let_go(ticket).await;
         }
-        let words = Words::names(&["state", "status", "answer", "owner"])
+        let headers = serde_json::json!(answer.headers).to_string();
+        let words = Words::names(&["state", "status", "headers", "answer", "owner"])
+            .value("headers", headers)
             .value("done", "done")
             .value("status", u64::from(answer.status))
             .value("answer", answer.body.as_str())
             .value("me", ticket.owner.as_str());
-        let update = "SET #state = :done, #status = :status, #answer = :answer";
+        let update =
+            "SET #state = :done, #status = :status, #headers = :headers, #answer = :answer";
+        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
+        Ok(())
+    }
+
+    /// It is not known whether the request was carried out, or not what it came to: a repetition
+    /// tries again at once, under the same name.
+    ///
+    /// # Errors
+    /// If the store refuses; then it does after a minute.
+    pub async fn let_go(&self, ticket: &Ticket) -> Result<()> {
+        let words = Words::names(&["busy_until", "owner"])
+            .value("now", self.clock.now_ms())
+            .value("me", ticket.owner.as_str());
+        let update = "SET #busy_until = :now";
         update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
         Ok(())
     }

@@ -52,16 +52,19 @@ pub enum LimitKind {
     Predict,
     /// Starting a batch.
     Batch,
+    /// Looking at a page of the console, or at a part of one that is asked for again.
+    Page,
 }
 
 impl LimitKind {
     /// All of them.
-    pub const ALL: [LimitKind; 5] = [
+    pub const ALL: [LimitKind; 6] = [
         LimitKind::Query,
         LimitKind::Calculate,
         LimitKind::Ingest,
         LimitKind::Predict,
         LimitKind::Batch,
+        LimitKind::Page,
     ];
 
     /// How many a client may send in a minute.
@@ -72,6 +75,9 @@ impl LimitKind {
             LimitKind::Ingest => 100,
             LimitKind::Predict => 20,
             LimitKind::Batch => 5,
+            // A page asks for a part of itself up to 86 times a minute, and several may be open at
+            // a school behind one address; nobody reads ten in a second.
+            LimitKind::Page => 600,
         }
     }
 
@@ -83,6 +89,7 @@ impl LimitKind {
             LimitKind::Ingest => "ingest",
             LimitKind::Predict => "predict",
             LimitKind::Batch => "batch",
+            LimitKind::Page => "page",
         }
     }
 }

@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::error::{Error, Result};
 use super::job::NewJob;
 use super::outbox::Outbox;
-use super::queue::{Page, is_condition, wrong_cursor};
+use super::queue::{is_condition, wrong_cursor};
 use super::request::{Words, action, between, decoded, key_of, text};
 use super::table::{PK, SK};
+use crate::page::Page;
 use crate::time::Moment;
 
 /// The queue of alerts that are to be sent.
@@ -156,17 +157,17 @@ impl Alerts {
             ..between(&AlertKey::partition(), SK, "0", "~")
         };
         let page = self.items.query(&query).await?;
-        let (mut rows, mut last) = (Vec::new(), None);
+        let (mut items, mut last) = (Vec::new(), None);
         for item in page.items.iter().flatten() {
             let item = decoded(item)?;
             let unreadable = |error: serde_json::Error| Error::Unreadable {
                 key: format!("alerts:{}", text(&item, SK)),
                 problem: error.to_string(),
             };
-            rows.push(serde_json::from_str(text(&item, "value")).map_err(unreadable)?);
+            items.push(serde_json::from_str(text(&item, "value")).map_err(unreadable)?);
             last = Some(text(&item, SK).replacen(':', "-", 1));
         }
-        Ok(Page { rows, next: page.next.and(last) })
+        Ok(Page { items, next: page.next.and(last) })
     }
 }
 

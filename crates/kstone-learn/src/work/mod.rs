@@ -28,11 +28,12 @@ pub mod webhook;
 pub mod workers;
 
 pub use alert::{Alert, AlertSink, Alerts, Severity};
+pub(crate) use error::refusal;
 pub use error::{Error, Result};
 pub(crate) use job::hex_of;
 pub use job::{Job, JobError, NewJob};
 pub use outbox::Outbox;
-pub use queue::{DeadJob, Page, QueueDepth, Queues};
+pub use queue::{DeadJob, QueueDepth, Queues};
 pub use schedule::{Cadence, ScheduleState, Schedules};
 pub use table::require_table;
 pub use webhook::Webhook;

@@ -21,6 +21,7 @@ use super::outbox::Outbox;
 use super::request::{Words, action, between, decoded, get, key_of, text, update_if};
 use super::table::{BY_DUE, DUE, PK, SK, TABLE};
 use crate::field::Invalid;
+use crate::page::Page;
 use crate::time::Moment;
 
 /// How many are counted of one state and partition: beyond, a depth says "at least".
@@ -82,15 +83,6 @@ pub struct DeadJob {
     /// Whose data it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub student_id: Option<String>,
-}
-
-/// Some of many.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Page<T> {
-    /// These.
-    pub rows: Vec<T>,
-    /// Where to go on; `None` if there are no more.
-    pub next: Option<String>,
 }
 
 /// A job that may be begun, as the index shows it.
@@ -171,12 +163,12 @@ impl Queues {
             ..between(&partition, SK, "0", "~")
         };
         let page = self.items.query(&query).await?;
-        let mut rows = Vec::new();
+        let mut items = Vec::new();
         for item in page.items.iter().flatten() {
-            rows.push(dead_job(&decoded(item)?)?);
+            items.push(dead_job(&decoded(item)?)?);
         }
-        let next = page.next.and(rows.last().map(|row| row.id.clone()));
-        Ok(Page { rows, next })
+        let next = page.next.and(items.last().map(|job: &DeadJob| job.id.clone()));
+        Ok(Page { items, next })
     }
 
     /// Has a job that was given up tried again, with as many attempts as a new one.

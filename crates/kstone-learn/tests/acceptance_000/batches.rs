@@ -154,3 +154,54 @@ async fn a_batch_that_was_given_up_has_ended_and_can_be_run_again() {
     place.engine.give_up_batch(&started.batch_id).await.unwrap();
     assert_eq!(place.engine.batch_status(&started.batch_id).await.unwrap(), done);
 }
+
+#[tokio::test]
+async fn a_batch_that_is_asked_for_again_by_its_name_is_the_same_batch() {
+    let place = Place::new().await;
+    let started = place.engine.start_batch_once("n-1", &requests(5)).await.unwrap();
+    assert_eq!((started.batch_id.as_str(), started.in_progress), ("batch-n-1", 5));
+    let engine = place.another_engine();
+    assert_eq!(engine.start_batch_once("n-1", &requests(5)).await.unwrap(), started);
+    let done = place.engine.run_batch("batch-n-1").await.unwrap();
+    assert_eq!(engine.start_batch_once("n-1", &requests(5)).await.unwrap(), done);
+    assert!(place.value("batch:batch-n-1", "request:s-0").unwrap().contains("\"done\":true"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_erased_while_a_batch_runs_is_gone_and_the_others_are_written() {
+    let place = Place::new().await;
+    let started = place.engine.start_batch(&requests(600)).await.unwrap();
+    let (engine, id) = (place.engine.clone(), started.batch_id.clone());
+    let running = tokio::spawn(async move { engine.run_batch(&id).await });
+    // The first is written by then, the last is not.
+    let pk = format!("batch:{}", started.batch_id);
+    let completed = || {
+        let kept: BatchStatus = serde_json::from_str(&place.value(&pk, "status").unwrap()).unwrap();
+        kept.completed
+    };
+    while completed() < 250 {
+        tokio::task::yield_now().await;
+    }
+    let erased = ["s-0", "s-599"];
+    for student in erased {
+        place.engine.delete_student_data(student, &|_| {}).await.unwrap();
+    }
+    running.await.unwrap().unwrap();
+    for student in erased {
+        assert_eq!(place.engine.get_current_mastery(student).await.unwrap(), None);
+        assert_eq!(place.engine.debug_student_state(student).await.unwrap(), []);
+        assert_eq!(place.value(&pk, &format!("request:{student}")), None);
+        let kept = place.value(&pk, "status").unwrap();
+        assert!(!kept.contains(&format!("\"{student}\"")), "{kept}");
+    }
+    let done = place.engine.batch_status(&started.batch_id).await.unwrap();
+    assert!(adds_up(&done) && done.finished_at.is_some(), "{done:?}");
+    assert_eq!((done.status, done.in_progress), (BatchState::Completed, 0));
+    assert!((598..=600).contains(&done.completed), "{}", done.completed);
+    for student in ["s-1", "s-400", "s-598"] {
+        let written = place.engine.get_current_mastery(student).await.unwrap().unwrap();
+        assert_eq!(written.version, 1);
+        let kept = place.value(&pk, &format!("request:{student}")).unwrap();
+        assert!(kept.contains("\"done\":true"), "{kept}");
+    }
+}

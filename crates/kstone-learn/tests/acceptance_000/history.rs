@@ -1,4 +1,5 @@
-use kstone_learn::mastery::{Component, Components};
+use kstone_learn::engine::PageAsk;
+use kstone_learn::mastery::{Component, Components, MasteryResult};
 use kstone_learn::time::{Date, Moment};
 
 use crate::place::{DAY, EXAMPLE, Place};
@@ -89,4 +90,91 @@ async fn get_batch_mastery_answers_with_those_who_are_known() {
     let found = place.engine.get_batch_mastery(&asked).await.unwrap();
     assert_eq!(found.len(), 150);
     assert!(found.iter().all(|(id, mastery)| *id == mastery.student_id));
+}
+
+#[tokio::test]
+async fn the_view_of_all_days_and_that_of_their_components_go_back_to_the_first_page_by_page() {
+    let place = Place::new().await;
+    let engine = &place.engine;
+    let mut expected = Vec::new();
+    for round in 0..120_u32 {
+        let components = Components { quiz: f64::from(round) / 120.0, ..EXAMPLE };
+        let saved = engine.save_mastery_update("s", &components).await.unwrap();
+        expected.push((engine.now().date(), saved));
+        place.later(DAY);
+        if round % 7 == 0 {
+            engine.advance_snapshot("s", engine.now().minus(DAY * 7)).await.unwrap();
+        }
+    }
+    expected.reverse();
+    assert_eq!(place.value("student:s", "mastery:2026-01-14"), None, "some have expired");
+    for limit in [1000, 50, 7] {
+        let mut page = PageAsk { limit, cursor: None };
+        let (mut days, mut parts) = (Vec::new(), Vec::new());
+        loop {
+            let full = engine.full_history("s", &page).await.unwrap();
+            let components = engine.components_history("s", &page).await.unwrap();
+            assert!(full.items.len() <= limit as usize);
+            assert_eq!(full.next, components.next);
+            days.extend(full.items.into_iter().map(|it| (it.date, it.mastery)));
+            parts.extend(components.items.into_iter().map(|it| (it.date, it.components)));
+            match full.next {
+                Some(next) => page.cursor = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(days, expected);
+        let of = |(date, mastery): &(_, MasteryResult)| (*date, mastery.components);
+        assert_eq!(parts, expected.iter().map(of).collect::<Vec<_>>());
+    }
+    let wrong = PageAsk { limit: 1, cursor: Some("nonsense".to_owned()) };
+    let wrong = engine.full_history("s", &wrong).await.unwrap_err();
+    assert!(wrong.to_string().starts_with("cursor must be"), "{wrong}");
+    assert_eq!(engine.full_history("nobody", &PageAsk::default()).await.unwrap().items, []);
+}
+
+#[tokio::test]
+async fn the_view_of_recommendations_keeps_those_that_are_older_than_their_year() {
+    let place = Place::new().await;
+    let engine = &place.engine;
+    let low = Components { completion: 0.2, quiz: 0.2, quality: 0.2, consistency: 0.2 };
+    let mut expected = Vec::new();
+    for round in 0..5 {
+        engine.save_mastery_update("s", &low).await.unwrap();
+        let made = engine.recommendations("s").await.unwrap();
+        assert_eq!(made.len(), 4);
+        for (at, mut advice) in made.into_iter().enumerate() {
+            if at == 0 {
+                let id = advice.id.as_str();
+                advice = engine.give_feedback("s", id, true, None).await.unwrap();
+            }
+            expected.push(advice);
+        }
+        // The first is more than a year old in the end, and each night somebody looks after it.
+        for _ in 0..(if round < 4 { 100 } else { 0 }) {
+            place.later(DAY);
+            engine.advance_snapshot("s", engine.now().minus(DAY * 7)).await.unwrap();
+        }
+    }
+    expected.sort_by(|one, other| (other.made_at, &other.id).cmp(&(one.made_at, &one.id)));
+    let kept: Vec<_> = engine.debug_student_state("s").await.unwrap();
+    let count = |part: &str| kept.iter().filter(|it| it.key.contains(part)).count();
+    assert_eq!((count(":recommendation:"), count(":history:recommendations:")), (16, 1));
+    for limit in [1000, 17, 16, 5, 1] {
+        let mut page = PageAsk { limit, cursor: None };
+        let mut found = Vec::new();
+        loop {
+            let some = engine.recommendation_history("s", &page).await.unwrap();
+            assert!(!some.items.is_empty() && some.items.len() <= limit as usize);
+            found.extend(some.items);
+            match some.next {
+                Some(next) => page.cursor = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(found, expected, "{limit}");
+    }
+    let asked = PageAsk { limit: 1, cursor: Some("recommendation:x".to_owned()) };
+    let wrong = engine.recommendation_history("s", &asked).await.unwrap_err();
+    assert!(wrong.to_string().starts_with("cursor must be"), "{wrong}");
 }

@@ -4,7 +4,7 @@ use kstone::{Database, DatabaseOptions};
 use kstone_core::env::{Env, ManualClock};
 use kstone_core::find_bytes;
 use kstone_learn::engine::{AuditEntry, BatchRequest, Error};
-use kstone_learn::mastery::{Components, What};
+use kstone_learn::mastery::{Components, LearnerProfile, What};
 use kstone_sim::SimDisk;
 
 use crate::place::{DAY, EXAMPLE, Place, START_MS, answer, quiz};
@@ -97,11 +97,22 @@ async fn delete_student_data_leaves_nothing_for_readers_and_writes_are_refused_u
     assert!(matches!(gone, Error::NotFound { .. }), "{gone}");
     assert_eq!(engine.class("abc", "7b").await.unwrap().learners.len(), 1);
     assert_eq!(engine.get_current_mastery("other").await.unwrap(), other);
-    for refused in [
-        engine.ingest(&place.event("new", SECRET, quiz(0.5))).await.err(),
-        engine.save_mastery_update(SECRET, &EXAMPLE).await.err(),
-    ] {
-        assert!(matches!(refused, Some(Error::Refused { .. })), "{refused:?}");
+    let profile = LearnerProfile::new(SECRET, engine.now());
+    let stale = place.another_engine();
+    for engine in [engine, &stale] {
+        for refused in [
+            engine.ingest(&place.event("new", SECRET, quiz(0.5))).await.err(),
+            engine.append_mastery_event(&place.event("new", SECRET, quiz(0.5))).await.err(),
+            engine.save_mastery_update(SECRET, &EXAMPLE).await.err(),
+            engine.save_mastery_update_once("n-1", SECRET, &EXAMPLE, None).await.err(),
+            engine.update_with_version(SECRET, &EXAMPLE, 0).await.err(),
+            engine.put_profile(&profile).await.err(),
+            engine.set_consent(SECRET, true, true).await.err(),
+            engine.add_member("abc", "7b", SECRET).await.err(),
+        ] {
+            let is_so = matches!(&refused, Some(Error::Refused { why }) if why.contains("erased"));
+            assert!(is_so, "{refused:?}");
+        }
     }
     // A batch goes on without them, and says so.
     let both = [SECRET, "other"]

@@ -1,8 +1,10 @@
-use kstone_learn::engine::Error;
+use std::time::Duration;
+
+use kstone_learn::engine::{Error, MasteryEngine};
 use kstone_learn::mastery::{Components, Level, MasteryResult};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
-use crate::place::{EXAMPLE, Place};
+use crate::place::{EXAMPLE, Place, quiz};
 
 const PARTS: [&str; 4] = ["completion", "quiz", "quality", "consistency"];
 
@@ -123,4 +125,27 @@ async fn update_with_version_of_a_learner_who_is_not_there_needs_version_0() {
     let error = place.engine.update_with_version("s", &EXAMPLE, 3).await.unwrap_err();
     assert!(matches!(error, Error::Conflict { current: Some(0), .. }), "{error}");
     assert_eq!(place.engine.update_with_version("s", &EXAMPLE, 0).await.unwrap().version, 1);
+}
+
+#[tokio::test]
+async fn what_is_said_under_a_name_is_written_down_once_and_answered_as_it_was_then() {
+    let place = Place::new().await;
+    let engine = &place.engine;
+    engine.ingest(&place.event("e-1", "s", quiz(0.5))).await.unwrap();
+    for (name, expected_version) in [("n-1", None), ("n-2", Some(3))] {
+        let say = |engine: MasteryEngine| async move {
+            engine.save_mastery_update_once(name, "s", &EXAMPLE, expected_version).await
+        };
+        let first = say(engine.clone()).await.unwrap();
+        assert_eq!(first.components, EXAMPLE);
+        assert_eq!(say(engine.clone()).await.unwrap(), first);
+        place.later(Duration::from_secs(60));
+        engine.ingest(&place.event(&format!("after-{name}"), "s", quiz(0.1))).await.unwrap();
+        let now = engine.get_current_mastery("s").await.unwrap().unwrap();
+        assert_eq!(now.version, first.version + 1);
+        assert_eq!(say(place.another_engine()).await.unwrap(), first);
+        assert_eq!(engine.get_current_mastery("s").await.unwrap().unwrap(), now);
+    }
+    let late = engine.save_mastery_update_once("n-3", "s", &EXAMPLE, Some(1)).await.unwrap_err();
+    assert!(matches!(late, Error::Conflict { current: Some(5), .. }), "{late:?}");
 }

@@ -152,3 +152,41 @@ async fn a_learner_is_active_today_by_their_own_day() {
     let today = engine.now().date();
     assert_eq!(engine.aggregate("abc", today).await.unwrap().active_today, 1);
 }
+
+#[tokio::test]
+async fn a_large_class_comes_in_pages_and_its_averages_are_of_all() {
+    let place = Place::new().await;
+    let engine = &place.engine;
+    engine.put_class("abc", "7b", "Class 7b").await.unwrap();
+    for at in 0..25_u32 {
+        let id = format!("s-{at:02}");
+        engine.add_member("abc", "7b", &id).await.unwrap();
+        let components = Components { completion: f64::from(at) / 25.0, ..EXAMPLE };
+        engine.save_mastery_update(&id, &components).await.unwrap();
+    }
+    // Three days, so that each has a trend.
+    for _ in 0..2 {
+        place.later(DAY);
+        for at in 0..25 {
+            engine.save_mastery_update(&format!("s-{at:02}"), &EXAMPLE).await.unwrap();
+        }
+    }
+    let whole = engine.class("abc", "7b").await.unwrap();
+    assert_eq!((whole.members, whole.learners.len(), &whole.next), (25, 25, &None));
+    assert!(whole.learners.iter().all(|it| it.trend.is_some()));
+    let mut page = PageAsk { limit: 10, cursor: None };
+    let mut learners = Vec::new();
+    for expected in [10, 10, 5] {
+        let some = engine.class_page("abc", "7b", &page).await.unwrap();
+        assert_eq!((some.members, some.learners.len()), (25, expected));
+        assert_eq!(some.next.is_some(), expected == 10);
+        assert_eq!((some.average_score, &some.levels), (whole.average_score, &whole.levels));
+        assert_eq!(some.averages, whole.averages);
+        learners.extend(some.learners);
+        page.cursor = some.next;
+    }
+    assert_eq!(learners, whole.learners);
+    let wrong = PageAsk { limit: 1, cursor: Some("a:b".to_owned()) };
+    let wrong = engine.class_page("abc", "7b", &wrong).await.unwrap_err();
+    assert!(wrong.to_string().starts_with("cursor must be"), "{wrong}");
+}

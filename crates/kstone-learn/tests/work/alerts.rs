@@ -46,11 +46,11 @@ async fn alerts_are_told_and_kept_newest_first_for_90_days() {
     assert_eq!(*heard.0.lock().unwrap(), ["one", "two", "three"]);
     let page = alerts.recent(2, None).await.unwrap();
     let titles = |rows: &[Alert]| rows.iter().map(|row| row.title.clone()).collect::<Vec<_>>();
-    assert_eq!(titles(&page.rows), ["three", "two"]);
+    assert_eq!(titles(&page.items), ["three", "two"]);
     let rest = alerts.recent(2, page.next.as_deref()).await.unwrap();
-    assert_eq!((titles(&rest.rows), rest.next), (vec!["one".to_owned()], None));
+    assert_eq!((titles(&rest.items), rest.next), (vec!["one".to_owned()], None));
     place.clock.advance(90 * 86_400_000);
-    assert!(alerts.recent(2, None).await.unwrap().rows.is_empty());
+    assert!(alerts.recent(2, None).await.unwrap().items.is_empty());
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn an_alert_with_the_same_id_and_moment_is_raised_once() {
         alerts.raise(again.clone()).await.unwrap();
     }
     assert_eq!(heard.0.lock().unwrap().len(), 1);
-    assert_eq!(alerts.recent(10, None).await.unwrap().rows, [again]);
+    assert_eq!(alerts.recent(10, None).await.unwrap().items, [again]);
     let depth = place.process(3).queues.depth("alerts").await.unwrap();
     assert_eq!(depth.ready, 1);
 }

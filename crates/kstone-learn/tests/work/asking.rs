@@ -158,6 +158,6 @@ async fn what_is_asked_for_while_the_last_attempt_fails_is_not_buried_with_it() 
     process.workers.run_due().await.unwrap();
     assert_eq!(*seen.lock().unwrap(), [(1, 1), (2, 1)], "the second is a new one");
     assert_eq!(process.depth().await, (0, 0, 0, 1));
-    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().rows;
+    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().items;
     assert_eq!(dead[0].payload, json!({ "n": 1 }), "that is what failed");
 }

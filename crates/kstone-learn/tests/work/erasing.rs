@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kstone_core::env::SeededRandom;
 use kstone_keyspace::Subject;
 use kstone_learn::guard::{Begun, Idempotency, KeptAnswer, Repeatable};
-use kstone_learn::work::JobError;
+use kstone_learn::work::{Error, JobError};
 
 use crate::alerts::{alert, alerts};
 use crate::support::{Place, job};
@@ -43,25 +43,33 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
     let alone = ask("alone", &["s-1"]);
     let together = ask("together", &["s-1", "s-2"]);
     let of_another = ask("another", &["s-2"]);
-    let answer = KeptAnswer { status: 200, body: "{\"score\":\"ANSWERED\"}".to_owned() };
+    let kept =
+        |body: &str| KeptAnswer { status: 200, headers: Default::default(), body: body.to_owned() };
+    let answer = kept("{\"score\":\"ANSWERED\"}");
     for ask in [&alone, &together, &of_another] {
         let Begun::New(ticket) = requests.begin(ask).await.unwrap() else { panic!("new") };
         let body = match ask.students.iter().any(|id| id == "s-1") {
             true => answer.body.clone(),
             false => "{}".to_owned(),
         };
-        requests.finish(&ticket, &KeptAnswer { status: 200, body }).await.unwrap();
+        requests.finish(&ticket, &kept(&body)).await.unwrap();
     }
-    let kept = requests.begin(&together).await.unwrap();
-    assert_eq!(kept, Begun::Replay(answer), "it is there");
+    let begun = requests.begin(&together).await.unwrap();
+    assert_eq!(begun, Begun::Replay(answer), "it is there");
     assert_eq!(process.depth().await, (2, 0, 0, 1));
     assert_ne!(files_with(&place, b"ANSWERED"), Vec::<PathBuf>::new());
 
     place.eraser().erase(&Subject::canonical("s-1", None), &|_| {}).await.unwrap();
     assert_eq!(process.depth().await, (1, 0, 0, 0), "the other learner's job is left");
-    assert!(alerts.recent(10, None).await.unwrap().rows.is_empty());
+    assert!(alerts.recent(10, None).await.unwrap().items.is_empty());
     assert_eq!(process.queues.depth("alerts").await.unwrap().ready, 0);
-    assert!(process.outbox.enqueue(job().about("s-1")).await.is_err(), "nothing new either");
+    for refused in [
+        process.outbox.enqueue(job().about("s-1")).await.err(),
+        alerts.raise(alert("about s-1 again")).await.err(),
+    ] {
+        let is_so = matches!(&refused, Some(Error::Refused { why }) if why.contains("erased"));
+        assert!(is_so, "nothing new either: {refused:?}");
+    }
 
     for ask in [&alone, &together] {
         let begun = requests.begin(ask).await;

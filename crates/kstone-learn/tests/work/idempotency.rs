@@ -1,5 +1,6 @@
 //! A request with a key is carried out once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kstone_core::env::SeededRandom;
@@ -22,7 +23,8 @@ fn request(key: &str, body: &str) -> Repeatable {
 }
 
 fn answer(body: &str) -> KeptAnswer {
-    KeptAnswer { status: 201, body: body.to_owned() }
+    let headers = BTreeMap::from([("etag".to_owned(), "\"7\"".to_owned())]);
+    KeptAnswer { status: 201, headers, body: body.to_owned() }
 }
 
 fn ticket(begun: Begun) -> Ticket {
@@ -125,4 +127,48 @@ async fn keys_of_two_clients_are_two_and_a_bad_key_is_named() {
         let error = requests.begin(&Repeatable { key, ..mine.clone() }).await.unwrap_err();
         assert!(error.to_string().starts_with("Idempotency-Key must be"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn every_attempt_has_one_name_and_the_next_use_of_a_key_another() {
+    let place = Place::new().await;
+    let (one, two) = (requests(&place, 2), requests(&place, 3));
+    let ask = request("k-1", "POST /batches {}");
+    let killed = ticket(one.begin(&ask).await.unwrap());
+    place.clock.advance(60_000);
+    let again = ticket(two.begin(&ask).await.unwrap());
+    assert_eq!(again.name(), killed.name());
+    // What became of it is not known: a repetition need not wait.
+    two.let_go(&again).await.unwrap();
+    let third = ticket(one.begin(&ask).await.unwrap());
+    assert_eq!(third.name(), killed.name());
+    // Whoever was there before has no say any more.
+    two.let_go(&again).await.unwrap();
+    assert_eq!(two.begin(&ask).await.unwrap(), Begun::InFlight);
+    one.finish(&third, &answer("done")).await.unwrap();
+    place.clock.advance(86_400_000);
+    let next_day = ticket(one.begin(&ask).await.unwrap());
+    assert_ne!(next_day.name(), killed.name());
+    let other = ticket(one.begin(&request("k-2", "POST /batches {}")).await.unwrap());
+    assert_ne!(other.name(), next_day.name());
+}
+
+#[tokio::test]
+async fn nobody_takes_the_place_of_a_request_that_says_it_still_runs() {
+    let place = Place::new().await;
+    let (one, two) = (requests(&place, 2), requests(&place, 3));
+    let ask = request("k-1", "POST /batches {}");
+    let first = ticket(one.begin(&ask).await.unwrap());
+    for _ in 0..3 {
+        place.clock.advance(50_000);
+        one.renew(&first).await.unwrap();
+        assert_eq!(two.begin(&ask).await.unwrap(), Begun::InFlight);
+    }
+    place.clock.advance(60_000);
+    ticket(two.begin(&ask).await.unwrap());
+    // The first is late: the place is no longer its own, and it cannot hold it.
+    place.clock.advance(50_000);
+    one.renew(&first).await.unwrap();
+    place.clock.advance(10_000);
+    ticket(one.begin(&ask).await.unwrap());
 }

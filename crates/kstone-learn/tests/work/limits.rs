@@ -25,7 +25,7 @@ async fn admitted(limits: &RateLimits, kind: LimitKind, asked: u32) -> u32 {
 async fn each_kind_has_its_limit_and_what_is_left_is_told() {
     let place = Place::new().await;
     let limits = limits(&place);
-    for (kind, limit) in LimitKind::ALL.into_iter().zip([50, 30, 100, 20, 5]) {
+    for (kind, limit) in LimitKind::ALL.into_iter().zip([50, 30, 100, 20, 5, 600]) {
         for sent in 1..=limit {
             let decision = limits.admit(kind, "10.0.0.1").await;
             assert!(decision.allowed);

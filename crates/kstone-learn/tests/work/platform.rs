@@ -48,7 +48,7 @@ async fn struggle(place: &Place, platform: &Platform) {
 }
 
 async fn alerts(platform: &Platform) -> Vec<Alert> {
-    platform.alerts.recent(100, None).await.unwrap().rows
+    platform.alerts.recent(100, None).await.unwrap().items
 }
 
 #[tokio::test]
@@ -225,7 +225,7 @@ async fn what_is_kept_of_work_for_many_names_no_learner() {
         place.clock.advance(DAY_MS / 24);
         platform.turn().await.unwrap();
     }
-    let dead = platform.queues.dead_letters(UPKEEP, 10, None).await.unwrap().rows;
+    let dead = platform.queues.dead_letters(UPKEEP, 10, None).await.unwrap().items;
     assert_eq!(dead.len(), 1, "{dead:?}");
     assert!(dead[0].problem.contains("what is stored cannot be read"), "{dead:?}");
     assert!(!format!("{dead:?}").contains("s-1"), "{dead:?}");

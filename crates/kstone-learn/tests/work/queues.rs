@@ -35,8 +35,8 @@ async fn dead_letters_come_newest_first_page_by_page() {
     let (mut problems, mut after) = (Vec::new(), None);
     loop {
         let page = process.queues.dead_letters("q", 2, after.as_deref()).await.unwrap();
-        assert!(page.rows.len() <= 2);
-        problems.extend(page.rows.into_iter().map(|row| row.problem));
+        assert!(page.items.len() <= 2);
+        problems.extend(page.items.into_iter().map(|row| row.problem));
         after = page.next;
         if after.is_none() {
             break;
@@ -54,7 +54,7 @@ async fn a_dead_letter_can_be_tried_again_or_dropped_and_that_once() {
         process.outbox.enqueue(job()).await.unwrap();
     }
     process.workers.run_due().await.unwrap();
-    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().rows;
+    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().items;
     assert_eq!((dead.len(), process.depth().await), (2, (0, 0, 0, 2)));
     process.queues.retry_dead("q", &dead[0].id).await.unwrap();
     process.queues.drop_dead("q", &dead[1].id).await.unwrap();

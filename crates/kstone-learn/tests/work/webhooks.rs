@@ -76,7 +76,7 @@ async fn an_address_that_does_not_want_it_is_not_asked_again() {
     alerts(&place, Vec::new(), true).raise(alert("look at this")).await.unwrap();
     process.workers.run_due().await.unwrap();
     assert_eq!(heard.try_iter().count(), 1);
-    let dead = process.queues.dead_letters("alerts", 10, None).await.unwrap().rows;
+    let dead = process.queues.dead_letters("alerts", 10, None).await.unwrap().items;
     assert_eq!(dead[0].problem, "it answered 404");
 }
 

@@ -79,7 +79,7 @@ async fn a_job_that_fails_is_tried_three_times_more_each_time_later_and_then_giv
     assert_eq!((runs(&counted), process.depth().await), (4, (0, 0, 0, 1)));
     place.clock.advance(1_000_000_000);
     assert_eq!(process.workers.run_due().await.unwrap(), 0);
-    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().rows;
+    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().items;
     assert_eq!((dead[0].attempts, dead[0].problem.as_str()), (4, "failure 4"));
     assert_eq!((&dead[0].payload, dead[0].created_at.epoch_ms()), (&json!({ "n": 1 }), START_MS));
 }
@@ -169,7 +169,7 @@ async fn a_job_that_kills_its_worker_each_time_is_given_up() {
     }
     assert_eq!(process.workers.run_due().await.unwrap(), 0);
     assert_eq!(process.depth().await, (0, 0, 0, 1));
-    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().rows;
+    let dead = process.queues.dead_letters("q", 10, None).await.unwrap().items;
     assert!(dead[0].problem.contains("vanished"), "{}", dead[0].problem);
 }
 
