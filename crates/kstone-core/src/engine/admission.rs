@@ -76,6 +76,17 @@ const ROOM_MARGIN_PARTS: usize = 32;
 const RESIZE_PARTS: usize = 32;
 
 impl Inner {
+    /// A memtable held so much before, and now holds so much. What it gives back when it is flushed
+    /// is the sum of these: a difference that is left out would stay in the count for good.
+    pub(crate) fn recount_memtables(&self, before: usize, after: usize) {
+        match after.checked_sub(before) {
+            Some(more) => self.grow_memtables(more),
+            None => {
+                self.admission.used_bytes.fetch_sub(before - after, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Unflushed writes hold this much more.
     pub(crate) fn grow_memtables(&self, bytes: usize) {
         let before = self.admission.used_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -112,9 +123,7 @@ impl Inner {
             return Ok(());
         }
         let started = self.clock.monotonic();
-        self.admission.waiting.fetch_add(1, Ordering::AcqRel);
         let result = self.wait_for_room(bytes, stripes);
-        self.admission.waiting.fetch_sub(1, Ordering::AcqRel);
         let us = self.clock.monotonic().saturating_sub(started).as_micros() as u64;
         self.admission.stalls.fetch_add(1, Ordering::Relaxed);
         self.admission.stalled_us.fetch_add(us, Ordering::Relaxed);
@@ -129,21 +138,32 @@ impl Inner {
             if self.has_room(bytes, stripes) {
                 return Ok(());
             }
-            if self.env.threads.is_none() {
-                self.make_room_inline(stripes)?;
-                continue;
-            }
-            if let Some(error) = self.background.failed_since(failures, stripes) {
-                return Err(error);
-            }
-            self.background.kick();
-            let gate = self.admission.gate.lock();
-            if !self.has_room(bytes, stripes) {
-                // The timeout is for a wake-up that comes between the check and the wait of
-                // another condition (a failure, the end); it is not what ends a normal wait.
-                drop(self.admission.freed.wait_timeout(gate, Duration::from_millis(50)));
-            }
+            // Who waits for a stripe with too many files must not make memory seem short: flushes
+            // before their time would only add files, and smaller ones.
+            let is_memory = !self.fits(bytes);
+            self.admission.waiting.fetch_add(usize::from(is_memory), Ordering::AcqRel);
+            let waited = self.wait_once(bytes, stripes, failures);
+            self.admission.waiting.fetch_sub(usize::from(is_memory), Ordering::AcqRel);
+            waited?;
         }
+    }
+
+    /// Waits until something may have changed.
+    fn wait_once(self: &Arc<Self>, bytes: usize, stripes: &StripeSet, failures: u64) -> Result<()> {
+        if self.env.threads.is_none() {
+            return self.make_room_inline(stripes);
+        }
+        if let Some(error) = self.background.failed_since(failures, stripes) {
+            return Err(error);
+        }
+        self.background.kick();
+        let gate = self.admission.gate.lock();
+        if !self.has_room(bytes, stripes) {
+            // The timeout is for a wake-up that comes between the check and the wait of
+            // another condition (a failure, the end); it is not what ends a normal wait.
+            drop(self.admission.freed.wait_timeout(gate, Duration::from_millis(50)));
+        }
+        Ok(())
     }
 
     fn make_room_inline(self: &Arc<Self>, stripes: &StripeSet) -> Result<()> {
@@ -159,15 +179,16 @@ impl Inner {
         }
     }
 
-    /// A batch larger than the whole buffer is let in when the buffer is nearly empty.
     fn has_room(&self, bytes: usize, stripes: &StripeSet) -> bool {
+        let stopped = self.background.stopped_stripes();
+        self.fits(bytes) && stopped.is_none_or(|stopped| stripes.without(&stopped) == *stripes)
+    }
+
+    /// A batch larger than the whole buffer is let in when the buffer is nearly empty.
+    fn fits(&self, bytes: usize) -> bool {
         let used = self.admission.used_bytes();
         let limit = self.limits.write_buffer_bytes;
-        let fits = used.saturating_add(bytes) <= limit || used <= limit / 4;
-        fits && self
-            .background
-            .stopped_stripes()
-            .is_none_or(|stopped| stripes.without(&stopped) == *stripes)
+        used.saturating_add(bytes) <= limit || used <= limit / 4
     }
 }
 
@@ -197,6 +218,24 @@ mod tests {
         assert!(least <= at_rest - 2_000_000, "{least}");
         engine.flush().unwrap();
         assert_eq!(cache_bytes(), at_rest);
+    }
+
+    #[test]
+    fn nothing_is_held_once_everything_is_flushed() {
+        let engine = Engine::memory(Options::default()).unwrap();
+        let at_first = engine.inner().admission.used_bytes();
+        for round in 0..3u64 {
+            // To one stripe after the other, so that records wait for their places in the memtables.
+            for n in 0..60_000u64 {
+                let mut batch = WriteBatch::new();
+                let key = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ round).to_be_bytes();
+                batch.put(TableId::DEFAULT, KeyRef::new(&key), &[7; 20]).unwrap();
+                drop(engine.write(&batch, Durability::Os).unwrap());
+            }
+            assert!(engine.inner().admission.used_bytes() > at_first);
+            engine.flush().unwrap();
+            assert_eq!(engine.inner().admission.used_bytes(), at_first, "round {round}");
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         stripes: &stripes,
         tables: &mut tables,
         state: &state,
-        grown: 0,
+        held: 0,
         pending: Vec::new(),
     };
     let log_options =
@@ -61,8 +61,8 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
             .commit(commit.first_seq, commit.ops)
             .map_err(|at| Error::corruption(dir, at as u64, "a commit in the log does not decode"))
     })?;
-    let (grown, pending_tables) = (replay.grown, replay.pending);
-    let admission = Admission::holding(grown);
+    let (held, pending_tables) = (replay.held, replay.pending);
+    let admission = Admission::holding(held);
     let clock = EngineClock::new(Arc::clone(&env.clock), state.clock_ms.max(recovered.clock_ms));
     if !state.has_log() {
         note_log(&mut manifest, &mut state, clock.now_ms())?;
@@ -223,7 +223,7 @@ struct Replay<'a> {
     stripes: &'a [Stripe],
     tables: &'a mut Tables,
     state: &'a State,
-    grown: usize,
+    held: usize,
     pending: Vec<(Seq, TableEdit)>,
 }
 
@@ -269,6 +269,8 @@ impl Replay<'_> {
         let Some(tree) = self.stripes.get(index) else { return };
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
-        tree.insert(entry, index, false, |bytes| self.grown += bytes);
+        tree.insert(entry, index, false, |before, after| {
+            self.held = self.held + after - before;
+        });
     }
 }

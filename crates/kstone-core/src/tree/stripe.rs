@@ -75,14 +75,15 @@ impl Stripe {
     }
 
     /// Adds a record, and the entry of the expiry index that belongs to it, to the active memtable;
-    /// `grow` is told by how many bytes it grew. `is_warm` says that the stripe was written to just
+    /// `recount` is told how many bytes that held before and holds now, which may be less: what
+    /// waits for its place is counted at what the place may take. `is_warm` says that the stripe was written to just
     /// now: see [`Memtable::insert`].
     pub(crate) fn insert(
         &self,
         entry: EntryRef<'_>,
         index: Option<EntryRef<'_>>,
         is_warm: bool,
-        grow: impl FnOnce(usize),
+        recount: impl FnOnce(usize, usize),
     ) {
         // The read guard is held throughout, so that no freeze falls between: a record and its
         // index entry have one sequence number and must be flushed together, and what a flush
@@ -93,7 +94,7 @@ impl Stripe {
         if let Some(index) = index {
             version.active.insert(index, is_warm);
         }
-        grow(version.active.bytes().saturating_sub(before));
+        recount(before, version.active.bytes());
     }
 
     /// A record is about to be inserted: asks for the memory that this needs.
