@@ -122,7 +122,7 @@ impl Queue {
         self.room < self.usual_capacity / 2 && self.find_prepared(0).is_none()
     }
 
-    /// Gives up the prepared segments, to be scrubbed.
+    /// Gives up the prepared segments, to be scrubbed or removed.
     pub(crate) fn take_all_prepared(&mut self) -> Vec<Prepared> {
         std::mem::take(&mut self.prepared)
     }

@@ -321,6 +321,23 @@ impl Segments {
         self.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
+    /// Removes idle files (and those of `also`) but one: a database that nobody has open need not
+    /// hold room for more than its first writes. A purge that is under way has its own plans.
+    pub(crate) fn remove_idle(&self, also: Vec<Prepared>) -> Result<()> {
+        let files = {
+            let mut state = self.state.lock();
+            state.idle.extend(also.into_iter().map(|prepared| prepared.0));
+            if state.purges > 0 {
+                return Ok(());
+            }
+            let kept = state.idle.iter().position(|file| file.len == self.segment_bytes);
+            let mut files = std::mem::take(&mut state.idle);
+            state.idle.extend(kept.map(|at| files.swap_remove(at)));
+            files
+        };
+        self.remove(files)
+    }
+
     fn zero(&self, segment: &SegmentFile) -> Result<()> {
         let zeros = vec![0; 1 << 16];
         let mut at = 0;
