@@ -18,6 +18,10 @@ use kstone_learn::mastery::{Components, LearningEvent, What};
 use kstone_learn::time::Moment;
 use kstone_redis::Redis;
 
+/// The one of the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const EXAMPLE: Components =
     Components { completion: 0.85, quiz: 0.90, quality: 0.85, consistency: 0.82 };
 const CLIENTS: usize = 64;

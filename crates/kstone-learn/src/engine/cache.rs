@@ -29,6 +29,7 @@ use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
+use super::telling::Telling;
 use crate::mastery::MasteryResult;
 
 /// The stream by which processes tell each other.
@@ -81,6 +82,7 @@ pub struct CacheStats {
 #[derive(Debug)]
 pub(crate) struct Cached {
     keys: Arc<dyn Keys>,
+    telling: Telling,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     options: CacheOptions,
@@ -161,6 +163,7 @@ impl Cached {
         options: CacheOptions,
     ) -> Cached {
         Cached {
+            telling: Telling::new(Arc::clone(&keys)),
             keys,
             clock,
             random,
@@ -220,7 +223,7 @@ impl Cached {
         // that nobody should believe.
         let set = self.set_command(student, mastery, !unseen.is_outdated);
         if let Some(set) = set {
-            self.tell(&[set]).await;
+            self.tell(vec![set]).await;
         }
     }
 
@@ -245,17 +248,16 @@ impl Cached {
     pub(crate) async fn wrote(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
         let version = mastery.version;
         let told = self.note(student, version, Some(Arc::clone(mastery))).await;
-        let commands: Vec<_> =
-            told.into_iter().chain(self.set_command(student, mastery, false)).collect();
-        self.tell(&commands).await;
+        let commands = told.into_iter().chain(self.set_command(student, mastery, false)).collect();
+        self.tell(commands).await;
     }
 
     /// Forgets a learner, here and everywhere.
     pub(crate) async fn forget(&self, student: &StudentId) {
         let told = self.note(student, u64::MAX, None).await;
         let delete = vec![Bytes::from_static(b"DEL"), redis_key(student)];
-        let commands: Vec<_> = told.into_iter().chain([delete]).collect();
-        self.tell(&commands).await;
+        let commands = told.into_iter().chain([delete]).collect();
+        self.tell(commands).await;
     }
 
     /// Remembers a version here; answers with what to tell the others.
@@ -378,9 +380,8 @@ impl Cached {
         Some(set)
     }
 
-    async fn tell(&self, commands: &[Vec<Bytes>]) {
-        let told = self.keys.pipeline(commands).await;
-        if !told.is_ok_and(|replies| replies.iter().all(Result::is_ok)) {
+    async fn tell(&self, commands: Vec<Vec<Bytes>>) {
+        if !self.telling.tell(commands).await {
             self.counts.failures.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -41,6 +41,7 @@ mod profile;
 mod reading;
 mod school;
 mod store;
+mod telling;
 mod upkeep;
 
 use std::sync::Arc;
