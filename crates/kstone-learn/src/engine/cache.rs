@@ -29,7 +29,7 @@ use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use super::telling::Telling;
+use super::telling::{News, Telling};
 use crate::mastery::MasteryResult;
 
 /// The stream by which processes tell each other.
@@ -142,7 +142,7 @@ struct Salt {
 
 /// What an entry of the stream tells.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+pub(super) struct Told {
     salt: u64,
     place: u64,
     version: u64,
@@ -222,8 +222,8 @@ impl Cached {
         // A writer may have been quicker with something newer: only where nothing is, or something
         // that nobody should believe.
         let set = self.set_command(student, mastery, !unseen.is_outdated);
-        if let Some(set) = set {
-            self.tell(vec![set]).await;
+        if set.is_some() {
+            self.tell(News { told: None, command: set }).await;
         }
     }
 
@@ -248,16 +248,14 @@ impl Cached {
     pub(crate) async fn wrote(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
         let version = mastery.version;
         let told = self.note(student, version, Some(Arc::clone(mastery))).await;
-        let commands = told.into_iter().chain(self.set_command(student, mastery, false)).collect();
-        self.tell(commands).await;
+        self.tell(News { told, command: self.set_command(student, mastery, false) }).await;
     }
 
     /// Forgets a learner, here and everywhere.
     pub(crate) async fn forget(&self, student: &StudentId) {
         let told = self.note(student, u64::MAX, None).await;
         let delete = vec![Bytes::from_static(b"DEL"), redis_key(student)];
-        let commands = told.into_iter().chain([delete]).collect();
-        self.tell(commands).await;
+        self.tell(News { told, command: Some(delete) }).await;
     }
 
     /// Remembers a version here; answers with what to tell the others.
@@ -266,12 +264,12 @@ impl Cached {
         student: &StudentId,
         version: u64,
         mastery: Option<Arc<MasteryResult>>,
-    ) -> Option<Vec<Bytes>> {
+    ) -> Option<Told> {
         self.prepare().await;
         let salt = self.salt()?;
         let place = salt.place_of(student);
         self.remember(place, version, mastery, self.epoch());
-        Some(invalidation(Told { salt: salt.id, place, version }))
+        Some(Told { salt: salt.id, place, version })
     }
 
     /// Forgets everybody, in this process; what is being read just now is not remembered either.
@@ -380,8 +378,8 @@ impl Cached {
         Some(set)
     }
 
-    async fn tell(&self, commands: Vec<Vec<Bytes>>) {
-        if !self.telling.tell(commands).await {
+    async fn tell(&self, news: News) {
+        if !self.telling.tell(news).await {
             self.counts.failures.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -455,13 +453,12 @@ impl Cached {
             let reply = self.keys.command(&command).await.ok()?;
             let page = streams(&reply).map(entries).unwrap_or_default();
             let salt = self.salt().map(|salt| salt.id);
-            for (id, told) in &page {
-                match told {
-                    Some(told) if Some(told.salt) == salt => {
-                        self.remember(told.place, told.version, None, self.epoch());
-                    }
-                    // Whom it means cannot be told.
-                    _ => return self.begin().await,
+            for (id, all) in &page {
+                let are_clear = |all: &&Vec<Told>| all.iter().all(|it| Some(it.salt) == salt);
+                // Whom it means cannot be told.
+                let Some(all) = all.as_ref().filter(are_clear) else { return self.begin().await };
+                for told in all {
+                    self.remember(told.place, told.version, None, self.epoch());
                 }
                 last = id.clone();
             }
@@ -497,12 +494,20 @@ fn redis_key(student: &StudentId) -> Bytes {
     MasteryCache { student_id: student.clone() }.key().into()
 }
 
-fn invalidation(told: Told) -> Vec<Bytes> {
+/// One entry of the stream that tells several things: salt, learner and version of each.
+pub(super) fn invalidation(all: &[Told]) -> Vec<Bytes> {
     let mut command = [&b"XADD"[..], STREAM, b"MAXLEN", b"~"].map(Bytes::from_static).to_vec();
     command.extend([STREAM_LEN.to_string(), "*".to_owned()].map(Bytes::from));
-    command.extend(["s".to_owned(), format!("{:016x}", told.salt)].map(Bytes::from));
-    command.extend(["l".to_owned(), format!("{:016x}", told.place)].map(Bytes::from));
-    command.extend(["v".to_owned(), told.version.to_string()].map(Bytes::from));
+    for told in all {
+        let fields = [
+            ("s", format!("{:016x}", told.salt)),
+            ("l", format!("{:016x}", told.place)),
+            ("v", told.version.to_string()),
+        ];
+        for (name, value) in fields {
+            command.extend([Bytes::from_static(name.as_bytes()), Bytes::from(value)]);
+        }
+    }
     command
 }
 
@@ -519,7 +524,7 @@ fn streams(reply: &Reply) -> Option<&Reply> {
 }
 
 /// The ids of entries, and what they tell.
-fn entries(reply: &Reply) -> Vec<(Bytes, Option<Told>)> {
+fn entries(reply: &Reply) -> Vec<(Bytes, Option<Vec<Told>>)> {
     let Reply::Array(entries) = reply else { return Vec::new() };
     let text = |reply: &Reply| match reply {
         Reply::Bulk(text) => String::from_utf8(text.clone()).ok(),
@@ -533,14 +538,17 @@ fn entries(reply: &Reply) -> Vec<(Bytes, Option<Told>)> {
     let entry = |entry: &Reply| {
         let Reply::Array(parts) = entry else { return None };
         let id = Bytes::from(text(parts.first()?)?);
-        let told = match parts.get(1) {
-            Some(Reply::Array(fields)) => match fields.as_slice() {
-                [_, salt, _, place, _, version] => told(salt, place, version),
-                _ => None,
-            },
+        let all = match parts.get(1) {
+            Some(Reply::Array(fields)) => fields
+                .chunks(6)
+                .map(|fields| match fields {
+                    [_, salt, _, place, _, version] => told(salt, place, version),
+                    _ => None,
+                })
+                .collect(),
             _ => None,
         };
-        Some((id, told))
+        Some((id, all))
     };
     entries.iter().filter_map(entry).collect()
 }
