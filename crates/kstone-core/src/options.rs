@@ -93,7 +93,7 @@ impl Default for Tuning {
     fn default() -> Self {
         Tuning {
             block_bytes: 4096,
-            restart_interval: 16,
+            restart_interval: 4,
             filter_bits_per_key: 14,
             l0_compact_files: 6,
             l0_stop_files: 24,

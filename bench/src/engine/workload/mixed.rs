@@ -6,7 +6,10 @@ use crate::engine::dataset::{BenchKey, Values, Zipf, looks_like};
 use crate::engine::engines::{Durability, Engine};
 use crate::random::Rng;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Who is slow does fewer calls, and not for minutes.
+const TIME_MAX: Duration = Duration::from_secs(10);
 
 /// `threads` threads, of whose calls `updates_percent` in a hundred are puts.
 ///
@@ -27,7 +30,8 @@ pub fn run<E: Engine>(
         let mut values = Values::new(1, size.value_len);
         let mut versions = vec![0u32; size.records as usize];
         let mut latencies_ns = Vec::with_capacity(share as usize);
-        let mut last = Instant::now();
+        let start = Instant::now();
+        let mut last = start;
         for _ in 0..share {
             let id = zipf.draw(&mut rng);
             if rng.below(100) < updates_percent {
@@ -47,6 +51,9 @@ pub fn run<E: Engine>(
             let now = Instant::now();
             latencies_ns.push(nanos(now - last));
             last = now;
+            if now - start > TIME_MAX {
+                break;
+            }
         }
         Ok((latencies_ns, versions))
     })?;

@@ -303,7 +303,9 @@ impl Inner {
         }
         let result = match self.most_due_stripe() {
             Some(stripe) => self.compact_or_put_off(stripe),
-            None => self.reclaim_step().and_then(|did| Ok(did || self.settle_step()?)),
+            None => self
+                .reclaim_step()
+                .and_then(|did| Ok(did || self.settle_step()? || self.compact_for_readers()?)),
         };
         running.fetch_sub(1, Ordering::AcqRel);
         result

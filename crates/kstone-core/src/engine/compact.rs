@@ -23,6 +23,11 @@ use crate::tree::retain::{Retain, Verdict};
 /// How many stripes a merge of whole stripes syncs and installs together.
 const STRIPES_A_SYNC: usize = 16;
 
+/// How many looks at a filter take as long as merging one entry.
+const DETOURS_AN_ENTRY: u64 = 3;
+/// A step that merges for readers ends here: compactions that writers wait for come after it.
+const ENTRIES_A_STEP: u64 = 1 << 16;
+
 /// Shows that the caller is the one that compacts the stripe.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
@@ -78,11 +83,62 @@ impl Inner {
 
     fn compact_group(&self, stripes: &[u8], force: bool) -> Result<()> {
         // Ascending, as everybody who waits for more than one claim.
-        let _claims: Vec<_> =
+        let claims: Vec<_> =
             stripes.iter().map(|&stripe| Claim::wait(self, stripe)).collect::<Result<_>>()?;
+        let dropped = self.reclaimable_tables();
+        self.compact_together(&claims, |levels| {
+            let task = picker::everything(levels)?;
+            let one_run = task.inputs.iter().all(|(level, _)| *level == task.output_level);
+            let garbage = task.inputs.iter().any(|(_, f)| f.meta().deletes + f.meta().marks > 0);
+            let dropped = task.inputs.iter().any(|(_, file)| reclaim::touches(file, &dropped));
+            (force || !one_run || garbage || dropped).then_some(task)
+        })
+    }
+
+    /// Merges L0 where that costs less than readers have spent on doing without; answers whether
+    /// there was such a stripe. Whatever they read next, merging now and then has then cost no more
+    /// than twice what the best foresight would have.
+    pub(crate) fn compact_for_readers(&self) -> Result<bool> {
+        let mut claims = Vec::new();
+        let mut entries = 0;
+        for stripe in 0..=255u8 {
+            let tree = self.stripe(stripe);
+            let levels = Arc::clone(&tree.version().levels);
+            let merged =
+                (0..2).flat_map(|n| levels.level(n)).map(|f| f.meta().entries).sum::<u64>();
+            let is_due = levels.detours() > 0
+                && tree.stats.detours.load(Ordering::Relaxed) >= merged * DETOURS_AN_ENTRY;
+            if is_due && let Some(claim) = Claim::take(self, stripe) {
+                // Whatever comes of it: not again at once.
+                tree.stats.detours.store(0, Ordering::Relaxed);
+                claims.push(claim);
+                entries += merged;
+            }
+            if entries >= ENTRIES_A_STEP || claims.len() >= STRIPES_A_SYNC {
+                break;
+            }
+        }
+        self.compact_together(&claims, picker::l0)?;
+        Ok(!claims.is_empty())
+    }
+
+    /// Carries out one merge for each claimed stripe. They share their syncs.
+    fn compact_together(
+        &self,
+        claims: &[Claim<'_>],
+        pick: impl Fn(&Levels) -> Option<Task>,
+    ) -> Result<()> {
         let mut written = Written::new(self);
-        let result = self.merge_group(stripes, force, &mut written);
-        match result {
+        let merge = |claim: &Claim<'_>| -> Result<Option<Change>> {
+            let stripe = claim.stripe;
+            let levels = Arc::clone(&self.stripe(stripe).version().levels);
+            let Some(task) = pick(&levels) else { return Ok(None) };
+            let add = self.merge(stripe, &levels, &task, &mut written)?;
+            Ok(Some(Change { stripe, add, remove: task.inputs, flushed: None }))
+        };
+        let merged: Result<Vec<Change>> =
+            claims.iter().map(merge).filter_map(Result::transpose).collect();
+        match merged.and_then(|changes| written.sync().map(|()| changes)) {
             Ok(changes) if changes.is_empty() => Ok(()),
             Ok(changes) => {
                 let merged = changes.len() as u64;
@@ -95,30 +151,6 @@ impl Inner {
                 Err(error)
             }
         }
-    }
-
-    fn merge_group(
-        &self,
-        stripes: &[u8],
-        force: bool,
-        written: &mut Written<'_>,
-    ) -> Result<Vec<Change>> {
-        let mut changes = Vec::new();
-        let dropped = self.reclaimable_tables();
-        for &stripe in stripes {
-            let levels = Arc::clone(&self.stripe(stripe).version().levels);
-            let Some(task) = picker::everything(&levels) else { continue };
-            let one_run = task.inputs.iter().all(|(level, _)| *level == task.output_level);
-            let garbage = task.inputs.iter().any(|(_, f)| f.meta().deletes + f.meta().marks > 0);
-            let dropped = task.inputs.iter().any(|(_, file)| reclaim::touches(file, &dropped));
-            if one_run && !garbage && !dropped && !force {
-                continue;
-            }
-            let add = self.merge(stripe, &levels, &task, written)?;
-            changes.push(Change { stripe, add, remove: task.inputs, flushed: None });
-        }
-        written.sync()?;
-        Ok(changes)
     }
 
     pub(crate) fn compact(&self, stripe: u8, levels: &Levels, task: &Task) -> Result<()> {

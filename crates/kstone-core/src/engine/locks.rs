@@ -13,6 +13,7 @@ use crate::read::{Record, Snapshot, record_from_hit};
 use crate::stripes::StripeSet;
 use crate::sync::{Arc, MutexGuard};
 use crate::table::TableId;
+use crate::tree::stripe::Stripe;
 
 /// The locks of some stripes. Taken in ascending order, here and nowhere else, so that no two
 /// writers wait for each other in a circle.
@@ -124,7 +125,7 @@ impl Locked<'_> {
         let stored = StoredKey::new(table, key);
         let tree = self.inner.stripe(stripe);
         tree.stats.gets.fetch_add(1, Ordering::Relaxed);
-        let version = tree.version();
+        let version = tree.version_to_read(Stripe::GET);
         let hit = version.get(&stored, Seq::MAX, || now_ms)?;
         // What is told here must not be ahead of what other readers see: the caller may act on it
         // without committing anything. What hides a record has a number that is not known here.

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::key::internal::StoredKey;
 use crate::key::{Key, KeyRef};
 use crate::table::TableId;
-use crate::tree::stripe::Hit;
+use crate::tree::stripe::{Hit, Stripe};
 
 /// A record as a reader finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Engine {
         stripe.stats.gets.fetch_add(1, Ordering::Relaxed);
         // The version first, the watermark second: whatever a compaction left out of this version
         // was hidden at a watermark that is not above the one read here.
-        let version = stripe.version();
+        let version = stripe.version_to_read(Stripe::GET);
         let seq = inner.log.visible();
         let stored = StoredKey::new(table, key);
         Ok(version.get(&stored, seq, now_ms)?.map(record_from_hit))

@@ -13,6 +13,7 @@ use crate::key::internal::StoredKey;
 use crate::read::{PartitionKeys, PartitionQuery, Record, ScanCursor, ScanIter, record_from_hit};
 use crate::sync::Arc;
 use crate::table::TableId;
+use crate::tree::stripe::Stripe;
 
 /// The database as of a sequence number and a time. Cheap to take and to clone; while it lives,
 /// flush and compaction keep what it sees, so do not keep one for long.
@@ -63,7 +64,7 @@ impl Snapshot {
         self.check(table)?;
         let stripe = self.inner().stripe(key.stripe());
         stripe.stats.gets.fetch_add(1, Ordering::Relaxed);
-        let version = stripe.version();
+        let version = stripe.version_to_read(Stripe::GET);
         let stored = StoredKey::new(table, key);
         let hit = version.get(&stored, self.seq(), || self.now_ms())?;
         // Again: a purge that ended the snapshot meanwhile may have removed what it would have seen.

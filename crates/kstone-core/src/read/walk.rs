@@ -11,7 +11,7 @@ use crate::key::internal;
 use crate::read::snapshot::Snapshot;
 use crate::sync::Arc;
 use crate::tree::merge::Merge;
-use crate::tree::stripe::{Version, is_expired};
+use crate::tree::stripe::{Stripe, Version, is_expired};
 
 /// A lazy walk over `[low, high)` of one stripe. It holds the version it started with and no lock.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Walk {
         high: Option<Vec<u8>>,
         forward: bool,
     ) -> Walk {
-        let version = snapshot.inner().stripe(stripe).version();
+        let version = snapshot.inner().stripe(stripe).version_to_read(Stripe::WALK);
         let merge = Merge::new(version.cursors(&low, high.as_deref()));
         let has_marks = version.max_mark_seq() > 0;
         Walk {

@@ -23,14 +23,24 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 
 #[cfg(any(test, feature = "fuzzing"))]
 use super::block_cursor::BlockCursor;
+use super::hints::Hints;
 use crate::codec::{Reader, put_varint, varint_len};
 pub(super) use crate::entry::SEQ_MAX;
 use crate::entry::{EntryRef, Kind, Seq};
+use crate::prefetch;
+
+/// A value up to this long is copied out of its block.
+const PIECE_COPIED_MAX: usize = 256;
+/// The most that is asked for ahead of a search.
+const PREFETCHED_MAX: usize = 2048;
+/// Hints take about one byte for so many of the block.
+const HINTS_SHARE: usize = 16;
 
 const HAS_EXPIRY: u64 = 1 << 2;
 const KIND_MASK: u64 = 0b11;
@@ -189,12 +199,20 @@ pub(super) struct Found {
     pub(super) value: Range<usize>,
 }
 
-/// A block in memory, uncompressed. Cloning shares the bytes.
+/// A block in memory, uncompressed. Cloning shares it.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
+    data: Arc<Data>,
+}
+
+#[derive(Debug)]
+struct Data {
     payload: Bytes,
     entries_len: u32,
     restarts: u32,
+    /// Made when a lookup meets the block for the second time: who reads a block once has no use
+    /// for them. `None` where they cannot be made.
+    hints: OnceLock<Option<Hints>>,
 }
 
 impl Block {
@@ -208,41 +226,46 @@ impl Block {
             (restarts > 0 && entries_len > 0).then_some((entries_len, restarts))
         };
         let (entries_len, restarts) = parse().ok_or(Malformed)?;
-        let block = Block { payload, entries_len, restarts };
+        let data = Data { payload, entries_len, restarts, hints: OnceLock::new() };
+        let block = Block { data: Arc::new(data) };
         if block.restart(0) == Some(0) { Ok(block) } else { Err(Malformed) }
     }
 
-    pub(super) fn payload(&self) -> &Bytes {
-        &self.payload
+    #[inline]
+    pub(super) fn payload(&self) -> &[u8] {
+        &self.data.payload
     }
 
-    /// A piece of the payload in place of the block: one reference, not a second one.
-    pub(super) fn into_piece(self, range: Range<usize>) -> Bytes {
-        let mut piece = self.payload;
-        piece.truncate(range.end);
-        piece.advance(range.start.min(piece.len()));
-        piece
+    /// A piece of the payload that can be kept. A small one is copied: that takes less time than
+    /// sharing, and whoever keeps it does not keep the whole block in memory.
+    pub(super) fn piece(&self, range: Range<usize>) -> Bytes {
+        if range.len() > PIECE_COPIED_MAX {
+            return self.data.payload.slice(range);
+        }
+        Bytes::copy_from_slice(self.payload().get(range).unwrap_or_default())
     }
 
+    /// What it takes in the cache, the hints that it may get included.
     pub(super) fn weight(&self) -> usize {
-        self.payload.len()
+        let len = self.payload().len();
+        size_of::<Data>() + len + len / HINTS_SHARE
     }
 
     /// Where the entries end.
     #[inline]
     pub(super) fn entries_len(&self) -> usize {
-        self.entries_len as usize
+        self.data.entries_len as usize
     }
 
     pub(super) fn restarts(&self) -> usize {
-        self.restarts as usize
+        self.data.restarts as usize
     }
 
     /// Where restart `i` is.
     #[inline]
     pub(super) fn restart(&self, i: usize) -> Option<usize> {
-        let at = self.entries_len as usize + 4 * i;
-        let bytes = self.payload.get(at..)?.first_chunk::<4>()?;
+        let at = self.entries_len() + 4 * i;
+        let bytes = self.payload().get(at..)?.first_chunk::<4>()?;
         Some(u32::from_le_bytes(*bytes) as usize)
     }
 
@@ -254,7 +277,7 @@ impl Block {
 
     #[inline]
     fn try_entry(&self, at: usize) -> Option<RawEntry<'_>> {
-        let mut reader = Reader::new(self.payload.get(at..self.entries_len as usize)?);
+        let mut reader = Reader::new(self.payload().get(at..self.entries_len())?);
         let shared = usize::try_from(varint(&mut reader)?).ok()?;
         let unshared = usize::try_from(varint(&mut reader)?).ok()?;
         let tag = varint(&mut reader)?;
@@ -277,7 +300,7 @@ impl Block {
     /// the block's first entry.
     #[inline]
     pub(super) fn search_start(&self, key: &[u8], seq: Seq) -> Result<usize, Malformed> {
-        let (mut low, mut high) = (0, self.restarts as usize - 1);
+        let (mut low, mut high) = (0, self.restarts() - 1);
         while low < high {
             let middle = (low + high).div_ceil(2);
             let entry = self.restart_entry(middle)?;
@@ -288,15 +311,44 @@ impl Block {
     }
 
     /// The newest version of `key` with a sequence number up to `seq`, if it is in this block.
+    pub(super) fn get(&self, key: &[u8], seq: Seq) -> Result<Option<Found>, Malformed> {
+        self.get_from(self.search_start(key, seq)?, key, seq)
+    }
+
+    /// The same for a block that is kept: with the [`key_hash`](super::key_hash) of the key, the
+    /// hints tell where to look.
+    pub(super) fn get_again(
+        &self,
+        key: &[u8],
+        hash: u64,
+        seq: Seq,
+    ) -> Result<Option<Found>, Malformed> {
+        let Some(hints) = self.data.hints.get_or_init(|| Hints::of(self)) else {
+            return self.get(key, seq);
+        };
+        for start in hints.starts(hash) {
+            if let Some(found) = self.get_from(start, key, seq)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks for the key from a restart on, which is the last in front of it, or holds its first
+    /// version.
     ///
     /// No key is put together on the way. `matched` is how much of `key` the previous entry's key
     /// shares; since that one is in front of `key`, an entry that shares more with its predecessor
     /// is in front too, one that shares less is behind, and only one that shares exactly as much
     /// has to be compared, from there on.
-    pub(super) fn get(&self, key: &[u8], seq: Seq) -> Result<Option<Found>, Malformed> {
-        let mut at = self.search_start(key, seq)?;
+    #[inline]
+    fn get_from(&self, start: usize, key: &[u8], seq: Seq) -> Result<Option<Found>, Malformed> {
+        let mut at = start;
+        // All entries up to the next restart at once, or so: they are met one after the other.
+        let run = self.entries_len() / self.restarts();
+        prefetch::bytes_soon(self.payload().get(at..).unwrap_or_default(), run.min(PREFETCHED_MAX));
         let (mut matched, mut previous_len) = (0, 0);
-        while at < self.entries_len as usize {
+        while at < self.entries_len() {
             let entry = self.entry(at)?;
             if entry.shared > previous_len {
                 return Err(Malformed);

@@ -122,7 +122,7 @@ impl BlockCursor {
         if !self.valid {
             return Bytes::new();
         }
-        self.block.payload().slice(self.current.value.clone())
+        self.block.piece(self.current.value.clone())
     }
 
     pub(super) fn seek_first(&mut self) -> Result<(), Malformed> {

@@ -33,6 +33,7 @@ mod filter;
 mod footer;
 mod frame;
 mod handles;
+mod hints;
 mod index;
 mod reader;
 mod stats;

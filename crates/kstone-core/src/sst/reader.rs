@@ -108,7 +108,7 @@ impl SstReader {
             None => false,
         };
         let own_seq_max = if meta.global_seq.is_some() { SEQ_MAX } else { max_seq };
-        let hit = self.search(key, own_seq_max)?;
+        let hit = self.search(key, hash, own_seq_max)?;
         if hit.is_none() && has_filter && newest <= max_seq {
             self.cache.counters().count(Count::FilterFalsePositive);
         }
@@ -116,7 +116,7 @@ impl SstReader {
     }
 
     /// Looks the key up by the sequence numbers that are in the file's bytes.
-    fn search(&self, key: &[u8], own_seq_max: Seq) -> Result<Option<SstHit>> {
+    fn search(&self, key: &[u8], hash: u64, own_seq_max: Seq) -> Result<Option<SstHit>> {
         let cached;
         let index = match self.pinned_index.get() {
             Some(pinned) => {
@@ -131,13 +131,23 @@ impl SstReader {
         let Some(handle) = index.find(key, own_seq_max).and_then(|i| index.handle(i)) else {
             return Ok(None);
         };
-        let block = self.block(handle)?;
-        let found = block.get(key, own_seq_max).map_err(|_| self.malformed(handle.offset))?;
+        let (block, found) = match self.cache.data(self.meta.file_id, handle.offset) {
+            Some(block) => {
+                let found = block.get_again(key, hash, own_seq_max);
+                (block, found)
+            }
+            None => {
+                let block = self.load_block(handle)?;
+                let found = block.get(key, own_seq_max);
+                (block, found)
+            }
+        };
+        let found = found.map_err(|_| self.malformed(handle.offset))?;
         Ok(found.map(|found| SstHit {
             seq: self.meta.global_seq.unwrap_or(found.seq),
             kind: found.kind,
             expires_at_ms: found.expires_at_ms,
-            value: block.into_piece(found.value),
+            value: block.piece(found.value),
         }))
     }
 
@@ -209,6 +219,11 @@ impl SstReader {
         if let Some(block) = self.cache.data(self.meta.file_id, handle.offset) {
             return Ok(block);
         }
+        self.load_block(handle)
+    }
+
+    /// Reads a data block into the cache.
+    fn load_block(&self, handle: Handle) -> Result<Block> {
         let block = self.read_block(handle)?;
         self.cache.insert_data(self.meta.file_id, handle.offset, block.clone());
         Ok(block)

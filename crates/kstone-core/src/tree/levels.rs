@@ -38,6 +38,12 @@ impl Levels {
         self.level(n).iter().map(|file| file.meta().file_bytes).sum()
     }
 
+    /// How many files a reader may look into that it would not if L0 were merged into L1.
+    pub(crate) fn detours(&self) -> u64 {
+        let l0 = self.level(0).len() as u64;
+        if self.level(1).is_empty() { l0.saturating_sub(1) } else { l0 }
+    }
+
     /// The newest partition drop in any file; 0 when there is none.
     pub(crate) fn max_mark_seq(&self) -> Seq {
         self.max_mark_seq

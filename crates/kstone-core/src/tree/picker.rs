@@ -56,18 +56,21 @@ pub(crate) fn pick(levels: &Levels, tuning: &Tuning) -> Option<Task> {
     if score < 1.0 {
         return None;
     }
-    if level == 0 { Some(pick_l0(levels)) } else { pick_level(levels, level) }
+    if level == 0 { l0(levels) } else { pick_level(levels, level) }
 }
 
-/// All of L0, with what it overlaps in L1.
-fn pick_l0(levels: &Levels) -> Task {
+/// All of L0, with what it overlaps in L1; `None` if there is nothing in L0.
+pub(crate) fn l0(levels: &Levels) -> Option<Task> {
     let mut inputs: Vec<_> = levels.level(0).iter().map(|f| (0, Arc::clone(f))).collect();
+    if inputs.is_empty() {
+        return None;
+    }
     let low = inputs.iter().map(|(_, f)| f.meta().smallest.as_slice()).min().unwrap_or_default();
     let high = inputs.iter().map(|(_, f)| f.meta().largest.as_slice()).max().unwrap_or_default();
     let below = overlapping(levels.level(1), low, high);
     let is_move = inputs.len() == 1 && below.is_empty();
     inputs.extend(below.into_iter().map(|f| (1, f)));
-    Task { inputs, output_level: 1, is_move }
+    Some(Task { inputs, output_level: 1, is_move })
 }
 
 /// One file of the level, with what it overlaps in the next: the one that rewrites least for the

@@ -1,7 +1,7 @@
 //! A stripe: its lock, and the version of its tree that readers see.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::error::Result;
@@ -30,6 +30,8 @@ pub(crate) struct Stripe {
 #[derive(Debug, Default)]
 pub(crate) struct StripeCounters {
     pub(crate) gets: AtomicU64,
+    /// What it has cost readers that L0 is not merged, since it last was; in looks at a filter.
+    pub(crate) detours: AtomicU64,
     pub(crate) writes: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) bytes_flushed: AtomicU64,
@@ -55,6 +57,11 @@ pub(crate) struct Hit {
 }
 
 impl Stripe {
+    /// What a file more costs a get: a look at its filter.
+    pub(crate) const GET: u64 = 1;
+    /// What it costs a walk: a search in its index and in a block, and comparing on the way.
+    pub(crate) const WALK: u64 = 8;
+
     pub(crate) fn new(levels: Levels) -> Self {
         let version = Version { levels: Arc::new(levels), ..Version::default() };
         Stripe {
@@ -72,6 +79,16 @@ impl Stripe {
 
     pub(crate) fn version(&self) -> Arc<Version> {
         Arc::clone(&self.version.read())
+    }
+
+    /// The version for a reader, to whom a file more costs `effort`.
+    pub(crate) fn version_to_read(&self, effort: u64) -> Arc<Version> {
+        let version = self.version();
+        let detours = version.levels.detours();
+        if detours > 0 {
+            self.stats.detours.fetch_add(detours * effort, Ordering::Relaxed);
+        }
+        version
     }
 
     /// Adds a record, and the entry of the expiry index that belongs to it, to the active memtable;

@@ -1,0 +1,83 @@
+//! Where in a block a key may be: a small hash table, in memory only.
+//!
+//! A search by halves reads an entry at every step, each of which lies somewhere else in memory, and
+//! then all entries from the restart on. With hints it reads one place of the table, and from the
+//! right restart on. They are hints: what is found there is compared as ever, so two keys that look
+//! alike here cost time and nothing else.
+//!
+//! Made by a block of its entries, for those lookups that meet it again.
+
+use super::block::Block;
+use super::filter::key_hash;
+
+/// No key belongs here. No start can look like it: it would lie behind the longest block.
+const EMPTY: u32 = u32::MAX;
+/// A longer block gets no hints: a start takes 16 bits. It has few entries, or is no usual one.
+const ENTRIES_LEN_MAX: usize = u16::MAX as usize;
+
+/// For every key of a block the restart from which on to look for it.
+#[derive(Debug)]
+pub(super) struct Hints {
+    /// 16 bits of a key's hash, then its restart. Where that place is taken, the next one.
+    slots: Box<[u32]>,
+}
+
+impl Hints {
+    /// `None` for a block that is too long, or whose entries are malformed (as a lookup will tell).
+    pub(super) fn of(block: &Block) -> Option<Hints> {
+        if block.entries_len() > ENTRIES_LEN_MAX {
+            return None;
+        }
+        let mut keys: Vec<(u64, u32)> = Vec::new();
+        let mut key: Vec<u8> = Vec::new();
+        let (mut at, mut start) = (0, 0);
+        while at < block.entries_len() {
+            let entry = block.entry(at).ok()?;
+            if entry.shared > key.len() {
+                return None;
+            }
+            if entry.shared == 0 {
+                start = at as u32;
+            }
+            // A further version of a key is found behind the first.
+            let is_version = entry.shared == key.len() && entry.suffix.is_empty()
+                || entry.shared == 0 && key == entry.suffix;
+            if !is_version || at == 0 {
+                key.truncate(entry.shared);
+                key.extend_from_slice(entry.suffix);
+                keys.push((key_hash(&key), start));
+            }
+            at = entry.end;
+        }
+        let places = (keys.len() + keys.len() / 2 + 1).next_power_of_two();
+        let mut slots = vec![EMPTY; places].into_boxed_slice();
+        for (hash, start) in keys {
+            let free = Self::places(hash, places).find(|&at| slots.get(at) == Some(&EMPTY))?;
+            *slots.get_mut(free)? = Self::tag(hash) | start;
+        }
+        Some(Hints { slots })
+    }
+
+    /// Where to look for a key with this hash; nowhere if it is not in the block.
+    #[inline]
+    pub(super) fn starts(&self, hash: u64) -> impl Iterator<Item = usize> {
+        let tag = Self::tag(hash);
+        Self::places(hash, self.slots.len())
+            .map_while(|at| self.slots.get(at).copied().filter(|&slot| slot != EMPTY))
+            .filter(move |slot| slot & !START_MASK == tag)
+            .map(|slot| (slot & START_MASK) as usize)
+    }
+
+    #[inline]
+    fn tag(hash: u64) -> u32 {
+        (hash >> 32) as u32 & !START_MASK
+    }
+
+    /// All places, in the order in which they are looked at. (At least one is empty.)
+    #[inline]
+    fn places(hash: u64, count: usize) -> impl Iterator<Item = usize> {
+        (0..count).map(move |n| (hash as usize).wrapping_add(n) & (count - 1))
+    }
+}
+
+const START_MASK: u32 = 0xffff;
