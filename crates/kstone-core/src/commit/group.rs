@@ -14,7 +14,7 @@ use crate::entry::Seq;
 use crate::error::{Error, Result};
 use crate::sync::MutexGuard;
 use crate::sync::atomic::Ordering;
-use crate::wal::LogWriter;
+use crate::wal::{LogWriter, Next};
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
@@ -175,10 +175,11 @@ impl Log {
         }
         let batch = self.queue.lock().take(&mut writer.done);
         let clock_ms = self.env.clock.now_ms();
+        let next = if level == Level::Durable { Next::Sync } else { Next::More };
         for item in batch.items {
             match item {
                 Item::Chunk(mut chunk) => {
-                    writer.log.write_chunk(&mut chunk.buf, chunk.last_seq, clock_ms)?;
+                    writer.log.write_chunk(&mut chunk.buf, chunk.last_seq, clock_ms, next)?;
                     self.counters.chunks.fetch_add(1, Relaxed);
                     self.counters.commits.fetch_add(chunk.commits, Relaxed);
                     self.counters.bytes.fetch_add(chunk.buf.len() as u64, Relaxed);

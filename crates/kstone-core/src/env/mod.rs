@@ -4,6 +4,8 @@
 //! it at any sync, fill its disk, stop its clock and replay the run from a seed.
 
 mod clock;
+#[cfg(target_os = "linux")]
+mod mapped;
 mod memory;
 mod os;
 mod random;

@@ -13,7 +13,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(target_os = "linux")]
+use super::mapped::Mapped;
 use super::{OpenMode, Vfs, VfsFile, VfsLock};
+use crate::sync::Mutex;
 
 /// Up to this many files are synced one by one. A `syncfs` also waits for what other programs
 /// wrote to that file system, which is worth it only when it replaces a good number of flushes.
@@ -85,7 +88,7 @@ impl Vfs for OsVfs {
                 options.write(true).create_new(true);
             }
         }
-        Ok(Arc::new(OsFile { file: options.open(path)? }))
+        Ok(Arc::new(OsFile { file: options.open(path)?, stores: Mutex::default() }))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -143,6 +146,41 @@ impl VfsLock for OsLock {}
 #[derive(Debug)]
 struct OsFile {
     file: File,
+    stores: Mutex<Stores>,
+}
+
+/// How [`VfsFile::store_at`] stores.
+#[derive(Debug, Default)]
+enum Stores {
+    #[default]
+    Untried,
+    #[cfg(target_os = "linux")]
+    Mapped(Mapped),
+    /// As a write.
+    Written,
+}
+
+impl Stores {
+    /// Whether the bytes are stored; `false` leaves it to the caller.
+    #[cfg(target_os = "linux")]
+    fn store(&mut self, file: &File, buf: &[u8], offset: u64) -> bool {
+        if let Stores::Untried = self {
+            *self = Mapped::of(file).map_or(Stores::Written, Stores::Mapped);
+        }
+        let Stores::Mapped(mapped) = self else { return false };
+        let stored = mapped.store(buf, offset);
+        if !stored {
+            // Whatever it is, a write will tell; and it is not worth trying at every store.
+            *self = Stores::Written;
+        }
+        stored
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn store(&mut self, _file: &File, _buf: &[u8], _offset: u64) -> bool {
+        *self = Stores::Written;
+        false
+    }
 }
 
 impl VfsFile for OsFile {
@@ -157,6 +195,13 @@ impl VfsFile for OsFile {
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         positioned::write_all(&self.file, buf, offset)
+    }
+
+    fn store_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        if self.stores.lock().store(&self.file, buf, offset) {
+            return Ok(());
+        }
+        self.write_at(buf, offset)
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -188,6 +233,8 @@ impl VfsFile for OsFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        // What is mapped must not reach beyond the end of the file.
+        *self.stores.lock() = Stores::Untried;
         self.file.set_len(len)
     }
 
@@ -329,7 +376,7 @@ mod whole {
         let mut one_per_device: Vec<(u64, &File)> = Vec::new();
         for file in files {
             let file: &dyn Any = file.as_ref();
-            let Some(OsFile { file }) = file.downcast_ref::<OsFile>() else { return Ok(false) };
+            let Some(OsFile { file, .. }) = file.downcast_ref::<OsFile>() else { return Ok(false) };
             let device = file.metadata()?.dev();
             if one_per_device.iter().all(|&(seen, _)| seen != device) {
                 if !TRUSTED.contains(&(fstatfs(file)?.f_type as u32)) {
@@ -429,6 +476,49 @@ mod tests {
         file.sync_data().unwrap();
         let error = file.read_exact_at(&mut buf, 1).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn what_is_stored_is_what_is_read_whatever_is_written_beside_it() {
+        let dir = TempDir::new();
+        let path = dir.path("log");
+        let file = create(&path, b"");
+        file.allocate(3 << 20).unwrap();
+        let mut expected = vec![0; 3 << 20];
+        // From the front to the back, twice, as a segment that is used again; stores and writes take
+        // turns, and some are longer than what is made writable at once.
+        for round in 0..2u8 {
+            let mut at = 64;
+            for n in 0u32.. {
+                let len = if n % 50 == 7 { 40_000 } else { 100 + n as usize % 90 };
+                let Some(place) = expected.get_mut(at..at + len) else { break };
+                place.fill(1 + round + (n % 200) as u8);
+                match n % 11 {
+                    0 => file.write_at(place, at as u64).unwrap(),
+                    _ => file.store_at(place, at as u64).unwrap(),
+                }
+                if n % 1000 == 999 {
+                    file.sync_data().unwrap();
+                }
+                at += len;
+            }
+            assert!(content(&path) == expected, "round {round}");
+        }
+        // Beyond what was there at first, and behind a cut.
+        file.store_at(b"end", 3 << 20).unwrap();
+        assert!(content(&path).ends_with(b"end"));
+        file.set_len(10).unwrap();
+        file.store_at(b"xyz", 8).unwrap();
+        assert_eq!(content(&path), [&[0; 8][..], b"xyz"].concat());
+    }
+
+    #[test]
+    fn a_reader_cannot_store() {
+        let dir = TempDir::new();
+        create(&dir.path("a"), b"0123");
+        let reader = OsVfs.open(&dir.path("a"), OpenMode::Read).unwrap();
+        reader.store_at(b"x", 0).unwrap_err();
+        assert_eq!(content(&dir.path("a")), b"0123");
     }
 
     #[test]

@@ -64,7 +64,12 @@ pub trait VfsFile: Any + Send + Sync + Debug {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `buf`, growing the file if needed.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
-    /// Makes data and length durable (`fdatasync`).
+    /// As [`write_at`](VfsFile::write_at), over bytes that are [allocated](VfsFile::allocate), for who
+    /// writes often and syncs seldom: where there is a way, without a system call.
+    fn store_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        self.write_at(buf, offset)
+    }
+    /// Makes data and length durable (`fdatasync`), however they were written.
     fn sync_data(&self) -> io::Result<()>;
     /// Reserves the disk's blocks for the first `len` bytes, so that writing there later cannot
     /// run out of space; new bytes read as zero, and the length becomes at least `len`.

@@ -10,6 +10,15 @@ use crate::entry::Seq;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
+/// What follows a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A sync: one write, and the sync finds just the pages that were written.
+    Sync,
+    /// Other chunks, as far as anybody knows.
+    More,
+}
+
 #[derive(Debug)]
 pub(crate) struct LogWriter {
     segments: Arc<Segments>,
@@ -66,6 +75,7 @@ impl LogWriter {
         buf: &mut Vec<u8>,
         last_seq: Seq,
         clock_ms: u64,
+        next: Next,
     ) -> Result<()> {
         let stamp = ChunkStamp {
             generation: self.current.generation,
@@ -81,10 +91,12 @@ impl LogWriter {
             return Err(Error::invalid("a chunk does not fit into the segment reserved for it"));
         }
         let offset = super::reader::offset_of(self.start_pos, self.pos);
-        self.current
-            .file
-            .write_at(buf, offset)
-            .map_err(|e| Error::io("write", &self.current.path, e))?;
+        let file = &self.current.file;
+        let written = match next {
+            Next::Sync => file.write_at(buf, offset),
+            Next::More => file.store_at(buf, offset),
+        };
+        written.map_err(|e| Error::io("write", &self.current.path, e))?;
         self.pos += buf.len() as u64;
         self.last_seq = last_seq;
         Ok(())
@@ -127,7 +139,7 @@ impl LogWriter {
         }
         let mut mark = Vec::new();
         format::begin_chunk(&mut mark);
-        self.write_chunk(&mut mark, self.last_seq, clock_ms)?;
+        self.write_chunk(&mut mark, self.last_seq, clock_ms, Next::Sync)?;
         self.sync()?;
         self.report_progress();
         Ok(true)

@@ -1,0 +1,138 @@
+//! Writing to a file through memory: what is stored there belongs to the operating system at once,
+//! as after a `write`, and costs no system call.
+//!
+//! For files whose blocks are there already and that one thread at a time writes from the front to
+//! the back: segments of the log. Never for reading. The danger of mapped files is that an error of
+//! the disk is a signal and ends the process. Here it is an error again: before anything is stored to
+//! a stretch of the file, the system is asked to make it writable (`MADV_POPULATE_WRITE`), which
+//! reads, allocates and maps as a store would, and *answers* where a store would be killed. What is
+//! left is a disk that fails in the moments between that answer and the store, for a page that has
+//! been taken out of memory meanwhile. See docs/decisions/0026.
+//!
+//! Called by `os`. Linux only; elsewhere, and where anything is unusual, `os` writes as ever.
+
+use std::fs::File;
+use std::ops::Range;
+
+use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
+use rustix::fs::fstatfs;
+
+/// So much is made writable at once; some pages, however long the machine's are. Less: more calls;
+/// more: a sync soon afterwards writes pages that nothing was stored to.
+const STEP_BYTES: usize = 16 << 10;
+/// So much behind the stores is taken out of the process's memory at once (the page cache keeps it).
+const BEHIND_BYTES: usize = 1 << 20;
+
+/// `f_type` of file systems that overwrite in place, so that a store to an allocated block needs no
+/// new one: ext2 to ext4, XFS, tmpfs. Others may find the disk full at any store.
+const IN_PLACE: [u32; 3] = [0xef53, 0x5846_5342, 0x0102_1994];
+
+/// A file as memory.
+#[derive(Debug)]
+pub(super) struct Mapped {
+    map: MmapRaw,
+    /// What was made writable and not given up yet.
+    writable: Range<usize>,
+}
+
+impl Mapped {
+    /// Maps the file as long as it is now; `None` where that cannot be done, or not safely.
+    pub(super) fn of(file: &File) -> Option<Mapped> {
+        if !IN_PLACE.contains(&(fstatfs(file).ok()?.f_type as u32)) {
+            return None;
+        }
+        let len = usize::try_from(file.metadata().ok()?.len()).ok()?;
+        if len == 0 {
+            return None;
+        }
+        let map = MmapOptions::new().len(len).map_raw(file).ok()?;
+        Some(Mapped { map, writable: 0..0 })
+    }
+
+    /// Stores the bytes; `false` if they are to be written in another way.
+    pub(super) fn store(&mut self, bytes: &[u8], offset: u64) -> bool {
+        let Ok(start) = usize::try_from(offset) else { return false };
+        let Some(end) = start.checked_add(bytes.len()).filter(|&end| end <= self.map.len()) else {
+            return false;
+        };
+        if (start < self.writable.start || self.writable.end < end) && !self.prepare(start, end) {
+            return false;
+        }
+        copy_into(self.map.as_mut_ptr(), self.map.len(), start, bytes)
+    }
+
+    /// Makes the stretch writable, and a little more.
+    fn prepare(&mut self, start: usize, end: usize) -> bool {
+        let goes_on = self.writable.contains(&start) || self.writable.end == start;
+        let first = start / STEP_BYTES * STEP_BYTES;
+        if !goes_on {
+            self.give_up(self.writable.end);
+            self.writable = first..first;
+        } else if start - self.writable.start >= BEHIND_BYTES {
+            self.give_up(first);
+        }
+        let from = self.writable.end;
+        let to = end.next_multiple_of(STEP_BYTES).min(self.map.len());
+        let prepared = self.map.advise_range(Advice::PopulateWrite, from, to - from);
+        if prepared.is_ok() {
+            self.writable.end = to;
+        }
+        prepared.is_ok()
+    }
+
+    /// Takes what lies before `end` out of the process's memory: it has been stored, and the file has
+    /// it. If that fails, it stays a little longer.
+    fn give_up(&mut self, end: usize) {
+        let Range { start, .. } = self.writable;
+        if start < end {
+            let _ = give_up(&self.map, start, end - start);
+            self.writable.start = end;
+        }
+    }
+}
+
+/// Takes pages out of the process's memory.
+#[allow(unsafe_code)]
+fn give_up(map: &MmapRaw, offset: usize, len: usize) -> std::io::Result<()> {
+    // SAFETY: of a shared mapping of a file, as `map_raw` makes it, this drops the process's view of
+    // the pages and not what they hold: the next look shows the file again. Nobody has a reference
+    // into the mapping; `copy_into`, the only place that uses its pointer, has returned.
+    unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, offset, len) }
+}
+
+/// Copies the bytes to `at` of the memory of `len` bytes at `memory`; `false`, and nothing is done, if
+/// they do not lie in it.
+#[allow(unsafe_code)]
+fn copy_into(memory: *mut u8, len: usize, at: usize, bytes: &[u8]) -> bool {
+    if at.checked_add(bytes.len()).is_none_or(|end| end > len) {
+        return false;
+    }
+    // SAFETY: `memory` is the start of `len` bytes that may be written: a shared, writable mapping that
+    // lives as long as the `Mapped` that is borrowed mutably here, so that no other thread of ours
+    // writes to it; by the check above, all bytes land inside. They come from a reference to other
+    // memory: nothing in the program has a reference into the mapping, so the two do not overlap.
+    // Any byte is a valid `u8`, whoever else looks at the file.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.add(at), bytes.len());
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cargo +nightly miri test -p kstone-core --lib env::mapped::tests::bytes` passes.
+    #[test]
+    fn bytes_are_copied_only_into_the_memory_that_is_there() {
+        let mut memory = vec![0u8; 10];
+        let (start, len) = (memory.as_mut_ptr(), memory.len());
+        assert!(copy_into(start, len, 0, b"ab"));
+        assert!(copy_into(start, len, 8, b"yz"));
+        assert!(copy_into(start, len, 10, b""));
+        assert!(!copy_into(start, len, 9, b"yz"));
+        assert!(!copy_into(start, len, 11, b""));
+        assert!(!copy_into(start, len, usize::MAX, b"a"));
+        assert_eq!(memory, b"ab\0\0\0\0\0\0yz");
+    }
+}
