@@ -1,8 +1,8 @@
 //! KeystoneDB's engine.
 //!
-//! How the budget is spent: the engine divides it itself, as it does for every user: half for
-//! unflushed writes, half for cached blocks, indexes and filters. Filters have 10 bits per key here
-//! and the last level is LZ4, as for everyone; our own defaults are 14 and ZSTD.
+//! How the budget is spent: the engine divides it itself, as it does for every user: up to half for
+//! unflushed writes, the rest for cached blocks, indexes and filters. Everything is at its default,
+//! except that the last level is LZ4 here, as for everyone, and not ZSTD.
 
 use super::{Budget, Counters, Durability, Engine};
 use crate::Outcome;
@@ -40,14 +40,13 @@ impl Keystone {
 
 impl Engine for Keystone {
     fn open(dir: &Path, budget: Budget) -> Outcome<Self> {
-        let mut options = Options {
+        let options = Options {
             memory_budget_bytes: budget.memory_bytes,
             background_threads: budget.background_threads,
             compression: Compression::Lz4,
             bottom_compression: Compression::Lz4,
             ..Options::default()
         };
-        options.tuning.filter_bits_per_key = 10;
         Ok(Keystone { engine: kstone_core::Engine::open(dir, options)? })
     }
 

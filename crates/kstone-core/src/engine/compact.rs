@@ -299,3 +299,59 @@ impl Below<'_> {
         self.task.inputs.iter().any(|(_, input)| Arc::ptr_eq(input, file))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::env::Env;
+    use crate::{Durability, Engine, Key, Options, TableId, WriteBatch};
+
+    /// Files in L0 of the stripe of `a`, which is the only one with records.
+    fn l0_files(engine: &Engine) -> usize {
+        engine.inner().stripe(Key::new("a").stripe()).version().levels.level(0).len()
+    }
+
+    /// Four files in L0, fewer than would be merged for themselves.
+    fn engine() -> Engine {
+        let env = Env { threads: None, ..Env::memory() };
+        let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
+        for n in 0..4u32 {
+            let mut batch = WriteBatch::new();
+            for sk in 0..50u32 {
+                let key = Key::with_sk("a", (n * 50 + sk).to_be_bytes().to_vec());
+                batch.put(TableId::DEFAULT, &key, b"value").unwrap();
+            }
+            engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+            engine.flush().unwrap();
+        }
+        assert_eq!(l0_files(&engine), 4);
+        engine
+    }
+
+    #[test]
+    fn l0_is_merged_once_readers_have_paid_for_it() {
+        for is_walk in [false, true] {
+            let engine = engine();
+            engine.wait_idle().unwrap();
+            assert_eq!(l0_files(&engine), 4, "nobody has read yet");
+            let mut reads = 0;
+            while l0_files(&engine) > 0 {
+                reads += 1;
+                assert!(reads < 1000, "readers wait in vain");
+                if is_walk {
+                    assert_eq!(
+                        engine.partition(TableId::DEFAULT, "a").iter().unwrap().count(),
+                        200
+                    );
+                } else {
+                    let key = Key::with_sk("a", 7u32.to_be_bytes().to_vec());
+                    assert!(engine.get(TableId::DEFAULT, &key).unwrap().is_some());
+                }
+                engine.wait_idle().unwrap();
+            }
+            // 200 entries, three looks for each, three files more than there need be.
+            let expected = if is_walk { 25 } else { 200 };
+            assert_eq!(reads, expected);
+            assert_eq!(engine.partition(TableId::DEFAULT, "a").iter().unwrap().count(), 200);
+        }
+    }
+}

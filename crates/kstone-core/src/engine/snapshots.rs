@@ -1,8 +1,7 @@
 //! Who reads the past: the registered snapshots, which flush and compaction must respect.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::commit::Log;
@@ -16,27 +15,31 @@ use crate::tree::retain::Boundaries;
 pub(crate) struct Snapshots {
     list: Mutex<List>,
     removed: Condvar,
+    /// Those with a number below this were ended by a purge. Later numbers have no lower sequence
+    /// numbers, so whoever reads below one comes before all who do not.
+    ended_before: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct List {
-    /// (sequence number, a number of its own) → the flag that ends it.
-    live: BTreeMap<(Seq, u64), Arc<AtomicBool>>,
+    /// In the order of their registration, which is that of their sequence numbers too.
+    live: VecDeque<Registered>,
     next: u64,
+    /// How many wait for a removal: waking nobody would be a system call for every reader.
+    waiting: usize,
 }
 
 /// A registration; it must be given back with [`Snapshots::remove`].
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Registered {
     pub(crate) seq: Seq,
     number: u64,
-    ended: Arc<AtomicBool>,
 }
 
-impl Registered {
-    /// Whether a purge has ended the snapshot.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+impl List {
+    /// How many read below `seq`: the first of the list.
+    fn below(&self, seq: Seq) -> usize {
+        self.live.partition_point(|registered| registered.seq < seq)
     }
 }
 
@@ -45,22 +48,33 @@ impl Snapshots {
     /// compaction either sees the registration or a watermark that is not above it.
     pub(crate) fn register(&self, log: &Log) -> Registered {
         let mut list = self.list.lock();
-        let (seq, number) = (log.visible(), list.next);
+        let registered = Registered { seq: log.visible(), number: list.next };
         list.next += 1;
-        let ended = Arc::new(AtomicBool::new(false));
-        list.live.insert((seq, number), Arc::clone(&ended));
-        Registered { seq, number, ended }
+        list.live.push_back(registered);
+        registered
     }
 
     pub(crate) fn remove(&self, registered: &Registered) {
-        self.list.lock().live.remove(&(registered.seq, registered.number));
-        self.removed.notify_all();
+        let mut list = self.list.lock();
+        // It is not there if it was ended.
+        if let Ok(at) = list.live.binary_search_by_key(&registered.number, |live| live.number) {
+            list.live.remove(at);
+        }
+        if list.waiting > 0 {
+            self.removed.notify_all();
+        }
+    }
+
+    /// Whether a purge has ended the snapshot.
+    #[inline]
+    pub(crate) fn is_ended(&self, registered: &Registered) -> bool {
+        registered.number < self.ended_before.load(Ordering::Acquire)
     }
 
     /// The numbers that a flush or compaction starting now must respect.
     pub(crate) fn boundaries(&self, log: &Log) -> Boundaries {
         let list = self.list.lock();
-        let mut seqs: Vec<Seq> = list.live.keys().map(|&(seq, _)| seq).collect();
+        let mut seqs: Vec<Seq> = list.live.iter().map(|registered| registered.seq).collect();
         seqs.dedup();
         if crate::bugs::on(crate::bugs::Bug::SnapshotIgnoredByCompaction) {
             seqs.clear();
@@ -79,12 +93,14 @@ impl Snapshots {
         let mut left = timeout;
         let mut list = self.list.lock();
         loop {
-            let count = list.live.range(..(seq, 0)).count();
+            let count = list.below(seq);
             if count == 0 || left.is_zero() {
                 return count;
             }
             let before = clock.monotonic();
+            list.waiting += 1;
             list = self.removed.wait_timeout(list, left.min(step));
+            list.waiting -= 1;
             // A clock that a test has stopped still lets the wait end.
             let passed = clock.monotonic().saturating_sub(before);
             left = left.saturating_sub(if passed.is_zero() { step } else { passed });
@@ -94,9 +110,9 @@ impl Snapshots {
     /// Ends everybody who reads below `seq`.
     pub(crate) fn end_below(&self, seq: Seq) {
         let mut list = self.list.lock();
-        let keep = list.live.split_off(&(seq, 0));
-        for ended in std::mem::replace(&mut list.live, keep).into_values() {
-            ended.store(true, Ordering::Release);
-        }
+        let count = list.below(seq);
+        let kept = list.live.get(count).map_or(list.next, |first| first.number);
+        list.live.drain(..count);
+        self.ended_before.fetch_max(kept, Ordering::AcqRel);
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct MemCursor {
     /// The current entry's position, and the tree's shape when it was found there.
     place: Option<(Position, u64)>,
     current: Current,
+    /// The key that [`MemCursor::next_key`] leaves behind; kept for its memory.
+    passed: Vec<u8>,
 }
 
 /// A copy of the current entry, in buffers that are used again.
@@ -45,7 +47,7 @@ impl MemCursor {
             inline: Vec::new(),
             large: None,
         };
-        MemCursor { memtable, place: None, current }
+        MemCursor { memtable, place: None, current, passed: Vec::new() }
     }
 
     /// Whether the cursor is on an entry. Once it ran off either end, only a seek brings it back.
@@ -98,6 +100,19 @@ impl MemCursor {
 
     pub(crate) fn next(&mut self) {
         self.go(|tree, here| tree.next(here?));
+    }
+
+    /// To the next entry with another key.
+    pub(crate) fn next_key(&mut self) {
+        let mut passed = std::mem::take(&mut self.passed);
+        passed.clone_from(&self.current.key);
+        loop {
+            self.next();
+            if self.place.is_none() || self.current.key != passed {
+                break;
+            }
+        }
+        self.passed = passed;
     }
 
     pub(crate) fn prev(&mut self) {

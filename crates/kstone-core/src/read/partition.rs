@@ -75,7 +75,9 @@ impl PartitionQuery {
     /// The stored keys `[low, high)` that the query covers.
     fn bounds(&self) -> (Vec<u8>, Vec<u8>) {
         let encode = |sk: &[u8]| {
-            let mut key = Vec::new();
+            // And a byte more, see below.
+            let len = internal::encoded_len(&self.pk, Some(sk)) + 1;
+            let mut key = Vec::with_capacity(len);
             internal::encode_into(&mut key, self.table, &self.pk, Some(sk));
             key
         };

@@ -101,6 +101,11 @@ impl Snapshot {
     }
 
     pub(crate) fn check_live(&self) -> Result<()> {
-        if self.shared.registered.is_ended() { Err(Error::SnapshotEnded) } else { Ok(()) }
+        let shared = &*self.shared;
+        if shared.inner.snapshots.is_ended(&shared.registered) {
+            Err(Error::SnapshotEnded)
+        } else {
+            Ok(())
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use crate::entry::{Kind, Seq};
+use crate::entry::{EntryRef, Kind, Seq};
 use crate::error::Result;
 use crate::key::internal;
 use crate::read::snapshot::Snapshot;
@@ -89,10 +89,12 @@ impl Walk {
     /// The record that `next` answered last, until the walk moves on.
     #[inline]
     pub(crate) fn current(&self) -> Option<Found<'_>> {
-        let current = &self.current;
-        let value = if self.lends { self.merge.entry()?.value } else { &current.value };
-        let (key, seq) = (current.key.as_slice(), current.seq);
-        Some(Found { key, value, seq, expires_at_ms: current.expires_at_ms })
+        if self.lends {
+            let EntryRef { key, value, seq, expires_at_ms, .. } = self.merge.entry()?;
+            return Some(Found { key, value, seq, expires_at_ms });
+        }
+        let Current { key, value, seq, expires_at_ms } = &self.current;
+        Some(Found { key, value, seq: *seq, expires_at_ms: *expires_at_ms })
     }
 
     /// The current record's value as something that can be kept; shared, not copied, where its
@@ -103,17 +105,58 @@ impl Walk {
 
     /// The last key that was looked at; `None` before the first.
     pub(crate) fn key(&self) -> Option<&[u8]> {
+        if self.lends {
+            return self.merge.entry().map(|entry| entry.key);
+        }
         (!self.current.key.is_empty()).then_some(self.current.key.as_slice())
     }
 
     /// Jumps forward to the first record at or behind `key`.
     pub(crate) fn skip_to(&mut self, key: &[u8]) -> Result<()> {
         self.started = true;
-        self.lends = false;
+        if std::mem::take(&mut self.lends)
+            && let Some(entry) = self.merge.entry()
+        {
+            self.current.key.clear();
+            self.current.key.extend_from_slice(entry.key);
+        }
         self.merge.seek(key, Seq::MAX)
     }
 
+    /// Where there is one source only, it knows itself which entries are versions of one key: no key
+    /// is kept and compared.
+    fn step_in_one(&mut self) -> Result<bool> {
+        let is_first = !std::mem::replace(&mut self.started, true);
+        if is_first {
+            self.merge.seek(&self.low, Seq::MAX)?;
+        }
+        let lent = std::mem::take(&mut self.lends);
+        let Some(source) = self.merge.single() else { return Ok(false) };
+        if lent {
+            source.next_key()?;
+        }
+        while let Some(entry) = source.entry() {
+            if self.high.as_ref().is_some_and(|high| entry.key >= high.as_slice()) {
+                break;
+            }
+            if entry.seq > self.snapshot.seq() {
+                source.next()?;
+            } else if entry.kind == Kind::Put
+                && !is_expired(entry.expires_at_ms, self.snapshot.now_ms())
+            {
+                self.lends = true;
+                return Ok(true);
+            } else {
+                source.next_key()?;
+            }
+        }
+        Ok(false)
+    }
+
     fn step_forward(&mut self) -> Result<bool> {
+        if !self.has_marks && self.merge.single().is_some() {
+            return self.step_in_one();
+        }
         if !self.started {
             self.started = true;
             self.merge.seek(&self.low, Seq::MAX)?;

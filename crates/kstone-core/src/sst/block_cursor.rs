@@ -12,6 +12,9 @@ use bytes::Bytes;
 use super::block::{Block, Malformed, RawEntry, common_prefix_len};
 use crate::entry::{EntryRef, Kind, Seq, entry_order};
 
+/// Room for a key that most keys fit into: growing takes longer.
+const KEY_LEN_USUAL: usize = 96;
+
 /// A step forward that can be undone.
 #[derive(Debug)]
 struct Step {
@@ -53,6 +56,8 @@ impl Current {
 pub(super) struct BlockCursor {
     block: Block,
     valid: bool,
+    /// Whether the last step forward led to another key, and not to an older version.
+    is_new: bool,
     key: Vec<u8>,
     current: Current,
     /// The steps that led here from the last restart, if they were kept.
@@ -66,7 +71,8 @@ impl BlockCursor {
         BlockCursor {
             block,
             valid: false,
-            key: Vec::new(),
+            is_new: true,
+            key: Vec::with_capacity(KEY_LEN_USUAL),
             current: Current {
                 at: 0,
                 end: 0,
@@ -101,6 +107,13 @@ impl BlockCursor {
     #[inline]
     pub(super) fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// Whether the last [`next`](Self::next) or [`seek_first`](Self::seek_first) led to another key than
+    /// the one before, which a block's first entry is compared with too.
+    #[inline]
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
     }
 
     #[inline]
@@ -206,6 +219,7 @@ impl BlockCursor {
         if entry.shared != 0 {
             return Err(Malformed);
         }
+        self.is_new = self.key != entry.suffix;
         self.key.clear();
         self.key.extend_from_slice(entry.suffix);
         self.current.load(at, &entry);
@@ -225,6 +239,8 @@ impl BlockCursor {
             self.tails.extend_from_slice(tail);
             self.steps.push(Step { from: self.current.at, shared: entry.shared, tail_at });
         }
+        // At a restart nothing is shared, whatever the key is.
+        self.is_new = tail != entry.suffix;
         self.key.truncate(entry.shared);
         self.key.extend_from_slice(entry.suffix);
         self.current.load(at, &entry);

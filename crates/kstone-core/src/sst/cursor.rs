@@ -118,6 +118,17 @@ impl SstCursor {
         Ok(())
     }
 
+    /// To the next entry with another key; to none behind the last.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Result<()> {
+        loop {
+            self.next()?;
+            if self.block.as_ref().is_none_or(|block| !block.valid() || block.is_new()) {
+                return Ok(());
+            }
+        }
+    }
+
     /// To the previous entry; to none in front of the first, or from none.
     pub(crate) fn prev(&mut self) -> Result<()> {
         if !self.valid() {

@@ -81,3 +81,70 @@ impl Hints {
 }
 
 const START_MASK: u32 = 0xffff;
+
+#[cfg(test)]
+mod tests {
+    use super::super::block::{BlockBuilder, common_prefix_len};
+    use super::*;
+    use crate::entry::{EntryRef, Kind, Seq};
+    use bytes::Bytes;
+
+    /// Keys `k000`, `k002`, …, every seventh with so many versions that it goes over restarts.
+    fn block(restart_interval: usize) -> Block {
+        let mut builder = BlockBuilder::new(restart_interval);
+        let mut last = Vec::new();
+        for n in (0..100u32).step_by(2) {
+            let key = format!("k{n:03}").into_bytes();
+            let versions: Seq = if n % 7 == 0 { 9 } else { 1 };
+            for seq in (1..=versions).rev() {
+                let value = [n as u8, seq as u8];
+                let entry =
+                    EntryRef { key: &key, seq, kind: Kind::Put, expires_at_ms: 0, value: &value };
+                builder.add(&entry, common_prefix_len(&last, &key));
+                last.clone_from(&key);
+            }
+        }
+        Block::parse(Bytes::copy_from_slice(builder.finish())).unwrap()
+    }
+
+    #[test]
+    fn with_hints_a_lookup_finds_what_it_finds_without() {
+        for restart_interval in [1, 4, 16, 1000] {
+            let block = block(restart_interval);
+            assert!(Hints::of(&block).is_some());
+            for n in 0..101u32 {
+                let key = format!("k{n:03}").into_bytes();
+                for seq in 0..11 {
+                    let with = block.get_again(&key, key_hash(&key), seq).unwrap();
+                    let without = block.get(&key, seq).unwrap();
+                    let seen = |found: Option<super::super::block::Found>| {
+                        found.map(|found| (found.seq, found.value))
+                    };
+                    assert_eq!(seen(with), seen(without), "k{n:03} at {seq}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_look_alike_are_told_apart() {
+        let block = block(4);
+        // Whatever the hash says, another key than the one asked for is never answered.
+        for n in (0..100u32).step_by(2) {
+            let other = key_hash(format!("k{n:03}").as_bytes());
+            assert!(block.get_again(b"k001", other, 99).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_too_long_has_none() {
+        let mut builder = BlockBuilder::new(4);
+        let value = vec![7; ENTRIES_LEN_MAX];
+        let entry =
+            EntryRef { key: b"a", seq: 1, kind: Kind::Put, expires_at_ms: 0, value: &value };
+        builder.add(&entry, 0);
+        let block = Block::parse(Bytes::copy_from_slice(builder.finish())).unwrap();
+        assert!(Hints::of(&block).is_none());
+        assert!(block.get_again(b"a", key_hash(b"a"), 1).unwrap().is_some());
+    }
+}

@@ -163,6 +163,34 @@ const COMPRESSIONS: [Compression; 3] =
     [Compression::None, Compression::Lz4, Compression::Zstd { level: 3 }];
 
 #[test]
+fn the_next_key_is_the_next_one_that_is_another_key() {
+    // Of some keys so many versions that they go over restarts and blocks.
+    let mut entries = Vec::new();
+    for n in 0..200u32 {
+        let versions: Seq = if n % 9 == 0 { 40 } else { 1 + Seq::from(n % 2) };
+        for seq in (1..=versions).rev() {
+            entries.push(Entry::put(format!("k{n:04}"), seq, vec![n as u8; 20]));
+        }
+    }
+    let options = SstOptions { block_bytes: 256, ..SstOptions::default() };
+    let reader = write(&entries, options).reader();
+    for fill_cache in [true, false] {
+        let mut cursor = reader.cursor(fill_cache);
+        cursor.seek_first().unwrap();
+        for n in 0..200u32 {
+            assert_eq!(cursor.entry().unwrap().key, format!("k{n:04}").as_bytes());
+            cursor.next_key().unwrap();
+        }
+        assert!(!cursor.valid());
+        // From the middle of the versions of a key.
+        cursor.seek(b"k0009", 17).unwrap();
+        assert_eq!(cursor.entry().unwrap().seq, 17);
+        cursor.next_key().unwrap();
+        assert_eq!(cursor.entry().unwrap().key, b"k0010");
+    }
+}
+
+#[test]
 fn what_is_written_is_read_back_in_both_directions() {
     let entries = varied();
     for compression in COMPRESSIONS {

@@ -23,6 +23,7 @@ impl Cursor {
         Cursor::File { cursor: file.reader.cursor(fill_cache), _file: Arc::clone(file) }
     }
 
+    #[inline]
     pub(crate) fn entry(&self) -> Option<EntryRef<'_>> {
         match self {
             Cursor::Mem(cursor) => cursor.entry(),
@@ -74,6 +75,18 @@ impl Cursor {
             }
             Cursor::File { cursor, .. } => cursor.next(),
             Cursor::Run(run) => run.next(),
+        }
+    }
+
+    /// To the next entry with another key.
+    pub(crate) fn next_key(&mut self) -> Result<()> {
+        match self {
+            Cursor::Mem(cursor) => {
+                cursor.next_key();
+                Ok(())
+            }
+            Cursor::File { cursor, .. } => cursor.next_key(),
+            Cursor::Run(run) => run.next_key(),
         }
     }
 
@@ -137,6 +150,14 @@ impl RunCursor {
     fn next(&mut self) -> Result<()> {
         if let Some(cursor) = &mut self.current {
             cursor.next()?;
+        }
+        self.skip_forward()
+    }
+
+    /// The files of a run share no key.
+    fn next_key(&mut self) -> Result<()> {
+        if let Some(cursor) = &mut self.current {
+            cursor.next_key()?;
         }
         self.skip_forward()
     }

@@ -110,12 +110,14 @@ impl Levels {
             into.push(Cursor::file(file, true));
         }
         for level in self.levels.iter().skip(1) {
-            let mut files: Vec<_> =
-                level.iter().filter(|file| file.overlaps(low, high)).cloned().collect();
-            match files.len() {
-                0 => {}
-                1 => into.extend(files.pop().map(|file| Cursor::file(&file, true))),
-                _ => into.push(Cursor::Run(RunCursor::new(files, true))),
+            let mut files = level.iter().filter(|file| file.overlaps(low, high));
+            let Some(first) = files.next() else { continue };
+            match files.next() {
+                None => into.push(Cursor::file(first, true)),
+                Some(second) => {
+                    let run = [first, second].into_iter().chain(files).cloned().collect();
+                    into.push(Cursor::Run(RunCursor::new(run, true)));
+                }
             }
         }
     }
