@@ -48,6 +48,37 @@ pub(crate) struct EntryRef<'a> {
     pub(crate) value: &'a [u8],
 }
 
+/// What a forward walk looks for: entries as of a moment, in front of a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    /// Newer versions do not show.
+    pub(crate) seq: Seq,
+    /// What has expired by now does not show.
+    pub(crate) now_ms: u64,
+    /// Where the walk ends, if not with the last entry.
+    pub(crate) high: Option<&'a [u8]>,
+}
+
+impl View<'_> {
+    /// Whether the newest version at or below [`View::seq`] is a record that shows.
+    #[inline]
+    pub(crate) fn shows(&self, kind: Kind, expires_at_ms: u64) -> bool {
+        kind == Kind::Put && !is_expired(expires_at_ms, self.now_ms)
+    }
+
+    /// Whether the walk ends in front of this key.
+    #[inline]
+    pub(crate) fn ends_before(&self, key: &[u8]) -> bool {
+        self.high.is_some_and(|high| key >= high)
+    }
+}
+
+/// Whether a record with this expiry counts as absent.
+#[inline]
+pub(crate) fn is_expired(expires_at_ms: u64, now_ms: u64) -> bool {
+    expires_at_ms != 0 && expires_at_ms <= now_ms
+}
+
 /// The order of entries inside a stripe: key ascending, newest first.
 #[inline]
 pub(crate) fn entry_order(a_key: &[u8], a_seq: Seq, b_key: &[u8], b_seq: Seq) -> Ordering {

@@ -15,6 +15,7 @@ use crate::batch::WriteBatch;
 use crate::engine::locks::StripeGuards;
 use crate::engine::write::Durability;
 use crate::engine::{Engine, Inner};
+use crate::entry::is_expired;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::error::Result;
 use crate::key::Key;
@@ -23,7 +24,6 @@ use crate::stripes::StripeSet;
 use crate::sync::{Arc, Mutex};
 use crate::table::TableId;
 use crate::tree::merge::Merge;
-use crate::tree::stripe::is_expired;
 
 /// So many index entries that point at nothing are removed at a time.
 const STALE_MAX: usize = 10_000;

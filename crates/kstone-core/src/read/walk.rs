@@ -5,13 +5,13 @@
 
 use bytes::Bytes;
 
-use crate::entry::{EntryRef, Kind, Seq};
+use crate::entry::{EntryRef, Kind, Seq, View, is_expired};
 use crate::error::Result;
 use crate::key::internal;
 use crate::read::snapshot::Snapshot;
 use crate::sync::Arc;
 use crate::tree::merge::Merge;
-use crate::tree::stripe::{Stripe, Version, is_expired};
+use crate::tree::stripe::{Stripe, Version};
 
 /// A lazy walk over `[low, high)` of one stripe. It holds the version it started with and no lock.
 #[derive(Debug)]
@@ -80,6 +80,7 @@ impl Walk {
     }
 
     /// The next visible record.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Found<'_>>> {
         self.snapshot.check_live()?;
         let found = if self.forward { self.step_forward()? } else { self.step_backward()? };
@@ -125,32 +126,21 @@ impl Walk {
 
     /// Where there is one source only, it knows itself which entries are versions of one key: no key
     /// is kept and compared.
+    #[inline]
     fn step_in_one(&mut self) -> Result<bool> {
         let is_first = !std::mem::replace(&mut self.started, true);
         if is_first {
             self.merge.seek(&self.low, Seq::MAX)?;
         }
         let lent = std::mem::take(&mut self.lends);
+        let view = View {
+            seq: self.snapshot.seq(),
+            now_ms: self.snapshot.now_ms(),
+            high: self.high.as_deref(),
+        };
         let Some(source) = self.merge.single() else { return Ok(false) };
-        if lent {
-            source.next_key()?;
-        }
-        while let Some(entry) = source.entry() {
-            if self.high.as_ref().is_some_and(|high| entry.key >= high.as_slice()) {
-                break;
-            }
-            if entry.seq > self.snapshot.seq() {
-                source.next()?;
-            } else if entry.kind == Kind::Put
-                && !is_expired(entry.expires_at_ms, self.snapshot.now_ms())
-            {
-                self.lends = true;
-                return Ok(true);
-            } else {
-                source.next_key()?;
-            }
-        }
-        Ok(false)
+        self.lends = if lent { source.next_visible(&view)? } else { source.find_visible(&view)? };
+        Ok(self.lends)
     }
 
     fn step_forward(&mut self) -> Result<bool> {

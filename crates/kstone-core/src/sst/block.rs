@@ -77,9 +77,17 @@ fn varint(reader: &mut Reader<'_>) -> Option<u64> {
         return Some(u64::from(first));
     }
     let Some(word) = reader.clone().u64() else { return reader.varint() };
+    let Some((value, len)) = varint_of(word) else { return reader.varint() };
+    reader.bytes(len)?;
+    Some(value)
+}
+
+/// The varint at the beginning of these eight bytes, and its length; `None` if it is longer.
+#[inline(always)]
+fn varint_of(word: u64) -> Option<(u64, usize)> {
     let stops = !word & 0x8080_8080_8080_8080;
     if stops == 0 {
-        return reader.varint();
+        return None;
     }
     // The bytes up to and with the first one whose high bit is clear, seven bits of each, pushed
     // together in pairs, then fours, then eights.
@@ -87,8 +95,7 @@ fn varint(reader: &mut Reader<'_>) -> Option<u64> {
     let x = (x & 0x007f_007f_007f_007f) | ((x & 0x7f00_7f00_7f00_7f00) >> 1);
     let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x3fff_0000_3fff_0000) >> 2);
     let x = (x & 0x0000_0000_0fff_ffff) | ((x & 0x0fff_ffff_0000_0000) >> 4);
-    reader.bytes((stops.trailing_zeros() / 8 + 1) as usize)?;
-    Some(x)
+    Some((x, (stops.trailing_zeros() / 8 + 1) as usize))
 }
 
 /// Collects the entries of one block.
@@ -277,6 +284,40 @@ impl Block {
 
     #[inline]
     fn try_entry(&self, at: usize) -> Option<RawEntry<'_>> {
+        self.usual_entry(at).or_else(|| self.any_entry(at))
+    }
+
+    /// The entry that begins at `at` if it is as most are: keys shorter than 128 bytes, no expiry, a
+    /// value shorter than 16 KiB, and not the very last bytes of the block. Then its lengths lie in
+    /// the first 16 bytes, and one look tells that those are there.
+    #[inline(always)]
+    fn usual_entry(&self, at: usize) -> Option<RawEntry<'_>> {
+        let bytes = self.payload().get(at..self.entries_len())?;
+        let head = bytes.first_chunk::<16>()?;
+        let [shared, unshared, ..] = *head;
+        let (tag, tag_len) = varint_of(u64::from_le_bytes(*head[2..].first_chunk()?))?;
+        let value_len = u16::from_le_bytes(*head.get(2 + tag_len..)?.first_chunk()?);
+        let is_long = value_len & 0x80 != 0;
+        if (shared | unshared) & 0x80 != 0
+            || tag & HAS_EXPIRY != 0
+            || is_long && value_len >> 15 != 0
+        {
+            return None;
+        }
+        let value_len = match is_long {
+            true => value_len & 0x7f | (value_len & 0x7f00) >> 1,
+            false => value_len & 0x7f,
+        };
+        let kind = Kind::from_u8((tag & KIND_MASK) as u8)?;
+        let (_, rest) = bytes.split_at_checked(3 + tag_len + usize::from(is_long))?;
+        let (suffix, rest) = rest.split_at_checked(usize::from(unshared))?;
+        let (value, rest) = rest.split_at_checked(usize::from(value_len))?;
+        let end = self.entries_len() - rest.len();
+        let shared = usize::from(shared);
+        Some(RawEntry { shared, suffix, seq: tag >> 3, kind, expires_at_ms: 0, value, end })
+    }
+
+    fn any_entry(&self, at: usize) -> Option<RawEntry<'_>> {
         let mut reader = Reader::new(self.payload().get(at..self.entries_len())?);
         let shared = usize::try_from(varint(&mut reader)?).ok()?;
         let unshared = usize::try_from(varint(&mut reader)?).ok()?;
@@ -436,6 +477,33 @@ mod tests {
         for bad in [&[][..], &[0x80; 3], &[0xff; 11]] {
             assert_eq!(varint(&mut Reader::new(bad)), None);
         }
+    }
+
+    #[test]
+    fn usual_entries_are_read_as_any_are() {
+        let lens = [0, 1, 100, 127, 128, 1000, 16_383, 16_384, 70_000];
+        let mut builder = BlockBuilder::new(3);
+        let mut last = Vec::new();
+        for (nth, value_len) in lens.iter().cycle().take(90).enumerate() {
+            let mut key = format!("key{nth:04}").into_bytes();
+            key.resize(if nth % 13 == 5 { 200 } else { key.len() }, b'x');
+            let value = vec![nth as u8; *value_len];
+            let seq = SEQ_MAX >> (nth % 61);
+            let expires_at_ms = if nth % 5 == 0 { 1 << (nth % 60) } else { 0 };
+            let entry = EntryRef { key: &key, seq, kind: Kind::Put, expires_at_ms, value: &value };
+            builder.add(&entry, common_prefix_len(&last, &key));
+            last = key;
+        }
+        let block = Block::parse(Bytes::copy_from_slice(builder.finish())).unwrap();
+        let (mut at, mut usual) = (0, 0);
+        while at < block.entries_len() {
+            let any = block.any_entry(at).unwrap();
+            let as_any = |entry: RawEntry<'_>| format!("{entry:?}");
+            assert_eq!(block.try_entry(at).map(as_any), Some(as_any(any)));
+            usual += usize::from(block.usual_entry(at).is_some());
+            at = any.end;
+        }
+        assert!((40..70).contains(&usual), "{usual}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::block::{Block, Malformed, RawEntry, common_prefix_len};
-use crate::entry::{EntryRef, Kind, Seq, entry_order};
+use crate::entry::{EntryRef, Kind, Seq, View, entry_order};
 
 /// Room for a key that most keys fit into: growing takes longer.
 const KEY_LEN_USUAL: usize = 96;
@@ -51,6 +51,17 @@ impl Current {
     }
 }
 
+/// Where [`BlockCursor::next_visible`] has got to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// The cursor is on a record that shows.
+    Visible,
+    /// There is none in the rest of the block.
+    BlockEnd,
+    /// Nor behind it: the cursor is on an entry where the walk ends.
+    WalkEnd,
+}
+
 /// A position in a block: on an entry, or on none.
 #[derive(Debug)]
 pub(super) struct BlockCursor {
@@ -58,6 +69,9 @@ pub(super) struct BlockCursor {
     valid: bool,
     /// Whether the last step forward led to another key, and not to an older version.
     is_new: bool,
+    /// For [`next_visible`](Self::next_visible): whether what shows of the current key is known, which
+    /// its versions in the next block may have to tell.
+    is_decided: bool,
     key: Vec<u8>,
     current: Current,
     /// The steps that led here from the last restart, if they were kept.
@@ -72,6 +86,7 @@ impl BlockCursor {
             block,
             valid: false,
             is_new: true,
+            is_decided: true,
             key: Vec::with_capacity(KEY_LEN_USUAL),
             current: Current {
                 at: 0,
@@ -171,6 +186,60 @@ impl BlockCursor {
         self.step(false)
     }
 
+    /// In front of the first entry, for [`next_visible`](Self::next_visible).
+    pub(super) fn begin(&mut self) {
+        self.forget_steps();
+        self.current.end = 0;
+    }
+
+    /// The same, with no block before this one.
+    pub(super) fn begin_anew(&mut self) {
+        self.begin();
+        self.key.clear();
+        self.is_decided = true;
+    }
+
+    /// To the next key that the view shows, in one go: what [`next`](Self::next) and looking at each
+    /// entry would come to. The key that the cursor is on has been dealt with.
+    #[inline]
+    pub(super) fn next_visible(&mut self, view: &View<'_>) -> Result<Reached, Malformed> {
+        let high_len = view.high.map_or(0, <[u8]>::len);
+        self.forget_steps();
+        self.valid = false;
+        loop {
+            let at = self.current.end;
+            if at >= self.block.entries_len() {
+                return Ok(Reached::BlockEnd);
+            }
+            let entry = self.block.entry(at)?;
+            let tail = self.key.get(entry.shared..).ok_or(Malformed)?;
+            // What a key shares with the one before is exact, but for restarts, which share nothing.
+            let is_same = match entry.shared {
+                0 => tail == entry.suffix,
+                _ => entry.suffix.is_empty() && tail.is_empty(),
+            };
+            self.current.load(at, &entry);
+            if is_same {
+                if self.is_decided {
+                    continue;
+                }
+            } else {
+                self.key.truncate(entry.shared);
+                self.key.extend_from_slice(entry.suffix);
+                // The key before was in front of the end, and its first bytes are still the same.
+                if entry.shared < high_len && view.ends_before(&self.key) {
+                    self.valid = true;
+                    return Ok(Reached::WalkEnd);
+                }
+            }
+            self.is_decided = entry.seq <= view.seq;
+            if self.is_decided && view.shows(entry.kind, entry.expires_at_ms) {
+                self.valid = true;
+                return Ok(Reached::Visible);
+            }
+        }
+    }
+
     /// To the previous entry; to none in front of the first.
     pub(super) fn prev(&mut self) -> Result<(), Malformed> {
         if !self.valid {
@@ -220,6 +289,7 @@ impl BlockCursor {
             return Err(Malformed);
         }
         self.is_new = self.key != entry.suffix;
+        self.is_decided = true;
         self.key.clear();
         self.key.extend_from_slice(entry.suffix);
         self.current.load(at, &entry);
@@ -239,8 +309,12 @@ impl BlockCursor {
             self.tails.extend_from_slice(tail);
             self.steps.push(Step { from: self.current.at, shared: entry.shared, tail_at });
         }
-        // At a restart nothing is shared, whatever the key is.
-        self.is_new = tail != entry.suffix;
+        self.is_decided = true;
+        // What a key shares with the one before is exact, but for restarts, which share nothing.
+        self.is_new = match entry.shared {
+            0 => self.key != entry.suffix,
+            _ => !entry.suffix.is_empty() || !tail.is_empty(),
+        };
         self.key.truncate(entry.shared);
         self.key.extend_from_slice(entry.suffix);
         self.current.load(at, &entry);

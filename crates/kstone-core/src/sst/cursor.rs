@@ -8,10 +8,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::block::{Block, Malformed, SEQ_MAX};
-use super::block_cursor::BlockCursor;
+use super::block_cursor::{BlockCursor, Reached};
 use super::index::{Handle, Index};
 use super::reader::SstReader;
-use crate::entry::{EntryRef, Seq};
+use crate::entry::{EntryRef, Seq, View};
 use crate::error::{Error, Result};
 
 /// The most that one read-ahead reads. Past this a disk is busy with moving bytes, not with us.
@@ -23,6 +23,8 @@ const READ_AHEAD_BYTES_MIN: usize = 32 << 10;
 #[derive(Debug)]
 pub(crate) struct SstCursor {
     reader: Arc<SstReader>,
+    /// The number that all entries have in place of their own, if there is one.
+    global_seq: Option<Seq>,
     /// Loaded when the cursor is first positioned.
     index: Option<Arc<Index>>,
     block: Option<BlockCursor>,
@@ -45,7 +47,8 @@ struct ReadAhead {
 impl SstCursor {
     pub(super) fn new(reader: Arc<SstReader>, fill_cache: bool) -> Self {
         let ahead = if fill_cache { None } else { Some(ReadAhead::default()) };
-        SstCursor { reader, index: None, block: None, slot: 0, ahead }
+        let global_seq = reader.meta().global_seq;
+        SstCursor { reader, global_seq, index: None, block: None, slot: 0, ahead }
     }
 
     #[inline]
@@ -57,7 +60,7 @@ impl SstCursor {
     #[inline]
     pub(crate) fn entry(&self) -> Option<EntryRef<'_>> {
         let mut entry = self.block.as_ref()?.entry()?;
-        if let Some(seq) = self.reader.meta().global_seq {
+        if let Some(seq) = self.global_seq {
             entry.seq = seq;
         }
         Some(entry)
@@ -79,7 +82,7 @@ impl SstCursor {
 
     /// To the first entry that is not in front of `(key, seq)`; to none if there is none.
     pub(crate) fn seek(&mut self, key: &[u8], seq: Seq) -> Result<()> {
-        match self.reader.meta().global_seq {
+        match self.global_seq {
             None => self.seek_own(key, seq),
             Some(global) => {
                 self.seek_own(key, SEQ_MAX)?;
@@ -90,7 +93,7 @@ impl SstCursor {
 
     /// To the last entry that is in front of `(key, seq)`; to none if there is none.
     pub(crate) fn seek_before(&mut self, key: &[u8], seq: Seq) -> Result<()> {
-        match self.reader.meta().global_seq {
+        match self.global_seq {
             None => self.seek_before_own(key, seq),
             Some(global) if global > seq => {
                 // The entry of `key` itself, if there is one, is in front.
@@ -127,6 +130,49 @@ impl SstCursor {
                 return Ok(());
             }
         }
+    }
+
+    /// To the next key that the view shows; `false` if there is none. The key that the cursor is on,
+    /// if it is on one, has been dealt with; else it goes on where the last block ended.
+    #[inline]
+    pub(crate) fn next_visible(&mut self, view: &View<'_>) -> Result<bool> {
+        // By the numbers that are in the file's bytes.
+        let seq = match self.global_seq {
+            None => view.seq,
+            Some(global) if global <= view.seq => SEQ_MAX,
+            Some(_) => return Ok(false),
+        };
+        let view = View { seq, ..*view };
+        while let Some(block) = &mut self.block {
+            match block.next_visible(&view) {
+                Ok(Reached::Visible) => return Ok(true),
+                Ok(Reached::WalkEnd) => return Ok(false),
+                Ok(Reached::BlockEnd) => {
+                    if !self.begin_next()? {
+                        return Ok(false);
+                    }
+                }
+                Err(Malformed) => return Err(self.damaged()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// In front of the file's first entry, for [`next_visible`](Self::next_visible).
+    pub(crate) fn begin_first(&mut self) -> Result<bool> {
+        let is_there = self.load(0)?;
+        if let Some(block) = self.block.as_mut().filter(|_| is_there) {
+            block.begin_anew();
+        }
+        Ok(is_there)
+    }
+
+    fn begin_next(&mut self) -> Result<bool> {
+        let is_there = self.load(self.slot + 1)?;
+        if let Some(block) = self.block.as_mut().filter(|_| is_there) {
+            block.begin();
+        }
+        Ok(is_there)
     }
 
     /// To the previous entry; to none in front of the first, or from none.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::stats::ReadCounts;
 use super::testing::TestVfs;
 use super::*;
-use crate::entry::{EntryRef, Kind, Seq, entry_order};
+use crate::entry::{EntryRef, Kind, SEQ_MAX, Seq, View, entry_order};
 use crate::env::Vfs;
 use crate::error::Error;
 
@@ -161,6 +161,57 @@ fn small() -> SstOptions {
 
 const COMPRESSIONS: [Compression; 3] =
     [Compression::None, Compression::Lz4, Compression::Zstd { level: 3 }];
+
+#[test]
+fn the_next_visible_key_is_what_looking_at_each_entry_would_find() {
+    // Versions over restarts and blocks, tombstones, expired records; keys of two partitions.
+    let mut entries = Vec::new();
+    for n in 0..300u32 {
+        let versions: Seq = if n % 9 == 0 { 40 } else { 1 + Seq::from(n % 3) };
+        for seq in (1..=versions).rev() {
+            let mut entry = Entry::put(format!("p{}k{n:04}", n / 200), seq, vec![n as u8; 20]);
+            match (u64::from(n) + seq) % 7 {
+                0 => entry.kind = Kind::Delete,
+                1 => entry.expires_at_ms = 1000 * seq,
+                _ => {}
+            }
+            entries.push(entry);
+        }
+    }
+    let options = SstOptions { block_bytes: 256, ..SstOptions::default() };
+    let reader = write(&entries, options).reader();
+    for seq in [0, 1, 2, 3, 17, 39, 40, SEQ_MAX] {
+        for now_ms in [0, 1000, 20_000] {
+            for high in [None, Some(&b"p0k0150"[..]), Some(b"p1"), Some(b"p1k0250x")] {
+                let view = View { seq, now_ms, high };
+                let mut expected = Vec::new();
+                let mut last: Option<&[u8]> = None;
+                for entry in entries.iter().filter(|entry| entry.seq <= seq) {
+                    if last != Some(&entry.key) && !view.ends_before(&entry.key) {
+                        last = Some(&entry.key);
+                        if view.shows(entry.kind, entry.expires_at_ms) {
+                            expected.push((entry.key.clone(), entry.seq));
+                        }
+                    }
+                }
+                let mut cursor = reader.cursor(true);
+                let mut found = Vec::new();
+                // One walk after another, from the front: nothing of the last one is left.
+                for _ in 0..2 {
+                    found.clear();
+                    let mut is_there = cursor.begin_first().unwrap();
+                    while is_there && cursor.next_visible(&view).unwrap() {
+                        let entry = cursor.entry().unwrap();
+                        found.push((entry.key.to_vec(), entry.seq));
+                        is_there = true;
+                    }
+                    assert_eq!(found, expected, "{view:?}");
+                    cursor.seek_first().unwrap();
+                }
+            }
+        }
+    }
+}
 
 #[test]
 fn the_next_key_is_the_next_one_that_is_another_key() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::entry::{EntryRef, Seq};
+use crate::entry::{EntryRef, Seq, View};
 use crate::error::Result;
 use crate::memtable::MemCursor;
 use crate::sst::SstCursor;
@@ -79,7 +79,7 @@ impl Cursor {
     }
 
     /// To the next entry with another key.
-    pub(crate) fn next_key(&mut self) -> Result<()> {
+    fn next_key(&mut self) -> Result<()> {
         match self {
             Cursor::Mem(cursor) => {
                 cursor.next_key();
@@ -87,6 +87,36 @@ impl Cursor {
             }
             Cursor::File { cursor, .. } => cursor.next_key(),
             Cursor::Run(run) => run.next_key(),
+        }
+    }
+
+    /// To the first key from the current entry on that the view shows; `false` if there is none.
+    pub(crate) fn find_visible(&mut self, view: &View<'_>) -> Result<bool> {
+        while let Some(entry) = self.entry() {
+            if view.ends_before(entry.key) {
+                break;
+            }
+            if entry.seq > view.seq {
+                self.next()?;
+            } else if view.shows(entry.kind, entry.expires_at_ms) {
+                return Ok(true);
+            } else {
+                self.next_key()?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// To the first key behind the current one that the view shows; `false` if there is none.
+    #[inline]
+    pub(crate) fn next_visible(&mut self, view: &View<'_>) -> Result<bool> {
+        match self {
+            Cursor::Mem(cursor) => {
+                cursor.next_key();
+                self.find_visible(view)
+            }
+            Cursor::File { cursor, .. } => cursor.next_visible(view),
+            Cursor::Run(run) => run.next_visible(view),
         }
     }
 
@@ -117,6 +147,7 @@ impl RunCursor {
         RunCursor { files, at: 0, current: None, fill_cache }
     }
 
+    #[inline]
     fn entry(&self) -> Option<EntryRef<'_>> {
         self.current.as_ref().and_then(SstCursor::entry)
     }
@@ -152,6 +183,22 @@ impl RunCursor {
             cursor.next()?;
         }
         self.skip_forward()
+    }
+
+    fn next_visible(&mut self, view: &View<'_>) -> Result<bool> {
+        while let Some(cursor) = &mut self.current {
+            if cursor.next_visible(view)? {
+                return Ok(true);
+            }
+            // On an entry: the walk ends with it.
+            if cursor.valid() {
+                return Ok(false);
+            }
+            if let Some(next) = self.open(self.at + 1) {
+                next.begin_first()?;
+            }
+        }
+        Ok(false)
     }
 
     /// The files of a run share no key.

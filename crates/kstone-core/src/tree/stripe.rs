@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::entry::{EntryRef, Kind, Seq};
+use crate::entry::{EntryRef, Kind, Seq, is_expired};
 use crate::error::Result;
 use crate::key::internal;
 use crate::memtable::Memtable;
@@ -221,10 +221,4 @@ impl Version {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.memtables().map(|table| table.entry_bytes()).sum()
     }
-}
-
-/// Whether a record with this expiry counts as absent.
-#[inline]
-pub(crate) fn is_expired(expires_at_ms: u64, now_ms: u64) -> bool {
-    expires_at_ms != 0 && expires_at_ms <= now_ms
 }
