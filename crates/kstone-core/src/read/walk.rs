@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::key::internal;
 use crate::read::snapshot::Snapshot;
 use crate::sync::Arc;
+use crate::tree::cursor::Cursor;
 use crate::tree::merge::Merge;
 use crate::tree::stripe::{Stripe, Version};
 
@@ -30,6 +31,9 @@ pub(crate) struct Walk {
     partition: Vec<u8>,
     partition_mark: Seq,
     has_marks: bool,
+    /// What the snapshot shows, at hand for every step.
+    seq: Seq,
+    now_ms: u64,
 }
 
 /// The record that the walk stands on. Backward walks meet versions oldest first and know the
@@ -63,6 +67,7 @@ impl Walk {
         let version = snapshot.inner().stripe(stripe).version_to_read(Stripe::WALK);
         let merge = Merge::new(version.cursors(&low, high.as_deref()));
         let has_marks = version.max_mark_seq() > 0;
+        let (seq, now_ms) = (snapshot.seq(), snapshot.now_ms());
         Walk {
             snapshot,
             version,
@@ -76,6 +81,8 @@ impl Walk {
             partition: Vec::new(),
             partition_mark: 0,
             has_marks,
+            seq,
+            now_ms,
         }
     }
 
@@ -124,34 +131,38 @@ impl Walk {
         self.merge.seek(key, Seq::MAX)
     }
 
-    /// Where there is one source only, it knows itself which entries are versions of one key: no key
-    /// is kept and compared.
+    /// The only source, if there is nothing to merge and no drop to look for: it knows itself which
+    /// entries are versions of one key, so no key is kept and compared.
     #[inline]
-    fn step_in_one(&mut self) -> Result<bool> {
-        let is_first = !std::mem::replace(&mut self.started, true);
-        if is_first {
-            self.merge.seek(&self.low, Seq::MAX)?;
+    fn only_source(&mut self) -> Option<(&mut Cursor, View<'_>)> {
+        if self.has_marks {
+            return None;
         }
-        let lent = std::mem::take(&mut self.lends);
-        let view = View {
-            seq: self.snapshot.seq(),
-            now_ms: self.snapshot.now_ms(),
-            high: self.high.as_deref(),
-        };
-        let Some(source) = self.merge.single() else { return Ok(false) };
-        self.lends = if lent { source.next_visible(&view)? } else { source.find_visible(&view)? };
-        Ok(self.lends)
+        let view = View { seq: self.seq, now_ms: self.now_ms, high: self.high.as_deref() };
+        Some((self.merge.single()?, view))
     }
 
+    #[inline]
     fn step_forward(&mut self) -> Result<bool> {
-        if !self.has_marks && self.merge.single().is_some() {
-            return self.step_in_one();
+        if self.lends
+            && let Some((source, view)) = self.only_source()
+        {
+            self.lends = source.next_visible(&view)?;
+            return Ok(self.lends);
         }
+        self.step_in_merge()
+    }
+
+    fn step_in_merge(&mut self) -> Result<bool> {
         if !self.started {
             self.started = true;
             self.merge.seek(&self.low, Seq::MAX)?;
         } else if std::mem::take(&mut self.lends) {
             self.merge.next()?;
+        }
+        if let Some((source, view)) = self.only_source() {
+            self.lends = source.find_visible(&view)?;
+            return Ok(self.lends);
         }
         loop {
             let Some(entry) = self.merge.entry() else { return Ok(false) };
@@ -160,13 +171,12 @@ impl Walk {
             }
             // The newest version at or below the snapshot decides; older ones are skipped, because
             // their key is the current one.
-            let decides = entry.seq <= self.snapshot.seq() && entry.key != self.current.key;
+            let decides = entry.seq <= self.seq && entry.key != self.current.key;
             if !decides {
                 self.merge.next()?;
                 continue;
             }
-            let shows =
-                entry.kind == Kind::Put && !is_expired(entry.expires_at_ms, self.snapshot.now_ms());
+            let shows = entry.kind == Kind::Put && !is_expired(entry.expires_at_ms, self.now_ms);
             self.current.key.clear();
             self.current.key.extend_from_slice(entry.key);
             (self.current.seq, self.current.expires_at_ms) = (entry.seq, entry.expires_at_ms);
@@ -199,9 +209,9 @@ impl Walk {
                 if entry.key != self.current.key {
                     break;
                 }
-                if entry.seq <= self.snapshot.seq() {
-                    shows = entry.kind == Kind::Put
-                        && !is_expired(entry.expires_at_ms, self.snapshot.now_ms());
+                if entry.seq <= self.seq {
+                    shows =
+                        entry.kind == Kind::Put && !is_expired(entry.expires_at_ms, self.now_ms);
                     (self.current.seq, self.current.expires_at_ms) =
                         (entry.seq, entry.expires_at_ms);
                     if shows {
@@ -228,9 +238,7 @@ impl Walk {
             self.partition.extend_from_slice(key.get(..end).unwrap_or_default());
             let mut mark = Vec::with_capacity(end + 1);
             self.partition_mark = match internal::mark_of_into(key, &mut mark) {
-                Some(()) => {
-                    self.version.lookup(&mark, self.snapshot.seq())?.map_or(0, |hit| hit.seq)
-                }
+                Some(()) => self.version.lookup(&mark, self.seq)?.map_or(0, |hit| hit.seq),
                 None => 0,
             };
         }

@@ -37,6 +37,8 @@ use crate::prefetch;
 
 /// A value up to this long is copied out of its block.
 const PIECE_COPIED_MAX: usize = 256;
+/// How many restarts are asked for ahead of a search by halves.
+const RESTARTS_PREFETCHED_MAX: usize = 16;
 /// The most that is asked for ahead of a search.
 const PREFETCHED_MAX: usize = 2048;
 /// Hints take about one byte for so many of the block.
@@ -190,6 +192,12 @@ pub(super) struct RawEntry<'a> {
 }
 
 impl RawEntry<'_> {
+    /// Where in the payload the rest of the key lies.
+    #[inline]
+    pub(super) fn suffix_at(&self) -> usize {
+        self.end - self.value.len() - self.suffix.len()
+    }
+
     /// Where in the payload the value lies.
     #[inline]
     pub(super) fn value_range(&self) -> Range<usize> {
@@ -342,6 +350,12 @@ impl Block {
     #[inline]
     pub(super) fn search_start(&self, key: &[u8], seq: Seq) -> Result<usize, Malformed> {
         let (mut low, mut high) = (0, self.restarts() - 1);
+        // They lie far apart, and are looked at one after the other: all are asked for at once.
+        for i in 0..=high.min(RESTARTS_PREFETCHED_MAX) {
+            if let Some(first) = self.restart(i).and_then(|at| self.payload().get(at)) {
+                prefetch::soon(first);
+            }
+        }
         while low < high {
             let middle = (low + high).div_ceil(2);
             let entry = self.restart_entry(middle)?;

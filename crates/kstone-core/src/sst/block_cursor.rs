@@ -13,7 +13,52 @@ use super::block::{Block, Malformed, RawEntry, common_prefix_len};
 use crate::entry::{EntryRef, Kind, Seq, View, entry_order};
 
 /// Room for a key that most keys fit into: growing takes longer.
-const KEY_LEN_USUAL: usize = 96;
+const KEY_LEN_USUAL: usize = 128;
+/// So many bytes are copied at once where there are as many: with a length that is known, that is one
+/// instruction, and most keys differ from the one before in fewer.
+const TAIL_LEN_USUAL: usize = 16;
+
+/// A key that changes at its end.
+#[derive(Debug)]
+struct KeyBuf {
+    /// As long as the longest key so far, and [`KEY_LEN_USUAL`] at least.
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl KeyBuf {
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// What is behind the first `shared` bytes; `None` if there are not as many.
+    #[inline]
+    fn tail(&self, shared: usize) -> Option<&[u8]> {
+        self.bytes.get(shared..self.len)
+    }
+
+    /// Keeps the first `shared` bytes, of which there must be as many, and puts the first `len` of
+    /// `from` behind them.
+    #[inline]
+    fn set_tail(&mut self, shared: usize, from: &[u8], len: usize) {
+        self.len = shared + len;
+        if len <= TAIL_LEN_USUAL
+            && let Some(from) = from.first_chunk::<TAIL_LEN_USUAL>()
+            && let Some(to) = self.bytes.get_mut(shared..)
+            && let Some(to) = to.first_chunk_mut::<TAIL_LEN_USUAL>()
+        {
+            *to = *from;
+            return;
+        }
+        if self.bytes.len() < self.len {
+            self.bytes.resize(self.len, 0);
+        }
+        if let (Some(to), Some(from)) = (self.bytes.get_mut(shared..self.len), from.get(..len)) {
+            to.copy_from_slice(from);
+        }
+    }
+}
 
 /// A step forward that can be undone.
 #[derive(Debug)]
@@ -72,7 +117,7 @@ pub(super) struct BlockCursor {
     /// For [`next_visible`](Self::next_visible): whether what shows of the current key is known, which
     /// its versions in the next block may have to tell.
     is_decided: bool,
-    key: Vec<u8>,
+    key: KeyBuf,
     current: Current,
     /// The steps that led here from the last restart, if they were kept.
     steps: Vec<Step>,
@@ -87,7 +132,7 @@ impl BlockCursor {
             valid: false,
             is_new: true,
             is_decided: true,
-            key: Vec::with_capacity(KEY_LEN_USUAL),
+            key: KeyBuf { bytes: vec![0; KEY_LEN_USUAL], len: 0 },
             current: Current {
                 at: 0,
                 end: 0,
@@ -121,7 +166,7 @@ impl BlockCursor {
     /// The current key; meaningless unless valid.
     #[inline]
     pub(super) fn key(&self) -> &[u8] {
-        &self.key
+        self.key.as_slice()
     }
 
     /// Whether the last [`next`](Self::next) or [`seek_first`](Self::seek_first) led to another key than
@@ -137,7 +182,7 @@ impl BlockCursor {
             return None;
         }
         Some(EntryRef {
-            key: &self.key,
+            key: self.key.as_slice(),
             seq: self.current.seq,
             kind: self.current.kind,
             expires_at_ms: self.current.expires_at_ms,
@@ -166,7 +211,7 @@ impl BlockCursor {
         self.valid = false;
         let start = self.block.search_start(key, seq)?;
         self.go_to_restart(start)?;
-        while self.valid && entry_order(&self.key, self.current.seq, key, seq).is_lt() {
+        while self.valid && entry_order(self.key(), self.current.seq, key, seq).is_lt() {
             self.next()?;
         }
         Ok(())
@@ -195,7 +240,7 @@ impl BlockCursor {
     /// The same, with no block before this one.
     pub(super) fn begin_anew(&mut self) {
         self.begin();
-        self.key.clear();
+        self.key.len = 0;
         self.is_decided = true;
     }
 
@@ -212,7 +257,7 @@ impl BlockCursor {
                 return Ok(Reached::BlockEnd);
             }
             let entry = self.block.entry(at)?;
-            let tail = self.key.get(entry.shared..).ok_or(Malformed)?;
+            let tail = self.key.tail(entry.shared).ok_or(Malformed)?;
             // What a key shares with the one before is exact, but for restarts, which share nothing.
             let is_same = match entry.shared {
                 0 => tail == entry.suffix,
@@ -224,10 +269,10 @@ impl BlockCursor {
                     continue;
                 }
             } else {
-                self.key.truncate(entry.shared);
-                self.key.extend_from_slice(entry.suffix);
+                let from = self.block.payload().get(entry.suffix_at()..).unwrap_or_default();
+                self.key.set_tail(entry.shared, from, entry.suffix.len());
                 // The key before was in front of the end, and its first bytes are still the same.
-                if entry.shared < high_len && view.ends_before(&self.key) {
+                if entry.shared < high_len && view.ends_before(self.key.as_slice()) {
                     self.valid = true;
                     return Ok(Reached::WalkEnd);
                 }
@@ -247,8 +292,8 @@ impl BlockCursor {
         }
         let Some(step) = self.steps.pop() else { return self.go_in_front_of(self.current.at) };
         self.valid = false;
-        self.key.truncate(step.shared);
-        self.key.extend_from_slice(self.tails.get(step.tail_at..).unwrap_or_default());
+        let tail = self.tails.get(step.tail_at..).unwrap_or_default();
+        self.key.set_tail(step.shared, tail, tail.len());
         self.tails.truncate(step.tail_at);
         self.current.load(step.from, &self.block.entry(step.from)?);
         self.valid = true;
@@ -288,10 +333,9 @@ impl BlockCursor {
         if entry.shared != 0 {
             return Err(Malformed);
         }
-        self.is_new = self.key != entry.suffix;
+        self.is_new = self.key.as_slice() != entry.suffix;
         self.is_decided = true;
-        self.key.clear();
-        self.key.extend_from_slice(entry.suffix);
+        self.key.set_tail(0, entry.suffix, entry.suffix.len());
         self.current.load(at, &entry);
         self.valid = true;
         Ok(())
@@ -303,7 +347,7 @@ impl BlockCursor {
         self.valid = false;
         let at = self.current.end;
         let entry = self.block.entry(at)?;
-        let tail = self.key.get(entry.shared..).ok_or(Malformed)?;
+        let tail = self.key.tail(entry.shared).ok_or(Malformed)?;
         if keep {
             let tail_at = self.tails.len();
             self.tails.extend_from_slice(tail);
@@ -312,11 +356,11 @@ impl BlockCursor {
         self.is_decided = true;
         // What a key shares with the one before is exact, but for restarts, which share nothing.
         self.is_new = match entry.shared {
-            0 => self.key != entry.suffix,
+            0 => tail != entry.suffix,
             _ => !entry.suffix.is_empty() || !tail.is_empty(),
         };
-        self.key.truncate(entry.shared);
-        self.key.extend_from_slice(entry.suffix);
+        let from = self.block.payload().get(entry.suffix_at()..).unwrap_or_default();
+        self.key.set_tail(entry.shared, from, entry.suffix.len());
         self.current.load(at, &entry);
         self.valid = true;
         Ok(())
@@ -340,10 +384,10 @@ impl BlockCursor {
             restart += usize::from(is_restart);
             let shared = self.block.entry(self.current.at).map_err(|_| MALFORMED)?.shared;
             if let Some((key, seq)) = &last {
-                if entry_order(key, *seq, &self.key, self.current.seq).is_ge() {
+                if entry_order(key, *seq, self.key.as_slice(), self.current.seq).is_ge() {
                     return Err("the entries are out of order");
                 }
-                if !is_restart && shared != common_prefix_len(key, &self.key) {
+                if !is_restart && shared != common_prefix_len(key, self.key.as_slice()) {
                     return Err("an entry shares less with the one before than it could");
                 }
             }
@@ -352,10 +396,11 @@ impl BlockCursor {
             }
             match &mut last {
                 Some((key, seq)) => {
-                    key.clone_from(&self.key);
+                    key.clear();
+                    key.extend_from_slice(self.key.as_slice());
                     *seq = self.current.seq;
                 }
-                None => last = Some((self.key.clone(), self.current.seq)),
+                None => last = Some((self.key.as_slice().to_vec(), self.current.seq)),
             }
             self.next().map_err(|_| MALFORMED)?;
         }
