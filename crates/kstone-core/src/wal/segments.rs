@@ -9,7 +9,7 @@
 //! lock inside is held for list operations only, never across file operations.
 
 use super::DbId;
-use super::format::{SEGMENT_HEADER_LEN, SegmentHeader, UNUSED};
+use super::format::{Home, SEGMENT_HEADER_LEN, SegmentHeader, UNUSED, VERSION};
 use crate::bugs::{self, Bug};
 use crate::entry::Seq;
 use crate::env::{OpenMode, Vfs, VfsFile};
@@ -85,7 +85,7 @@ pub(crate) struct LiveSegments {
 pub(crate) struct Activated {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn VfsFile>,
-    pub(crate) generation: u64,
+    pub(crate) home: Home,
     pub(crate) capacity: u64,
 }
 
@@ -204,9 +204,19 @@ impl Segments {
         }
         // Last, because it tells a recovery that all of the above is done and the file can be
         // used. It need not be durable itself.
-        let unused =
-            SegmentHeader { db_id: self.db_id, generation: UNUSED, start_pos: 0, durable_pos: 0 };
+        let unused = self.header(UNUSED, 0);
         file.write_at(&unused.encode(), 0).map_err(|e| Error::io("write", path, e))
+    }
+
+    /// The header of a segment whose start is synced up to.
+    fn header(&self, generation: u64, start_pos: u64) -> SegmentHeader {
+        SegmentHeader {
+            version: VERSION,
+            db_id: self.db_id,
+            generation,
+            start_pos,
+            durable_pos: start_pos,
+        }
     }
 
     /// Takes a prepared file into use as the newest segment. Everything before `start_pos` must be
@@ -224,15 +234,14 @@ impl Segments {
             state.next_generation += 1;
             generation
         };
-        let header =
-            SegmentHeader { db_id: self.db_id, generation, start_pos, durable_pos: start_pos };
+        let header = self.header(generation, start_pos);
         let path = &segment.path;
         segment.file.write_at(&header.encode(), 0).map_err(|e| Error::io("write", path, e))?;
         segment.file.sync_data().map_err(|e| Error::io("sync", path, e))?;
         let activated = Activated {
             path: path.clone(),
             file: Arc::clone(&segment.file),
-            generation,
+            home: header.home(),
             capacity: capacity_of(segment.len),
         };
         self.state.lock().live.push_back(Live {

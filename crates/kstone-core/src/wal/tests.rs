@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-const DB_ID: [u8; 16] = *b"the test's db id";
-const DIR: &str = "/db";
+pub(super) const DB_ID: [u8; 16] = *b"the test's db id";
+pub(super) const DIR: &str = "/db";
 const EMPTY: LogFrom = LogFrom { log_start: 0, last_seq: 0, expect_log: false };
-const WHOLE: LogFrom = LogFrom { expect_log: true, ..EMPTY };
+pub(super) const WHOLE: LogFrom = LogFrom { expect_log: true, ..EMPTY };
 
-type Commits = Vec<(Seq, Vec<u8>)>;
+pub(super) type Commits = Vec<(Seq, Vec<u8>)>;
 
-fn open_sized(
+pub(super) fn open_sized(
     vfs: &Arc<TestVfs>,
     from: LogFrom,
     segment_bytes: u64,
@@ -34,7 +34,7 @@ fn open_sized(
     Ok((log, recovered, commits))
 }
 
-fn open(vfs: &Arc<TestVfs>, from: LogFrom) -> Result<(Log, Recovered, Commits)> {
+pub(super) fn open(vfs: &Arc<TestVfs>, from: LogFrom) -> Result<(Log, Recovered, Commits)> {
     open_sized(vfs, from, 4096)
 }
 
@@ -45,7 +45,7 @@ fn commit(log: &Log, ops: &[u8]) -> Seq {
     seq
 }
 
-fn commit_durably(log: &Log, ops: &[u8]) -> Seq {
+pub(super) fn commit_durably(log: &Log, ops: &[u8]) -> Seq {
     let seq = commit(log, ops);
     log.wait_durable(seq).unwrap();
     seq
@@ -56,7 +56,7 @@ fn segment(slot: u32) -> PathBuf {
 }
 
 /// The file of the newest live segment.
-fn newest(log: &Log) -> PathBuf {
+pub(super) fn newest(log: &Log) -> PathBuf {
     log.live_segments().segments.last().unwrap().path.clone()
 }
 
@@ -79,6 +79,16 @@ fn what_was_committed_is_replayed_in_order() {
 }
 
 #[test]
+fn a_small_commit_written_alone_takes_little_more_than_its_operations() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    let before = log.live_segments().segments[0].copy_len;
+    // A put of 127 bytes of key and value.
+    commit_durably(&log, &[0; 136]);
+    assert_eq!(log.live_segments().segments[0].copy_len - before, 184);
+}
+
+#[test]
 fn a_tail_torn_at_any_byte_ends_the_log_before_it() {
     let vfs = TestVfs::new();
     let (log, _, _) = open(&vfs, EMPTY).unwrap();
@@ -90,11 +100,11 @@ fn a_tail_torn_at_any_byte_ends_the_log_before_it() {
     }
     let path = newest(&log);
     let whole = vfs.bytes(&path);
-    let chunk = |ops: usize| (CHUNK_HEADER_LEN + 16 + ops).next_multiple_of(8);
+    let chunk = |ops: usize| (CHUNK_HEADER_LEN + 2 + ops).next_multiple_of(8);
     // Padding belongs to no chunk: one is complete with its last payload byte.
-    let second = tail + CHUNK_HEADER_LEN + 16 + 6;
-    let third = tail + chunk(6) + CHUNK_HEADER_LEN + 16 + 13;
-    let fourth = tail + chunk(6) + chunk(13) + CHUNK_HEADER_LEN + 16 + 1;
+    let second = tail + CHUNK_HEADER_LEN + 2 + 6;
+    let third = tail + chunk(6) + CHUNK_HEADER_LEN + 2 + 13;
+    let fourth = tail + chunk(6) + chunk(13) + CHUNK_HEADER_LEN + 2 + 1;
     for cut in tail..=fourth {
         let expected = 1 + [second, third, fourth].iter().filter(|end| cut >= **end).count();
         // Cut off, and cut to zeros: a file that lost its end, and one that was preallocated.
@@ -128,7 +138,7 @@ fn a_bit_flip_in_a_synced_chunk_is_refused_and_located() {
     let whole = vfs.bytes(&path);
     // Each chunk says that the one before it was durable; nothing does so for the last.
     for (bad, start) in starts.iter().enumerate().take(3) {
-        for byte in [0, 5, 20, 71, 75, 100] {
+        for byte in [0, 3, 5, 20, 39, 40, 50] {
             vfs.edit(&path, |bytes| {
                 *bytes = whole.clone();
                 bytes[*start as usize + byte] ^= 4;
@@ -156,7 +166,7 @@ fn a_clean_close_vouches_for_the_last_chunk_too() {
     assert!(matches!(log.append(b"more", 1), Err(Error::Closed)));
     let (_, recovered, _) = open(&vfs.crashed(&SeededRandom::new(1)), WHOLE).unwrap();
     assert_eq!((recovered.last_seq, recovered.commits), (1, 1));
-    vfs.edit(&path, |bytes| bytes[start + 80] ^= 1);
+    vfs.edit(&path, |bytes| bytes[start + 45] ^= 1);
     assert!(matches!(open(&vfs, WHOLE), Err(Error::Corruption { .. })));
 }
 
@@ -290,7 +300,7 @@ fn crashes_in_a_row_leave_void_segments_whose_chunks_are_never_replayed() {
     let (log, _, _) = open(&vfs, WHOLE).unwrap();
     commit_durably(&log, b"once");
     let stale = log.live_segments().segments.last().unwrap().copy_len as usize;
-    assert_eq!(vfs.bytes(&newest(&log))[stale..][..4], *b"KChk");
+    assert_eq!(vfs.bytes(&newest(&log))[stale..][..2], *b"K2");
     drop(log);
     let (_, recovered, commits) = open(&vfs, WHOLE).unwrap();
     assert_eq!(commits, [(1, b"kept".to_vec()), (2, b"once".to_vec())]);
@@ -314,8 +324,8 @@ fn a_foreign_file_and_a_newer_version_are_refused() {
     let other =
         Log::open(&vfs.env(false), Path::new(DIR), [9; 16], options, WHOLE, &mut |_| Ok(()));
     assert!(matches!(other, Err(Error::ForeignFile { .. })));
-    vfs.edit(&path, |bytes| bytes[8] = 2);
-    assert!(matches!(open(&vfs, WHOLE), Err(Error::Version { found: 2, supported: 1, .. })));
+    vfs.edit(&path, |bytes| bytes[8] = 3);
+    assert!(matches!(open(&vfs, WHOLE), Err(Error::Version { found: 3, supported: 2, .. })));
 }
 
 #[test]

@@ -15,8 +15,6 @@ pub(crate) struct LogWriter {
     segments: Arc<Segments>,
     seed: ChunkSeed,
     current: Activated,
-    /// The position of the current segment's first chunk byte.
-    start_pos: u64,
     /// Where the next chunk goes.
     pos: u64,
     /// Everything before this is synced.
@@ -38,7 +36,6 @@ impl LogWriter {
             segments: Arc::clone(segments),
             seed: ChunkSeed::new(segments.db_id()),
             current,
-            start_pos: pos,
             pos,
             durable_pos: pos,
             last_seq,
@@ -56,7 +53,7 @@ impl LogWriter {
 
     /// How many bytes the current segment still takes.
     pub(crate) fn room(&self) -> u64 {
-        self.current.capacity.saturating_sub(self.pos - self.start_pos)
+        self.current.capacity.saturating_sub(self.pos - self.current.home.start_pos)
     }
 
     /// Writes one chunk: `buf` was begun with `begin_chunk` and holds commits up to `last_seq`.
@@ -67,20 +64,20 @@ impl LogWriter {
         last_seq: Seq,
         clock_ms: u64,
     ) -> Result<()> {
+        let home = self.current.home;
+        let offset = home.offset_of(self.pos);
         let stamp = ChunkStamp {
-            generation: self.current.generation,
-            pos: self.pos,
-            durable_pos: self.durable_pos,
+            generation: home.generation,
+            offset,
+            unsynced_bytes: self.pos - self.durable_pos,
             clock_ms,
             first_seq: self.last_seq + 1,
-            last_seq,
         };
         let fits = format::finish_chunk(buf, stamp, self.seed).is_some()
             && buf.len() as u64 <= self.room();
         if !fits {
             return Err(Error::invalid("a chunk does not fit into the segment reserved for it"));
         }
-        let offset = super::reader::offset_of(self.start_pos, self.pos);
         self.current
             .file
             .write_at(buf, offset)
@@ -111,7 +108,6 @@ impl LogWriter {
         }
         self.report_progress();
         self.current = self.segments.activate(prepared, self.pos, self.last_seq)?;
-        self.start_pos = self.pos;
         Ok(())
     }
 
@@ -119,7 +115,7 @@ impl LogWriter {
     /// it cannot pass for a torn write. For a clean shutdown, when everything is synced. `false` if
     /// there is no room for it; the header of a next segment would say the same.
     pub(crate) fn mark_end(&mut self, clock_ms: u64) -> Result<bool> {
-        if self.pos == self.start_pos {
+        if self.pos == self.current.home.start_pos {
             return Ok(true); // this segment's header says it
         }
         if self.room() < format::CHUNK_HEADER_LEN as u64 {
