@@ -203,8 +203,10 @@ impl Log {
             return Err(Error::invalid("a commit needs at least one sequence number"));
         }
         loop {
-            self.check_open()?;
             let mut queue = self.queue.lock();
+            // Under the queue's lock: what is appended before the log is closed is in the queue when
+            // closing takes it for the last time, and nothing comes after.
+            self.check_open()?;
             if queue.pending_bytes() > self.pending_bytes_max() {
                 drop(queue);
                 self.turn(self.writer.lock(), Level::Written, None);

@@ -346,6 +346,126 @@ fn scrubbing_leaves_no_byte_of_a_released_segment() {
     commit_durably(&log, b"life goes on");
 }
 
+const MIB: u64 = 1 << 20;
+
+/// How the log stands when it is closed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Closing {
+    /// More than a mebibyte was written to the segment, and nothing of it is needed.
+    Ballast,
+    /// As much, and all of it is needed.
+    Needed,
+    /// A little.
+    Short,
+    /// Nothing but what a recovery read.
+    Empty,
+    /// So much that there is no room for a mark.
+    Brimful,
+}
+
+impl Closing {
+    const ALL: [Closing; 5] =
+        [Closing::Ballast, Closing::Needed, Closing::Short, Closing::Empty, Closing::Brimful];
+
+    /// The log right before it is closed, where a recovery has to begin, and what it has to find.
+    fn make(self) -> (Arc<TestVfs>, Log, LogFrom, Commits) {
+        let vfs = TestVfs::new();
+        let segment_bytes = if self == Closing::Brimful { 1024 } else { 2 * MIB };
+        let (mut log, ..) = open_sized(&vfs, EMPTY, segment_bytes).unwrap();
+        let mut commits = Commits::new();
+        let mut add = |log: &Log, ops: &[u8]| {
+            commits.push((commit_durably(log, ops), ops.to_vec()));
+        };
+        match self {
+            Closing::Ballast | Closing::Needed => {
+                // The first segment is a small one.
+                add(&log, &[0; 900 << 10]);
+                add(&log, &[1; 1200 << 10]);
+                add(&log, &[2; 100 << 10]);
+            }
+            Closing::Short => add(&log, b"a little"),
+            Closing::Empty => {
+                add(&log, b"a little");
+                drop(log);
+                log = open_sized(&vfs, WHOLE, segment_bytes).unwrap().0;
+            }
+            Closing::Brimful => add(&log, &[0; 1024 - 64 - 40 - 3 - 5]),
+        }
+        let mut from = WHOLE;
+        if self == Closing::Ballast {
+            let last_seq = log.durable();
+            from = LogFrom { log_start: log.log_start(last_seq), last_seq, expect_log: true };
+            log.release(from.log_start).unwrap();
+            commits.clear();
+        }
+        (vfs, log, from, commits)
+    }
+}
+
+fn bytes_on_disk(vfs: &TestVfs) -> u64 {
+    vfs.paths().iter().map(|path| vfs.bytes(path).len() as u64).sum()
+}
+
+#[test]
+fn a_closed_log_leaves_what_is_needed_and_no_more() {
+    for closing in Closing::ALL {
+        let (vfs, log, from, commits) = closing.make();
+        let last_seq = log.durable();
+        log.close().unwrap();
+        let left = bytes_on_disk(&vfs);
+        let most = match closing {
+            Closing::Ballast => SEGMENT_HEADER_LEN as u64,
+            Closing::Needed => 2 * MIB + (1301 << 10),
+            Closing::Short => 256,
+            Closing::Empty => MIB + 64,
+            Closing::Brimful => 1024 + 64,
+        };
+        assert!(left <= most, "{closing:?}: {left}");
+        let (log, recovered, found) = open_sized(&vfs, from, 2 * MIB).unwrap();
+        assert!(found == commits && recovered.last_seq == last_seq, "{closing:?}");
+        assert_eq!(vfs.bytes(&newest(&log)).len() as u64, MIB, "{closing:?}");
+        // It goes on in segments of the usual size, and closes again.
+        for _ in 0..3 {
+            commit_durably(&log, &[3; 700 << 10]);
+        }
+        assert_eq!(vfs.bytes(&newest(&log)).len() as u64, 2 * MIB, "{closing:?}");
+        log.close().unwrap();
+        let (_, recovered, found) = open_sized(&vfs, from, 2 * MIB).unwrap();
+        assert_eq!((recovered.last_seq, found.len()), (last_seq + 3, commits.len() + 3));
+    }
+}
+
+/// The power goes off, or the process is killed, before each operation of closing.
+#[test]
+fn a_crash_in_any_step_of_closing_leaves_a_log_that_opens_with_all_it_had() {
+    for closing in Closing::ALL {
+        for steps in 0.. {
+            let (vfs, log, from, commits) = closing.make();
+            let last_seq = log.durable();
+            vfs.power_off_after(steps);
+            let closed = log.close();
+            drop(log);
+            if vfs.has_power_left() {
+                closed.unwrap();
+                assert!(steps > 1, "{closing:?}: {steps} steps");
+                break;
+            }
+            vfs.power_off_after(-1);
+            let crashed = (0..2).map(|seed| vfs.crashed(&SeededRandom::new(seed)));
+            for image in crashed.chain([Arc::clone(&vfs)]) {
+                let (log, recovered, found) = open_sized(&image, from, 2 * MIB)
+                    .unwrap_or_else(|error| panic!("{closing:?}, step {steps}: {error}"));
+                assert_eq!(recovered.last_seq, last_seq, "{closing:?}, step {steps}");
+                assert!(found == commits, "{closing:?}, step {steps}");
+                let next = commit_durably(&log, b"next");
+                drop(log);
+                let (.., found) = open_sized(&image, from, 2 * MIB).unwrap();
+                assert_eq!(found.last(), Some(&(next, b"next".to_vec())), "{closing:?}");
+            }
+        }
+    }
+}
+
 /// Every byte of a closed log, damaged one at a time: nothing is lost in silence. Of a log that
 /// was not closed, the last chunk may be: nothing on disk tells its damage from a torn write.
 #[test]
@@ -364,7 +484,7 @@ fn no_damaged_byte_loses_a_synced_commit_in_silence() {
         drop(log);
         let kept_min = if close { 9 } else { 8 };
         for path in vfs.paths() {
-            for at in 0..512 {
+            for at in 0..vfs.bytes(&path).len() {
                 let image = vfs.crashed(&SeededRandom::new(0));
                 image.edit(&path, |bytes| bytes[at] ^= 1 << (at % 8));
                 match open_sized(&image, WHOLE, 512) {

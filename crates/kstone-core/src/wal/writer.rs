@@ -4,7 +4,7 @@
 //! file is unknown and the writer must not be used again; `commit` poisons the log.
 
 use super::format::{self, ChunkSeed, ChunkStamp};
-use super::segments::{Activated, Prepared, Segments};
+use super::segments::{Activated, FIRST_BYTES, Prepared, Segments};
 use crate::bugs::{self, Bug};
 use crate::entry::Seq;
 use crate::error::{Error, Result};
@@ -111,10 +111,41 @@ impl LogWriter {
         Ok(())
     }
 
+    /// For a clean shutdown, when everything is synced: leaves behind something that says so, and
+    /// as little else as possible. Nothing may be written afterwards, but in another segment.
+    ///
+    /// Killed in any step of it, the log is what it was: the mark is synced before the file is cut
+    /// behind it, and the header of a last segment before the one that it replaces can be removed.
+    pub(crate) fn finish(&mut self, clock_ms: u64) -> Result<()> {
+        // What a purge finds in files that are not needed is to be overwritten, not cut off.
+        let purging = self.segments.is_purging();
+        let used = self.current.home.offset_of(self.pos);
+        let is_ballast =
+            !purging && used > FIRST_BYTES && self.segments.needs_nothing_before(self.pos);
+        let ended = is_ballast && self.rotate_to_last()? || self.mark_end(clock_ms)?;
+        if !ended {
+            self.rotate_to_last()?;
+        }
+        if !purging {
+            // The rest of the file was reserved for more. If that fails, it is only larger.
+            let _ = self.current.file.set_len(self.current.home.offset_of(self.pos));
+        }
+        Ok(())
+    }
+
+    /// Goes on in a segment that is a header and no more: it says that everything before it was
+    /// synced. `false` if that cannot be made, because the disk is full.
+    fn rotate_to_last(&mut self) -> Result<bool> {
+        let Ok(prepared) = self.segments.prepare_last() else { return Ok(false) };
+        self.rotate(prepared)?;
+        Ok(true)
+    }
+
     /// Leaves a mark behind the last commit which says that it was synced, so that later damage to
-    /// it cannot pass for a torn write. For a clean shutdown, when everything is synced. `false` if
-    /// there is no room for it; the header of a next segment would say the same.
-    pub(crate) fn mark_end(&mut self, clock_ms: u64) -> Result<bool> {
+    /// it cannot pass for a torn write. `false` if there is no room for it; the header of a next
+    /// segment would say the same. On a full disk it is done without: it guards against damage, not
+    /// against loss.
+    fn mark_end(&mut self, clock_ms: u64) -> Result<bool> {
         if self.pos == self.current.home.start_pos {
             return Ok(true); // this segment's header says it
         }
