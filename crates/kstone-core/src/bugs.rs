@@ -22,7 +22,7 @@ pub enum Bug {
     ManifestSyncSkipped,
     /// CURRENT is renamed but the folder is not synced before the old manifest goes.
     CurrentRenameNotSynced,
-    /// Recovery does not compare a chunk's generation and position, so the stale chunks of a
+    /// Recovery takes chunks of other generations than the segment's, so the stale chunks of a
     /// recycled segment look valid.
     StaleChunkAccepted,
     /// A new log segment's directory entry is not synced before it is used.

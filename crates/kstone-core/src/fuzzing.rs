@@ -34,7 +34,7 @@ use crate::sst::{self, BlockCache, Compression, FileHandles, SstReader};
 use crate::sync::Arc;
 use crate::table::TableId;
 use crate::wal::format::{self, CHUNK_HEADER_LEN, ChunkSeed, ChunkStamp, SEGMENT_HEADER_LEN};
-use crate::wal::{self, LogFrom};
+use crate::wal::{self, LogFrom, version1};
 
 /// A decoder under its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -242,6 +242,9 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
                 _ => continue,
             };
             seeds.extend(parts_of(target, &bytes));
+            if target == "wal" {
+                seeds.push((target, as_version_1(&bytes, db_id())));
+            }
             seeds.push((target, bytes));
         }
     }
@@ -292,9 +295,9 @@ fn parts_of(target: &str, bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let mut parts = Vec::new();
     match target {
         "wal" => {
-            for_each_chunk(bytes, &mut |payload| {
+            for_each_chunk(bytes, &mut |_, payload| {
                 let mut reader = Reader::new(payload);
-                while let Some(commit) = format::read_commit(&mut reader) {
+                while let Some(commit) = format::read_commit(&mut reader, format::VERSION, 1) {
                     parts.push(("batch", commit.ops.to_vec()));
                 }
             });
@@ -492,51 +495,99 @@ fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
 
 fn reseal_log(bytes: &[u8], db_id: [u8; 16]) -> Vec<u8> {
     let mut out = bytes.to_vec();
-    let (Some(generation), Some(start_pos), Some(durable_pos)) =
-        (u64_at(bytes, 28), u64_at(bytes, 36), u64_at(bytes, 44))
-    else {
-        return out;
-    };
-    let start_pos = start_pos & !7;
-    let durable_pos = durable_pos.min(start_pos);
-    let header = format::SegmentHeader { db_id, generation, start_pos, durable_pos };
-    put(&mut out, 0, &header.encode());
+    let Some(header) = reseal_segment_header(&mut out, db_id) else { return out };
     let seed = ChunkSeed::new(&db_id);
-    let mut at = SEGMENT_HEADER_LEN;
-    for_each_chunk(bytes, &mut |payload| {
-        let field = |i: usize| u64_at(bytes, at + 8 + 8 * i).unwrap_or(0);
-        let stamp = ChunkStamp {
-            generation: field(0),
-            pos: field(1),
-            durable_pos: field(2),
-            clock_ms: field(3),
-            first_seq: field(4),
-            last_seq: field(5),
+    for_each_chunk(bytes, &mut |at, payload| {
+        let sealed = if header.version == version1::VERSION {
+            let field = |i: usize| u64_at(bytes, at + 8 + 8 * i).unwrap_or(0);
+            let stamp = version1::writer::Stamp {
+                generation: field(0),
+                pos: field(1),
+                durable_pos: field(2),
+                clock_ms: field(3),
+                first_seq: field(4),
+                last_seq: field(5),
+            };
+            version1::writer::chunk(payload, stamp, seed)
+        } else {
+            let stamp = ChunkStamp {
+                generation: header.generation,
+                offset: at as u64,
+                unsynced_bytes: u64::from(u32_at(bytes, at + 24).unwrap_or(0)) * 8,
+                clock_ms: u64_at(bytes, at + 28).unwrap_or(0) & ((1 << 48) - 1),
+                first_seq: u64_at(bytes, at + 8).unwrap_or(0),
+            };
+            let mut chunk = Vec::new();
+            format::begin_chunk(&mut chunk);
+            chunk.extend_from_slice(payload);
+            // A payload that is a part of an input is never too long.
+            let _ = format::finish_chunk(&mut chunk, stamp, seed);
+            chunk
         };
-        let mut chunk = Vec::new();
-        format::begin_chunk(&mut chunk);
-        chunk.extend_from_slice(payload);
-        if format::finish_chunk(&mut chunk, stamp, seed).is_some() {
-            let len = chunk.len().min(out.len() - at);
-            put(&mut out, at, chunk.get(..len).unwrap_or_default());
-            at += len;
-        }
+        let len = sealed.len().min(out.len() - at);
+        put(&mut out, at, sealed.get(..len).unwrap_or_default());
     });
     out
 }
 
-/// Calls `each` with the payload of every chunk, whatever the checksums say.
-fn for_each_chunk(bytes: &[u8], each: &mut dyn FnMut(&[u8])) {
+fn reseal_segment_header(out: &mut [u8], db_id: [u8; 16]) -> Option<format::SegmentHeader> {
+    let start_pos = u64_at(out, 36)? & !7;
+    let header = format::SegmentHeader {
+        version: u32_at(out, 8)?.clamp(version1::VERSION, format::VERSION),
+        db_id,
+        generation: u64_at(out, 28)?,
+        start_pos,
+        durable_pos: u64_at(out, 44)?.min(start_pos),
+    };
+    put(out, 0, &header.encode());
+    Some(header)
+}
+
+/// Calls `each` with the offset and the payload of every chunk, whatever the checksums say.
+fn for_each_chunk(bytes: &[u8], each: &mut dyn FnMut(usize, &[u8])) {
+    let head_len = match u32_at(bytes, 8) {
+        Some(0 | version1::VERSION) => version1::CHUNK_HEADER_LEN,
+        _ => CHUNK_HEADER_LEN,
+    };
     let mut at = SEGMENT_HEADER_LEN;
-    while let Some(chunk) = bytes.get(at..).filter(|b| b.len() >= CHUNK_HEADER_LEN)
+    while let Some(chunk) = bytes.get(at..).filter(|b| b.len() >= head_len)
         && format::ChunkHeader::may_start_with(chunk)
     {
         let payload_len = u32_at(chunk, 4).unwrap_or(0) as usize;
-        let payload_len = payload_len.min(chunk.len() - CHUNK_HEADER_LEN);
-        let payload = chunk.get(CHUNK_HEADER_LEN..CHUNK_HEADER_LEN + payload_len);
-        each(payload.unwrap_or_default());
-        at += (CHUNK_HEADER_LEN + payload_len).next_multiple_of(8);
+        let payload_len = payload_len.min(chunk.len() - head_len);
+        each(at, chunk.get(head_len..head_len + payload_len).unwrap_or_default());
+        at += (head_len + payload_len).next_multiple_of(8);
     }
+}
+
+/// The log as version 1 would have it.
+fn as_version_1(bytes: &[u8], db_id: [u8; 16]) -> Vec<u8> {
+    let seed = ChunkSeed::new(&db_id);
+    let mut out = bytes.get(..SEGMENT_HEADER_LEN).unwrap_or_default().to_vec();
+    put(&mut out, 8, &version1::VERSION.to_le_bytes());
+    let Some(header) = reseal_segment_header(&mut out, db_id) else { return out };
+    for_each_chunk(bytes, &mut |at, payload| {
+        let first_seq = u64_at(bytes, at + 8).unwrap_or(0);
+        let (mut next_seq, mut commits) = (first_seq, Vec::new());
+        let mut reader = Reader::new(payload);
+        while let Some(commit) = format::read_commit(&mut reader, format::VERSION, next_seq) {
+            let (seq, count) = (commit.first_seq, commit.seq_count);
+            commits.extend(version1::writer::commit(seq, count, commit.ops));
+            next_seq += u64::from(count);
+        }
+        let pos = header.home().pos_of(out.len() as u64);
+        let stamp = version1::writer::Stamp {
+            generation: header.generation,
+            pos,
+            durable_pos: pos,
+            clock_ms: 1_000,
+            first_seq,
+            last_seq: next_seq - 1,
+        };
+        out.extend(version1::writer::chunk(&commits, stamp, seed));
+    });
+    out.resize(out.len() + 16, 0);
+    out
 }
 
 fn reseal_manifest(bytes: &[u8]) -> Vec<u8> {
@@ -630,6 +681,7 @@ mod tests {
     fn a_resealed_seed_is_still_valid() {
         for (target, seed) in seeds() {
             let (resealed, damaged) = match target {
+                // The first byte of a payload; in version 1, of a field of the header.
                 "wal" => (reseal_log(&seed, db_id()), CHUNK_HEADER_LEN + SEGMENT_HEADER_LEN),
                 "manifest" => (reseal_manifest(&seed), MANIFEST_HEADER_LEN + RECORD_HEADER_LEN),
                 "sst" => (reseal_sst(&seed), 0),

@@ -7,7 +7,7 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
-use kstone_core::env::{Env, ManualClock};
+use kstone_core::env::{Env, ManualClock, OpenMode};
 use kstone_core::{
     Durability, Engine, Error, IngestRecord, Key, Options, PurgeSnapshots, PurgeTarget, Result,
     ScanCursor, WriteBatch, verify,
@@ -248,25 +248,56 @@ fn what_was_deleted_before_leaves_no_byte_and_what_is_there_stays() {
     assert_eq!(engine.expired(0, 1000).unwrap().0.len(), 50);
 }
 
+/// The files of the log, and their bytes.
+fn log_files(env: &Env) -> (usize, u64) {
+    let names = env.vfs.list(Path::new("db")).unwrap();
+    let logs = names.iter().filter(|name| name.starts_with("wal-"));
+    let lens = logs.map(|name| {
+        let file = env.vfs.open(&Path::new("db").join(name), OpenMode::Read).unwrap();
+        file.len().unwrap()
+    });
+    lens.fold((0, 0), |(files, bytes), len| (files + 1, bytes + len))
+}
+
 #[test]
-fn a_closed_database_holds_no_more_log_than_its_next_writes_need() {
+fn a_closed_database_has_no_room_for_writes_to_come_and_makes_it_when_opened() {
     let (disk, clock) = (SimDisk::new(6), Arc::new(ManualClock::at(1000)));
     let env = sim_env(&disk, &clock);
-    let segments = || {
-        let names = env.vfs.list(Path::new("db")).unwrap();
-        names.iter().filter(|name| name.starts_with("wal-")).count()
-    };
     let engine = Engine::open_with(env.clone(), "db", tiny()).unwrap();
     let mut most = 0;
     for n in 0..1_000u32 {
         put(&engine, &Key::new(n.to_be_bytes().to_vec()), &[1; 100]);
         if n.is_multiple_of(50) {
-            most = most.max(segments());
+            most = most.max(log_files(&env).0);
         }
     }
     assert!(most > 3, "the log had {most} segments");
     drop(engine);
-    assert!(segments() <= 2, "the log still has {} segments", segments());
-    let engine = Engine::open_with(env.clone(), "db", tiny()).unwrap();
-    assert_eq!(all(&engine).len(), 1_000);
+    let (files, bytes) = log_files(&env);
+    assert!(files <= 2 && bytes <= tiny().tuning.log_segment_bytes.unwrap(), "{files}: {bytes}");
+    for _ in 0..3 {
+        let engine = Engine::open_with(env.clone(), "db", tiny()).unwrap();
+        assert_eq!(all(&engine).len(), 1_000);
+        drop(engine);
+        assert!(log_files(&env).1 <= bytes + 64, "{:?} after {bytes}", log_files(&env));
+    }
+}
+
+#[test]
+fn a_closed_database_leaves_less_than_a_mebibyte_of_log() {
+    for kilobytes in [10, 500, 3_000, 9_000, 20_000] {
+        let (disk, clock) = (SimDisk::new(7), Arc::new(ManualClock::at(1000)));
+        let env = sim_env(&disk, &clock);
+        let options = Options { memory_budget_bytes: 64 << 20, ..Options::default() };
+        let engine = Engine::open_with(env.clone(), "db", options.clone()).unwrap();
+        for n in 0..kilobytes {
+            put(&engine, &Key::new(u32::to_be_bytes(n).to_vec()), &[1; 1000]);
+        }
+        drop(engine);
+        let (files, bytes) = log_files(&env);
+        assert!(files == 1 && bytes <= 1 << 20, "{kilobytes} KB: {files} files, {bytes} bytes");
+        let engine = Engine::open_with(env.clone(), "db", options).unwrap();
+        assert_eq!(all(&engine).len(), kilobytes as usize);
+        assert!(log_files(&env).1 <= 2 << 20, "opened, it makes a small segment first");
+    }
 }

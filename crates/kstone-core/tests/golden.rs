@@ -1,13 +1,14 @@
-//! Files of format version 1, kept as they were written: today's engine must read them, and must
-//! still write them byte for byte.
+//! Files of every format version, kept as they were written: today's engine must read them, and must
+//! still write those of the newest byte for byte.
 //!
-//! `tests/golden/v1/plain` is uncompressed and compared in full. `tests/golden/v1/packed` holds the
+//! `tests/golden/v2/plain` is uncompressed and compared in full. `tests/golden/v2/packed` holds the
 //! same records under LZ4 (its L0) and Zstandard (its last level); another version of those
-//! libraries may choose other bytes, so it is only read.
+//! libraries may choose other bytes, so it is only read. `tests/golden/v1` is the same from before
+//! the log's version 2, and only read.
 //!
-//! `KSTONE_BLESS=1 cargo test -p kstone-core --test golden` writes the files anew. That is right
-//! while version 1 has not been released; afterwards a change of the bytes is a new version, with
-//! files of its own beside these.
+//! `KSTONE_BLESS=1 cargo test -p kstone-core --test golden` writes the files of the newest version
+//! anew. That is right while it has not been released; afterwards a change of the bytes is a new
+//! version, with files of its own beside these.
 #![allow(clippy::disallowed_methods, reason = "the golden files are real files")]
 #![allow(clippy::unwrap_used, reason = "in a test, a surprise should panic")]
 
@@ -17,12 +18,14 @@ use std::sync::Arc;
 
 use kstone_core::env::{Env, ManualClock, MemoryVfs, OpenMode, SeededRandom};
 use kstone_core::{
-    Compression, Durability, Engine, IngestRecord, Key, Options, ScanCursor, TableId, Tuning,
-    WriteBatch, verify,
+    Compression, Durability, Engine, IngestRecord, Key, Options, ScanCursor, Snapshot, TableId,
+    Tuning, WriteBatch, verify,
 };
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 const DIR: &str = "db";
+const OLD: &str = "v1";
+const NEWEST: &str = "v2";
 const NOW_MS: u64 = 1_700_000_000_000;
 const T: TableId = TableId::DEFAULT;
 /// The ids that the engine gives to the tables of the script, in order.
@@ -180,6 +183,14 @@ type Files = BTreeMap<String, Vec<u8>>;
 /// Runs the script and answers the files that it would leave if the process were killed then.
 fn generate(options: &Options) -> Files {
     let env = env();
+    let engine = run_script(&env, options);
+    // Read while it is open: closing would flush what is to stay in the log.
+    let files = files_of(&env);
+    drop(engine);
+    files
+}
+
+fn run_script(env: &Env, options: &Options) -> (Engine, Vec<Snapshot>) {
     let open = || Engine::open_with(env.clone(), DIR, options.clone()).unwrap();
     let mut engine = Some(open());
     let mut snapshots = Vec::new();
@@ -219,7 +230,10 @@ fn generate(options: &Options) -> Files {
             }
         }
     }
-    // Read while it is open: closing would flush what is to stay in the log.
+    (engine.unwrap(), snapshots)
+}
+
+fn files_of(env: &Env) -> Files {
     let mut files = Files::new();
     for name in env.vfs.list(Path::new(DIR)).unwrap() {
         let file = env.vfs.open(&Path::new(DIR).join(&name), OpenMode::Read).unwrap();
@@ -240,17 +254,18 @@ fn without_reserve(name: &str, mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn folder(variant: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1").join(variant)
+fn folder(version: &str, variant: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(version).join(variant)
 }
 
-/// The golden files of `variant`, all of them written anew first if that is asked for.
-fn golden(variant: &str) -> Files {
+/// The golden files of `variant`, those of the newest version written anew first if that is asked
+/// for.
+fn golden(version: &str, variant: &str) -> Files {
     static BLESS: std::sync::Once = std::sync::Once::new();
     BLESS.call_once(|| {
         if std::env::var_os("KSTONE_BLESS").is_some() {
             for (variant, options) in [("plain", plain()), ("packed", packed())] {
-                let folder = folder(variant);
+                let folder = folder(NEWEST, variant);
                 let _ = std::fs::remove_dir_all(&folder);
                 std::fs::create_dir_all(&folder).unwrap();
                 for (name, bytes) in generate(&options) {
@@ -259,7 +274,7 @@ fn golden(variant: &str) -> Files {
             }
         }
     });
-    let folder = folder(variant);
+    let folder = folder(version, variant);
     let mut files = Files::new();
     for entry in std::fs::read_dir(&folder).unwrap() {
         let entry = entry.unwrap();
@@ -279,8 +294,8 @@ fn env_with(files: &Files) -> Env {
     env
 }
 
-fn check(variant: &str, options: &Options) {
-    let env = env_with(&golden(variant));
+fn check(version: &str, variant: &str, options: &Options) {
+    let env = env_with(&golden(version, variant));
     let report = verify(&env, DIR).unwrap();
     assert!(report.is_sound(), "{report:?}");
     assert!(report.files > 0 && report.commits > 0 && report.leftovers.is_empty(), "{report:?}");
@@ -314,17 +329,51 @@ fn check(variant: &str, options: &Options) {
 
 #[test]
 fn an_uncompressed_database_of_version_1_is_read() {
-    check("plain", &plain());
+    check(OLD, "plain", &plain());
 }
 
 #[test]
 fn a_compressed_database_of_version_1_is_read() {
-    check("packed", &packed());
+    check(OLD, "packed", &packed());
+}
+
+#[test]
+fn an_uncompressed_database_is_read() {
+    check(NEWEST, "plain", &plain());
+}
+
+#[test]
+fn a_compressed_database_is_read() {
+    check(NEWEST, "packed", &packed());
+}
+
+/// Killed under version 1, killed again under version 2 before anything was flushed: the log then
+/// is of both.
+#[test]
+fn a_log_of_version_1_goes_on_in_version_2() {
+    let env = env_with(&golden(OLD, "plain"));
+    let engine = Engine::open_with(env.clone(), DIR, plain()).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(T, &Key::new("after"), b"the upgrade").unwrap();
+    engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+    let files = files_of(&env);
+    let logs = files.iter().filter(|(name, _)| name.ends_with(".log"));
+    let versions: BTreeSet<_> = logs.map(|(_, file)| u32_at(file, 8)).collect();
+    assert!(versions.into_iter().eq([1, 2]));
+
+    let env = env_with(&files);
+    let report = verify(&env, DIR).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    let engine = Engine::open_with(env, DIR, plain()).unwrap();
+    for ((table, key), (value, _)) in expected() {
+        assert_eq!(engine.get(table, &key).unwrap().unwrap().value, value, "{key:?}");
+    }
+    assert_eq!(engine.get(T, &Key::new("after")).unwrap().unwrap().value, &b"the upgrade"[..]);
 }
 
 #[test]
 fn the_same_writes_still_give_the_same_bytes() {
-    let (golden, generated) = (golden("plain"), generate(&plain()));
+    let (golden, generated) = (golden(NEWEST, "plain"), generate(&plain()));
     let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&generated), names(&golden));
     for (name, bytes) in &golden {
@@ -383,8 +432,9 @@ fn frame(file: &[u8], handle: usize) -> (&[u8], u8) {
 #[test]
 fn sst_files_are_laid_out_as_the_format_says() {
     let (mut kinds, mut entries) = (BTreeMap::new(), BTreeSet::new());
-    for variant in ["plain", "packed"] {
-        let files = golden(variant);
+    let versions = [(OLD, "plain"), (OLD, "packed"), (NEWEST, "plain"), (NEWEST, "packed")];
+    for (version, variant) in versions {
+        let files = golden(version, variant);
         for (name, file) in files.iter().filter(|(name, _)| name.ends_with(".sst")) {
             let footer = file.len() - 108;
             assert_eq!(&file[footer + 100..], b"KSTNSST\n");
@@ -436,21 +486,123 @@ fn sst_files_are_laid_out_as_the_format_says() {
     assert!(entries.contains(&(u32::MAX, 1, false)), "{entries:?}");
 }
 
+/// What the chunks of some segments turned out to hold.
+#[derive(Default)]
+struct LogSeen {
+    chunks: usize,
+    tags: BTreeSet<u8>,
+    has_mark: bool,
+    has_stale: bool,
+}
+
+impl LogSeen {
+    fn operations(&mut self, mut ops: &[u8]) {
+        while !ops.is_empty() {
+            self.tags.insert(skip_operation(&mut ops));
+        }
+    }
+
+    fn check(self, segments: usize) {
+        assert!(segments > 1 && self.chunks > 3, "{segments} segments, {} chunks", self.chunks);
+        assert!(self.tags.into_iter().eq(1..=7), "every operation is there");
+        assert!(self.has_mark, "one chunk is the mark of a clean shutdown");
+        assert!(self.has_stale, "one file was used before, and shows it behind its end");
+    }
+}
+
+/// The log segments of a golden folder by generation, after a look at their headers.
+fn segments(files: &Files, version: u32) -> Vec<&Vec<u8>> {
+    let logs = files.iter().filter(|(name, _)| name.ends_with(".log"));
+    let mut segments: Vec<_> = logs.map(|(_, file)| file).collect();
+    segments.sort_by_key(|file| u64_at(file, 28));
+    for file in &segments {
+        assert_eq!(&file[..8], b"KSTNWAL\n");
+        assert_eq!(u32_at(file, 8), version);
+        assert_eq!(file[12..28], db_id(files));
+        assert!(u64_at(file, 44) <= u64_at(file, 36));
+        assert_eq!(u64_at(file, 52), xxh3_64(&file[..52]));
+    }
+    segments
+}
+
+/// What a closed database leaves: the log ends in a mark.
+fn closed() -> Files {
+    let env = env();
+    drop(run_script(&env, &plain()));
+    files_of(&env)
+}
+
+/// A log that goes on in files which it used before.
+fn recycled() -> Files {
+    let env = env();
+    let engine = Engine::open_with(env.clone(), DIR, plain()).unwrap();
+    for n in 0..24 {
+        let mut batch = WriteBatch::new();
+        batch.put(T, &Key::new(format!("{n}")), &[1; 1000]).unwrap();
+        engine.write(&batch, Durability::Sync).unwrap().wait().unwrap();
+        if n % 10 == 9 {
+            engine.flush().unwrap();
+        }
+    }
+    files_of(&env)
+}
+
 #[test]
 fn log_segments_are_laid_out_as_the_format_says() {
-    let files = golden("plain");
+    let mut seen = LogSeen::default();
+    let count: usize = [golden(NEWEST, "plain"), closed(), recycled()]
+        .iter()
+        .map(|files| look_at_log(files, &mut seen))
+        .sum();
+    seen.check(count);
+}
+
+/// Follows the chunks of version 2, and answers how many segments there are.
+fn look_at_log(files: &Files, seen: &mut LogSeen) -> usize {
+    let seed = xxh3_64(&db_id(files));
+    let segments = segments(files, 2);
+    let mut next_seq = None;
+    for file in &segments {
+        let mut at = 64;
+        while let Some(head) = file.get(at..at + 40) {
+            let place = [file[28..36].to_vec(), (at as u64).to_le_bytes().to_vec()].concat();
+            let sum = xxh3_64_with_seed(&[&head[..34], &place].concat(), seed);
+            if head[34..] != sum.to_le_bytes()[..6] {
+                break;
+            }
+            assert_eq!((&head[..2], &head[2..4]), (&b"K2"[..], &file[28..30]));
+            let payload_len = u32_at(head, 4) as usize;
+            let mut payload = &file[at + 40..at + 40 + payload_len];
+            let first_seq = u64_at(head, 8);
+            assert_eq!(u64_at(head, 16), xxh3_64_with_seed(payload, seed));
+            assert_eq!(u32_at(head, 24), 0, "each commit was synced before the next");
+            assert_eq!(head[28..34], NOW_MS.to_le_bytes()[..6]);
+            let mut seq = first_seq;
+            while !payload.is_empty() {
+                let (ops_len, count) = (varint(&mut payload), varint(&mut payload));
+                seen.operations(take(&mut payload, ops_len));
+                seq += count;
+            }
+            assert!(next_seq.is_none_or(|next| next == first_seq));
+            next_seq = Some(seq);
+            seen.has_mark |= payload_len == 0;
+            seen.chunks += 1;
+            at = (at + 40 + payload_len).next_multiple_of(8);
+        }
+        let rest = file.get(at..).unwrap_or_default();
+        seen.has_stale |= rest.chunks(8).any(|bytes| bytes.starts_with(b"K2"));
+    }
+    segments.len()
+}
+
+#[test]
+fn log_segments_of_version_1_are_laid_out_as_the_format_says() {
+    let files = golden(OLD, "plain");
     let seed = xxh3_64(&db_id(&files));
-    let (mut chunks, mut tags) = (0, BTreeSet::new());
-    let (mut has_mark, mut has_stale) = (false, false);
-    let mut segments: Vec<_> = files.iter().filter(|(name, _)| name.ends_with(".log")).collect();
-    segments.sort_by_key(|(_, file)| u64_at(file, 28));
-    for (_, file) in &segments {
-        assert_eq!(&file[..8], b"KSTNWAL\n");
-        assert_eq!(u32_at(file, 8), 1);
-        assert_eq!(file[12..28], db_id(&files));
+    let segments = segments(&files, 1);
+    let mut seen = LogSeen::default();
+    for file in &segments {
         let (generation, start_pos) = (u64_at(file, 28), u64_at(file, 36));
-        assert!(u64_at(file, 44) <= start_pos);
-        assert_eq!(u64_at(file, 52), xxh3_64(&file[..52]));
         let mut at = 64;
         while file[at..].starts_with(b"KChk") && u64_at(file, at + 8) == generation {
             assert_eq!(u64_at(file, at + 64), xxh3_64_with_seed(&file[at..at + 64], seed));
@@ -464,23 +616,17 @@ fn log_segments_are_laid_out_as_the_format_says() {
                 let ops_len = u32_at(payload, commit) as usize;
                 assert_eq!(u64_at(payload, commit + 4), next_seq);
                 next_seq += u64::from(u32_at(payload, commit + 12));
-                let mut ops = &payload[commit + 16..commit + 16 + ops_len];
-                while !ops.is_empty() {
-                    tags.insert(skip_operation(&mut ops));
-                }
+                seen.operations(&payload[commit + 16..commit + 16 + ops_len]);
                 commit += 16 + ops_len;
             }
-            has_mark |= payload_len == 0;
+            seen.has_mark |= payload_len == 0;
             assert_eq!(u64_at(file, at + 48) + 1, next_seq);
-            chunks += 1;
+            seen.chunks += 1;
             at = (at + 72 + payload_len).next_multiple_of(8);
         }
-        has_stale |= file[at..].windows(4).any(|bytes| bytes == b"KChk");
+        seen.has_stale |= file[at..].windows(4).any(|bytes| bytes == b"KChk");
     }
-    assert!(segments.len() > 1 && chunks > 3, "{} segments, {chunks} chunks", segments.len());
-    assert!(tags.into_iter().eq(1..=7), "every operation is there");
-    assert!(has_mark, "one chunk is the mark of a clean shutdown");
-    assert!(has_stale, "one file was used before, and shows it behind its end");
+    seen.check(segments.len());
 }
 
 /// Steps over an operation, and answers its tag.
@@ -507,7 +653,7 @@ fn skip_operation(ops: &mut &[u8]) -> u8 {
 
 #[test]
 fn the_manifest_and_current_are_laid_out_as_the_format_says() {
-    let files = golden("plain");
+    let files = golden(NEWEST, "plain");
     let current = String::from_utf8(files["CURRENT"].clone()).unwrap();
     let (name, checksum) = current.strip_suffix('\n').unwrap().split_once(' ').unwrap();
     assert_eq!(checksum, format!("{:016x}", xxh3_64(name.as_bytes())));
@@ -545,7 +691,7 @@ fn the_manifest_and_current_are_laid_out_as_the_format_says() {
 fn the_dumps_of_the_format_description_are_of_these_files() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let files = golden("plain");
+    let files = golden(NEWEST, "plain");
     assert!(text.contains(std::str::from_utf8(&files["CURRENT"]).unwrap()), "CURRENT");
     let (mut file, mut checked) = (None, BTreeMap::new());
     for line in text.lines() {

@@ -227,8 +227,8 @@ impl Log {
         wake.wake();
     }
 
-    /// For a clean shutdown, after [`Log::run`] has returned: makes everything durable and leaves
-    /// the mark that says so. May be repeated.
+    /// For a clean shutdown, after [`Log::run`] has returned: makes everything durable, leaves the
+    /// mark that says so, and gives up the files that nobody needs. May be repeated.
     pub(crate) fn close(&self) -> Result<()> {
         self.shutdown();
         self.sync()?;
@@ -240,13 +240,7 @@ impl Log {
                 return Ok(());
             }
             writer.marked = true;
-            // On a full disk the mark is done without: it guards against damage, not against loss.
-            if !writer.log.mark_end(self.env.clock.now_ms())?
-                && let Ok(prepared) = self.segments.prepare(0)
-            {
-                writer.log.rotate(prepared)?;
-            }
-            Ok(())
+            writer.log.finish(self.env.clock.now_ms())
         });
         drop(writer);
         match &outcome {
@@ -254,7 +248,7 @@ impl Log {
                 self.hand_over();
                 let prepared = self.queue.lock().take_all_prepared();
                 // What cannot be removed is found, and used again, by whoever opens next.
-                let _ = self.segments.remove_idle(prepared);
+                let _ = self.segments.remove_unneeded(prepared);
             }
             Err(error) => self.poison(&error.to_string()),
         }

@@ -50,6 +50,7 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::wal::format::commit_bytes;
 use crate::wal::{self, DbId, Segments};
 use background::Signal;
 use group::Writer;
@@ -202,8 +203,10 @@ impl Log {
             return Err(Error::invalid("a commit needs at least one sequence number"));
         }
         loop {
-            self.check_open()?;
             let mut queue = self.queue.lock();
+            // Under the queue's lock: what is appended before the log is closed is in the queue when
+            // closing takes it for the last time, and nothing comes after.
+            self.check_open()?;
             if queue.pending_bytes() > self.pending_bytes_max() {
                 drop(queue);
                 self.turn(self.writer.lock(), Level::Written, None);
@@ -211,7 +214,7 @@ impl Log {
             }
             let Some(first_seq) = queue.append(ops, seq_count) else {
                 drop(queue);
-                self.make_room(ops.len())?;
+                self.make_room(commit_bytes(ops.len(), seq_count))?;
                 continue;
             };
             let mut wake = std::mem::take(&mut queue.thread_sleeps);
@@ -228,13 +231,13 @@ impl Log {
         }
     }
 
-    /// Makes the segment that a commit of this length needs.
-    fn make_room(&self, ops_len: usize) -> Result<()> {
+    /// Makes the segment that a commit of this length, header included, needs.
+    fn make_room(&self, commit: u64) -> Result<()> {
         let _only_one = self.preparing.lock();
-        if self.queue.lock().accepts(ops_len) {
+        if self.queue.lock().accepts(commit) {
             return Ok(());
         }
-        let prepared = self.segments.prepare(queue::alone_bytes(ops_len))?;
+        let prepared = self.segments.prepare(queue::alone_bytes(commit))?;
         self.queue.lock().add_prepared(prepared);
         Ok(())
     }

@@ -7,7 +7,7 @@
 
 use crate::entry::Seq;
 use crate::wal::Prepared;
-use crate::wal::format::{CHUNK_HEADER_LEN, COMMIT_HEADER_LEN, begin_chunk, padded, put_commit};
+use crate::wal::format::{CHUNK_HEADER_LEN, begin_chunk, commit_bytes, padded, put_commit};
 use std::collections::VecDeque;
 
 /// A chunk this large is closed and another begun: no write call and no read buffer of a recovery
@@ -85,13 +85,14 @@ impl Queue {
     /// Appends a commit and gives it its sequence numbers, the first of which is returned; `None`
     /// if that takes a segment which [`Queue::add_prepared`] has to bring first.
     pub(crate) fn append(&mut self, ops: &[u8], seq_count: u32) -> Option<Seq> {
-        let mut extra = self.extra_bytes(ops.len());
+        let commit = commit_bytes(ops.len(), seq_count);
+        let mut extra = self.extra_bytes(commit);
         if extra > self.room {
-            let alone = alone_bytes(ops.len());
+            let alone = alone_bytes(commit);
             let prepared = self.take_prepared(alone)?;
             self.begin_segment(prepared);
             extra = alone;
-        } else if !self.goes_into_filling(ops.len()) {
+        } else if !self.goes_into_filling(commit) {
             self.close_filling();
         }
         if self.filling.buf.is_empty() {
@@ -102,15 +103,15 @@ impl Queue {
         self.next_seq += u64::from(seq_count);
         self.room -= extra;
         self.pending_bytes += extra;
-        put_commit(&mut self.filling.buf, first_seq, seq_count, ops);
+        put_commit(&mut self.filling.buf, seq_count, ops);
         self.filling.last_seq = self.next_seq - 1;
         self.filling.commits += 1;
         Some(first_seq)
     }
 
-    /// Whether [`Queue::append`] would succeed now.
-    pub(crate) fn accepts(&self, ops_len: usize) -> bool {
-        self.extra_bytes(ops_len) <= self.room || self.find_prepared(alone_bytes(ops_len)).is_some()
+    /// Whether [`Queue::append`] would succeed now for a commit of so many bytes, header included.
+    pub(crate) fn accepts(&self, commit: u64) -> bool {
+        self.extra_bytes(commit) <= self.room || self.find_prepared(alone_bytes(commit)).is_some()
     }
 
     pub(crate) fn add_prepared(&mut self, prepared: Prepared) {
@@ -153,18 +154,18 @@ impl Queue {
         }
     }
 
-    fn goes_into_filling(&self, ops_len: usize) -> bool {
+    fn goes_into_filling(&self, commit: u64) -> bool {
         let len = self.filling.buf.len() as u64;
-        len > 0 && len + commit_bytes(ops_len) <= CHUNK_BYTES_MAX
+        len > 0 && len + commit <= CHUNK_BYTES_MAX
     }
 
     /// By how much the pending chunks would grow on disk.
-    fn extra_bytes(&self, ops_len: usize) -> u64 {
-        if !self.goes_into_filling(ops_len) {
-            return alone_bytes(ops_len);
+    fn extra_bytes(&self, commit: u64) -> u64 {
+        if !self.goes_into_filling(commit) {
+            return alone_bytes(commit);
         }
         let len = self.filling.buf.len() as u64;
-        padded(len + commit_bytes(ops_len)) - padded(len)
+        padded(len + commit) - padded(len)
     }
 
     /// A segment of the usual size, or for a commit beyond that one made for it.
@@ -184,11 +185,7 @@ impl Queue {
     }
 }
 
-fn commit_bytes(ops_len: usize) -> u64 {
-    COMMIT_HEADER_LEN as u64 + ops_len as u64
-}
-
 /// What a chunk with this commit alone takes on disk.
-pub(crate) fn alone_bytes(ops_len: usize) -> u64 {
-    padded(CHUNK_HEADER_LEN as u64 + commit_bytes(ops_len))
+pub(crate) fn alone_bytes(commit: u64) -> u64 {
+    padded(CHUNK_HEADER_LEN as u64 + commit)
 }

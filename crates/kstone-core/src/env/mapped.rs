@@ -7,7 +7,7 @@
 //! a stretch of the file, the system is asked to make it writable (`MADV_POPULATE_WRITE`), which
 //! reads, allocates and maps as a store would, and *answers* where a store would be killed. What is
 //! left is a disk that fails in the moments between that answer and the store, for a page that has
-//! been taken out of memory meanwhile. See docs/decisions/0026.
+//! been taken out of memory meanwhile. See docs/decisions/0027.
 //!
 //! Called by `os`. Linux only; elsewhere, and where anything is unusual, `os` writes as ever.
 

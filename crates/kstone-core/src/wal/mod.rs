@@ -31,8 +31,11 @@ pub(crate) mod format;
 mod reader;
 mod recover;
 mod segments;
+pub(crate) mod version1;
 mod writer;
 
+#[cfg(test)]
+mod old_version_tests;
 #[cfg(test)]
 pub(crate) mod test_vfs;
 #[cfg(test)]

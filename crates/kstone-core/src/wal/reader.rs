@@ -3,7 +3,8 @@
 //! Called by `recover` only. Reads go through a window so that a log of many small chunks does not
 //! cost two system calls each; the window never grows beyond what the file holds.
 
-use super::format::{CHUNK_HEADER_LEN, ChunkHeader, ChunkSeed, SEGMENT_HEADER_LEN};
+use super::format::SEGMENT_HEADER_LEN;
+use super::format::{CHUNK_HEADER_LEN, CHUNK_HEADER_LEN_MAX, ChunkHeader, ChunkSeed, Home};
 use crate::bugs::{self, Bug};
 use crate::env::VfsFile;
 use crate::error::{Error, Result};
@@ -23,12 +24,10 @@ pub(crate) struct SegmentReader {
     window_start: u64,
 }
 
-/// Where a chunk must be, and what it must say of itself, to count.
+/// Where a chunk must be to count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expect {
-    pub(crate) generation: u64,
-    /// The position of the segment's first chunk byte.
-    pub(crate) start_pos: u64,
+    pub(crate) home: Home,
     pub(crate) pos: u64,
     /// Where the next generation takes over; a chunk may not reach beyond it.
     pub(crate) end_pos: Option<u64>,
@@ -72,7 +71,7 @@ impl SegmentReader {
         seed: ChunkSeed,
     ) -> Result<Option<(ChunkHeader, &[u8])>> {
         let Some(header) = self.chunk_header(expect, seed)? else { return Ok(None) };
-        let offset = offset_of(expect.start_pos, expect.pos) + CHUNK_HEADER_LEN as u64;
+        let offset = expect.home.offset_of(expect.pos) + header.header_len as u64;
         let payload = self.bytes(offset, u64::from(header.payload_len))?;
         Ok(payload
             .filter(|payload| header.payload_is_intact(payload, seed))
@@ -86,49 +85,40 @@ impl SegmentReader {
         expect: Expect,
         seed: ChunkSeed,
     ) -> Result<Option<ChunkHeader>> {
-        let offset = offset_of(expect.start_pos, expect.pos);
-        let Some(head) = self.bytes(offset, CHUNK_HEADER_LEN as u64)? else { return Ok(None) };
-        Ok(ChunkHeader::decode(head, seed).filter(|header| {
+        let (home, offset) = (expect.home, expect.home.offset_of(expect.pos));
+        // A file may end right behind a header that is shorter than the longest.
+        let len = self.file_len.saturating_sub(offset).min(CHUNK_HEADER_LEN_MAX as u64);
+        let Some(head) = self.bytes(offset, len)? else { return Ok(None) };
+        let mut found = ChunkHeader::decode(head, &home, offset, seed);
+        if found.is_none() && bugs::on(Bug::StaleChunkAccepted) {
+            found = ChunkHeader::decode_stale(head, &home, offset, seed);
+        }
+        Ok(found.filter(|header| {
             let end = expect.pos.checked_add(header.total_len());
-            let is_expected = header.generation == expect.generation && header.pos == expect.pos;
-            (is_expected || bugs::on(Bug::StaleChunkAccepted))
-                && end.is_some_and(|end| expect.end_pos.is_none_or(|limit| end <= limit))
+            end.is_some_and(|end| expect.end_pos.is_none_or(|limit| end <= limit))
         }))
     }
 
-    /// Calls `found` with the offset of every chunk header of this database, of any generation,
-    /// from `offset` on. Looks at every multiple of 8, because the length of a bad chunk says
+    /// Calls `found` with every place, from `offset` on, where the head of a chunk may be, and with
+    /// the bytes there. Looks at every multiple of 8, because the length of a bad chunk says
     /// nothing about where the next one starts.
-    pub(crate) fn search(
-        &mut self,
-        offset: u64,
-        seed: ChunkSeed,
-        found: &mut dyn FnMut(u64, ChunkHeader),
-    ) -> Result<()> {
-        const HEAD: u64 = CHUNK_HEADER_LEN as u64;
+    pub(crate) fn search(&mut self, offset: u64, found: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        const HEAD: u64 = CHUNK_HEADER_LEN_MAX as u64;
         let mut at = offset.max(SEGMENT_HEADER_LEN as u64).next_multiple_of(8);
-        while at.saturating_add(HEAD) <= self.file_len {
+        while at.saturating_add(CHUNK_HEADER_LEN as u64) <= self.file_len {
             let len = (self.file_len - at).min(WINDOW_BYTES);
+            // The next block starts with the first place whose header this one may cut in two.
+            let step = if at + len < self.file_len { len - HEAD + 8 } else { len };
             let Some(block) = self.bytes(at, len)? else { break };
-            for (i, head) in block.chunks(8).enumerate() {
-                if !ChunkHeader::may_start_with(head) {
-                    continue;
-                }
-                let from = i * 8;
-                let head = block.get(from..from + CHUNK_HEADER_LEN).unwrap_or_default();
-                if let Some(header) = ChunkHeader::decode(head, seed) {
-                    found(at + from as u64, header);
+            for (i, start) in block.chunks(8).enumerate().take(step.div_ceil(8) as usize) {
+                if ChunkHeader::may_start_with(start) {
+                    let head = block.get(i * 8..).unwrap_or_default();
+                    let head = head.get(..CHUNK_HEADER_LEN_MAX).unwrap_or(head);
+                    found(at + i as u64 * 8, head);
                 }
             }
-            // The next block starts early enough to see a header that this one cut in two.
-            let step = if at + len < self.file_len { len - HEAD + 8 } else { len };
             at += step.next_multiple_of(8);
         }
         Ok(())
     }
-}
-
-/// Where in its file a position is. The caller knows that `pos` is not before the segment.
-pub(crate) fn offset_of(start_pos: u64, pos: u64) -> u64 {
-    (SEGMENT_HEADER_LEN as u64).saturating_add(pos.saturating_sub(start_pos))
 }

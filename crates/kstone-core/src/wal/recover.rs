@@ -7,14 +7,16 @@
 //!
 //! Where claims have to be looked for: a file whose header has generation g was last written
 //! before the header of any later generation existed, and no claim in it is beyond that later
-//! segment's `start_pos`, which the later header claims itself. So the headers, the rest of the
-//! newest segment, and files without a readable header are all there is to search.
+//! segment's `start_pos`, which the later header claims itself. So the headers and the rest of the
+//! newest segment, as far as that is of its own generation, are all that can claim something. A
+//! file without a readable header is searched for one thing only: a chunk that is newer than every
+//! header, which proves that the newest header is lost.
 //!
 //! Called once, by `commit` when the log is opened.
 
-use super::format::{ChunkHeader, ChunkSeed, SEGMENT_HEADER_LEN, SegmentHeader};
+use super::format::{ChunkHeader, ChunkSeed, Home, SEGMENT_HEADER_LEN, SegmentHeader};
 use super::format::{SegmentHeaderRead, UNUSED, VERSION, read_commit};
-use super::reader::{Expect, SegmentReader, offset_of};
+use super::reader::{Expect, SegmentReader};
 use super::segments::{Inventory, Live, SegmentFile, Segments, parse_file_name};
 use super::{DbId, LogWriter};
 use crate::bugs::{self, Bug};
@@ -94,7 +96,7 @@ fn read(
     }
     let mut walk = Walk { pos: from.log_start, ..Walk::default() };
     for range in found.ranges(from.log_start) {
-        if range.start_pos > walk.pos || !walk.range(&range, seed, replay)? {
+        if range.segment.home.start_pos > walk.pos || !walk.range(&range, seed, replay)? {
             break;
         }
     }
@@ -114,21 +116,22 @@ pub(crate) fn recover(
 ) -> Result<(LogWriter, Arc<Segments>, Recovered)> {
     let found = Found::read(vfs, dir, db_id)?;
     let (walk, traces) = read(&found, dir, from, ChunkSeed::new(&db_id), replay)?;
-    if traces.generation_max > GENERATION_MAX {
-        let what = format!("the log has generation {}", traces.generation_max);
+    let generation_max = traces.newest.unwrap_or(UNUSED);
+    if generation_max > GENERATION_MAX {
+        let what = format!("the log has generation {generation_max}");
         return Err(Error::corruption(dir, 0, what));
     }
 
     let (live, void): (Vec<_>, Vec<_>) = found
         .segments
         .into_iter()
-        .partition(|segment| walk.read.iter().any(|read| read.generation == segment.generation));
+        .partition(|segment| walk.read_part(segment.home.generation).is_some());
     // After a crash of the process alone, what was read may sit in the page cache only. From here
     // on it counts as durable: the commits, and the newest header, before any older one may go.
-    let newest = void.iter().filter(|segment| Some(segment.generation) == traces.newest);
+    let newest = void.iter().filter(|segment| Some(segment.home.generation) == traces.newest);
     for segment in live.iter().chain(newest).filter(|_| !bugs::on(Bug::RecoveredTailNotSynced)) {
         let path = &segment.file.path;
-        if let Some(part) = walk.read.iter().find(|part| part.generation == segment.generation) {
+        if let Some(part) = walk.read_part(segment.home.generation) {
             rewrite(segment, traces.claimed, part.end_pos)?;
         }
         segment.file.file.sync_data().map_err(|e| Error::io("sync", path, e))?;
@@ -146,15 +149,16 @@ pub(crate) fn recover(
     };
     let mut inventory = Inventory {
         slots: found.slots,
-        next_generation: traces.generation_max + 1,
+        next_generation: generation_max + 1,
+        log_start: from.log_start,
         ..Inventory::default()
     };
     for segment in live {
-        let read = walk.read.iter().find(|read| read.generation == segment.generation);
+        let read = walk.read_part(segment.home.generation);
         let (end_pos, last_seq) = read.map_or((0, 0), |read| (read.end_pos, read.last_seq));
         inventory.live.push(Live {
             file: segment.file,
-            start_pos: segment.start_pos,
+            start_pos: segment.home.start_pos,
             end_pos,
             durable_pos: end_pos,
             last_seq,
@@ -164,7 +168,7 @@ pub(crate) fn recover(
     // noticed by. All other files without a part in the log can be used at once.
     let mut later = Vec::new();
     for segment in void {
-        let newest = Some(segment.generation) == traces.newest;
+        let newest = Some(segment.home.generation) == traces.newest;
         if newest || segment.file.len != segment_bytes {
             later.push(segment.file);
         } else {
@@ -176,7 +180,7 @@ pub(crate) fn recover(
         if fits { &mut inventory.idle } else { &mut later }.push(file);
     }
     let segments = Arc::new(Segments::new(Arc::clone(vfs), dir, db_id, segment_bytes, inventory));
-    let prepared = segments.prepare(0)?;
+    let prepared = segments.prepare_first()?;
     let writer = LogWriter::start(&segments, prepared, recovered.end_pos, recovered.last_seq)?;
     // A file that cannot be removed is only in the way; it will be tried again.
     let _ = segments.adopt(later, found.unreadable);
@@ -188,8 +192,8 @@ pub(crate) fn recover(
 /// sync alone would not write them.
 fn rewrite(segment: &Segment, claimed: u64, end_pos: u64) -> Result<()> {
     let SegmentFile { path, file, len: file_len, .. } = &segment.file;
-    let mut at = offset_of(segment.start_pos, claimed.max(segment.start_pos));
-    let end = offset_of(segment.start_pos, end_pos);
+    let mut at = segment.home.offset_of(claimed);
+    let end = segment.home.offset_of(end_pos);
     let mut buf = vec![0; (end.saturating_sub(at)).min(1 << 20) as usize];
     while at < end {
         let len = (end - at).min(buf.len() as u64);
@@ -209,8 +213,7 @@ fn rewrite(segment: &Segment, claimed: u64, end_pos: u64) -> Result<()> {
 #[derive(Debug)]
 struct Segment {
     file: SegmentFile,
-    generation: u64,
-    start_pos: u64,
+    home: Home,
     durable_pos: u64,
 }
 
@@ -218,8 +221,6 @@ struct Segment {
 #[derive(Debug)]
 struct Range<'a> {
     segment: &'a Segment,
-    generation: u64,
-    start_pos: u64,
     /// Where a later generation takes over.
     end_pos: Option<u64>,
 }
@@ -269,16 +270,15 @@ impl Found {
                 }
                 SegmentHeaderRead::Header(header) => found.segments.push(Segment {
                     file,
-                    generation: header.generation,
-                    start_pos: header.start_pos,
+                    home: header.home(),
                     durable_pos: header.durable_pos,
                 }),
             }
         }
-        found.segments.sort_by_key(|segment| segment.generation);
+        found.segments.sort_by_key(|segment| segment.home.generation);
         for pair in found.segments.windows(2) {
             if let [a, b] = pair
-                && a.generation == b.generation
+                && a.home.generation == b.home.generation
             {
                 let what = format!("it is a copy of {}", a.file.path.display());
                 return Err(Error::ForeignFile { path: b.file.path.clone(), what });
@@ -293,18 +293,14 @@ impl Found {
         let mut ranges = Vec::new();
         let mut taken_from: Option<u64> = None;
         for segment in self.segments.iter().rev() {
-            if taken_from.is_some_and(|taken| taken <= segment.start_pos) {
+            let start_pos = segment.home.start_pos;
+            if taken_from.is_some_and(|taken| taken <= start_pos) {
                 continue; // void: a later recovery found that the log ended before it
             }
             if taken_from.is_none_or(|taken| taken > log_start) {
-                ranges.push(Range {
-                    segment,
-                    generation: segment.generation,
-                    start_pos: segment.start_pos,
-                    end_pos: taken_from,
-                });
+                ranges.push(Range { segment, end_pos: taken_from });
             }
-            taken_from = Some(segment.start_pos);
+            taken_from = Some(start_pos);
         }
         ranges.reverse();
         ranges
@@ -314,22 +310,17 @@ impl Found {
     fn judge_end(&self, walk: &Walk, from: LogFrom, seed: ChunkSeed) -> Result<Traces> {
         let end = walk.pos;
         let newest = self.segments.last();
-        let newest_generation = newest.map(|segment| segment.generation);
-        let mut traces = Traces {
-            newest: newest_generation,
-            generation_max: newest_generation.unwrap_or(UNUSED),
-            torn_bytes: 0,
-            claimed: 0,
-        };
+        let newest_generation = newest.map(|segment| segment.home.generation);
+        let mut traces = Traces { newest: newest_generation, torn_bytes: 0, claimed: 0 };
         let mut claimed = 0;
         for segment in &self.segments {
             claimed = claimed.max(segment.durable_pos);
         }
         if let Some(newest) = newest {
-            search(&newest.file, offset_of(newest.start_pos, end), seed, &mut |_, chunk| {
-                claimed = claimed.max(chunk.durable_pos);
-                if chunk.generation == newest.generation && chunk.pos >= end {
-                    let torn_to = chunk.pos.saturating_add(chunk.total_len());
+            newest.search(newest.home.offset_of(end), seed, &mut |pos, chunk| {
+                claimed = claimed.max(chunk.durable_pos(pos));
+                if pos >= end {
+                    let torn_to = pos.saturating_add(chunk.total_len());
                     traces.torn_bytes = traces.torn_bytes.max(torn_to - end);
                 }
             })?;
@@ -339,10 +330,9 @@ impl Found {
         }
         let mut headless = None;
         for file in &self.unreadable {
-            search(file, 0, seed, &mut |_, chunk| {
-                claimed = claimed.max(chunk.durable_pos);
-                traces.generation_max = traces.generation_max.max(chunk.generation);
-                if newest_generation.is_none_or(|newest| chunk.generation > newest) {
+            search(file, 0, &mut |offset, head| {
+                let newest = newest_generation.unwrap_or(UNUSED);
+                if ChunkHeader::is_newer_than(head, newest, offset, seed) {
                     headless = Some(&file.path);
                 }
             })?;
@@ -377,8 +367,8 @@ impl Found {
     fn corruption_at(&self, pos: u64, what: String) -> Error {
         let ranges = self.ranges(pos);
         match ranges.first() {
-            Some(range) if range.start_pos <= pos => {
-                Error::corruption(&range.segment.file.path, offset_of(range.start_pos, pos), what)
+            Some(Range { segment, .. }) if segment.home.start_pos <= pos => {
+                Error::corruption(&segment.file.path, segment.home.offset_of(pos), what)
             }
             Some(range) => {
                 let path = &range.segment.file.path;
@@ -390,42 +380,53 @@ impl Found {
 
     /// What would be lost by going on, for the message: chunks beyond the end of the walk.
     fn later_than(&self, walk: &Walk, seed: ChunkSeed) -> String {
-        let (mut chunks, mut last_seq) = (0u64, 0);
-        let segments = self.segments.iter().map(|segment| &segment.file);
-        for file in segments.chain(&self.unreadable) {
+        let (mut chunks, mut first_seq) = (0u64, 0);
+        for segment in &self.segments {
             // Only for the message: a file that cannot be read adds nothing to it.
-            let _ = search(file, 0, seed, &mut |_, chunk| {
-                if chunk.pos > walk.pos && chunk.first_seq <= chunk.last_seq {
+            let _ = segment.search(0, seed, &mut |pos, chunk| {
+                if pos > walk.pos && chunk.payload_len > 0 {
                     chunks += 1;
-                    last_seq = chunk.last_seq.max(last_seq);
+                    first_seq = chunk.first_seq.max(first_seq);
                 }
             });
         }
         let known = walk.last_seq.unwrap_or(0);
-        if last_seq <= known {
+        if first_seq <= known {
             return String::new();
         }
         format!(
-            "; {chunks} later chunk(s) with commits up to sequence number {last_seq} exist, \
-             {known} was the last one read"
+            "; {chunks} later chunk(s) with commits up to sequence number {first_seq} at least \
+             exist, {known} was the last one read"
         )
     }
 }
 
-fn search(
-    file: &SegmentFile,
-    offset: u64,
-    seed: ChunkSeed,
-    found: &mut dyn FnMut(u64, ChunkHeader),
-) -> Result<()> {
-    SegmentReader::new(&file.path, &file.file, file.len).search(offset, seed, found)
+impl Segment {
+    /// Calls `found` with the position of every chunk header of this segment from `offset` on,
+    /// whatever is around it. What an earlier use of the file left behind does not count.
+    fn search(
+        &self,
+        offset: u64,
+        seed: ChunkSeed,
+        found: &mut dyn FnMut(u64, ChunkHeader),
+    ) -> Result<()> {
+        search(&self.file, offset, &mut |offset, head| {
+            if let Some(header) = ChunkHeader::decode(head, &self.home, offset, seed) {
+                found(self.home.pos_of(offset), header);
+            }
+        })
+    }
+}
+
+fn search(file: &SegmentFile, offset: u64, found: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+    SegmentReader::new(&file.path, &file.file, file.len).search(offset, found)
 }
 
 /// What was seen on the way to the verdict.
 #[derive(Debug)]
 struct Traces {
+    /// The highest generation.
     newest: Option<u64>,
-    generation_max: u64,
     torn_bytes: u64,
     /// Up to where something on disk says that the log was synced.
     claimed: u64,
@@ -453,6 +454,11 @@ struct ReadPart {
 }
 
 impl Walk {
+    /// What was read of the segment of a generation.
+    fn read_part(&self, generation: u64) -> Option<&ReadPart> {
+        self.read.iter().find(|part| part.generation == generation)
+    }
+
     /// Replays one segment's part of the log. Whether the part was complete, so that the next one
     /// can follow.
     fn range(
@@ -461,72 +467,67 @@ impl Walk {
         seed: ChunkSeed,
         replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
     ) -> Result<bool> {
-        let file = &range.segment.file;
+        let Segment { file, home, .. } = range.segment;
         let mut reader = SegmentReader::new(&file.path, &file.file, file.len);
         while range.end_pos != Some(self.pos) {
-            let expect = Expect {
-                generation: range.generation,
-                start_pos: range.start_pos,
-                pos: self.pos,
-                end_pos: range.end_pos,
-            };
+            let expect = Expect { home: *home, pos: self.pos, end_pos: range.end_pos };
             let Some((header, payload)) = reader.chunk(expect, seed)? else { return Ok(false) };
-            self.chunk(&header, payload, replay).and_then(|sound| {
-                let offset = offset_of(range.start_pos, header.pos);
+            let Some(last_seq) = self.chunk(home.version, &header, payload, replay)? else {
                 let what = "the chunk is intact but its sequence numbers are not in order";
-                if sound { Ok(()) } else { Err(Error::corruption(&file.path, offset, what)) }
-            })?;
+                return Err(Error::corruption(&file.path, home.offset_of(self.pos), what));
+            };
             self.pos += header.total_len();
-            match self.read.last_mut().filter(|part| part.generation == range.generation) {
+            match self.read.last_mut().filter(|part| part.generation == home.generation) {
                 Some(part) => {
                     part.end_pos = self.pos;
-                    part.last_seq = header.last_seq;
+                    part.last_seq = last_seq;
                 }
                 None => self.read.push(ReadPart {
-                    generation: range.generation,
+                    generation: home.generation,
                     end_pos: self.pos,
-                    last_seq: header.last_seq,
+                    last_seq,
                 }),
             }
         }
         Ok(true)
     }
 
-    /// Replays one chunk. Whether it makes sense: its sequence numbers go on where the last chunk
-    /// ended, and its commits account for all of them.
+    /// Replays one chunk, and answers its last sequence number. `None` if the chunk makes no sense:
+    /// its numbers do not go on where the last chunk ended, or its commits do not account for them.
     fn chunk(
         &mut self,
+        version: u32,
         header: &ChunkHeader,
         payload: &[u8],
         replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
-    ) -> Result<bool> {
-        let follows = |last: Seq| last.checked_add(1) == Some(header.first_seq);
-        if !self.last_seq.is_none_or(follows) || header.last_seq > SEQ_MAX {
-            return Ok(false);
+    ) -> Result<Option<Seq>> {
+        let Some(mut last_seq) = header.first_seq.checked_sub(1) else { return Ok(None) };
+        if self.last_seq.is_some_and(|last| last != last_seq) || last_seq > SEQ_MAX {
+            return Ok(None);
         }
         let mut reader = Reader::new(payload);
-        let mut next_seq = header.first_seq;
         while !reader.is_empty() {
-            let Some(commit) = read_commit(&mut reader) else { return Ok(false) };
-            let after = commit.first_seq.checked_add(u64::from(commit.seq_count));
-            let Some(after) = after.filter(|_| commit.first_seq == next_seq) else {
-                return Ok(false);
+            let Some(commit) = read_commit(&mut reader, version, last_seq + 1) else {
+                return Ok(None);
             };
+            last_seq += u64::from(commit.seq_count);
+            if last_seq > SEQ_MAX {
+                return Ok(None);
+            }
             replay(ReplayedCommit {
                 first_seq: commit.first_seq,
                 seq_count: commit.seq_count,
                 ops: commit.ops,
             })?;
-            next_seq = after;
             self.commits += 1;
         }
-        if header.last_seq.checked_add(1) != Some(next_seq) {
-            return Ok(false);
+        if header.last_seq.is_some_and(|said| said != last_seq) {
+            return Ok(None);
         }
-        self.last_seq = Some(header.last_seq);
+        self.last_seq = Some(last_seq);
         self.clock_ms = self.clock_ms.max(header.clock_ms);
         self.chunks += 1;
         self.bytes += header.total_len();
-        Ok(true)
+        Ok(Some(last_seq))
     }
 }

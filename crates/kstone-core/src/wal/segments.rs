@@ -3,13 +3,14 @@
 //! A segment file goes round: *prepared* (allocated and synced, so that writing to it cannot run
 //! out of space) → *live* (its header says which stretch of the log it holds; the newest live one
 //! is the one being written) → released, once the manifest no longer needs its stretch → *idle*,
-//! waiting to be used again under a higher generation, or removed.
+//! waiting to be used again under a higher generation, or removed. A log that is closed keeps no
+//! idle ones.
 //!
 //! Called by the log writer (take into use), by appenders (prepare) and by flushes (release); the
 //! lock inside is held for list operations only, never across file operations.
 
 use super::DbId;
-use super::format::{SEGMENT_HEADER_LEN, SegmentHeader, UNUSED};
+use super::format::{Home, SEGMENT_HEADER_LEN, SegmentHeader, UNUSED, VERSION};
 use crate::bugs::{self, Bug};
 use crate::entry::Seq;
 use crate::env::{OpenMode, Vfs, VfsFile};
@@ -22,9 +23,10 @@ use std::sync::Arc;
 /// Reusing a file saves writing its zeros. More than a few waiting ones only take up disk.
 const IDLE_MAX: usize = 4;
 
-/// The first file of a new database is no larger than this, so that making one takes milliseconds:
-/// writing the zeros of a file of the usual size can take a tenth of a second.
-const FIRST_BYTES: u64 = 1 << 20;
+/// The first file after opening is no larger than this, so that making one takes milliseconds:
+/// writing the zeros of a file of the usual size can take a tenth of a second. Nor does a closed
+/// database keep a larger one, if nothing in it is needed.
+pub(crate) const FIRST_BYTES: u64 = 1 << 20;
 
 /// A segment file, whatever its state.
 #[derive(Debug)]
@@ -85,7 +87,7 @@ pub(crate) struct LiveSegments {
 pub(crate) struct Activated {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn VfsFile>,
-    pub(crate) generation: u64,
+    pub(crate) home: Home,
     pub(crate) capacity: u64,
 }
 
@@ -98,6 +100,8 @@ pub(crate) struct Inventory {
     pub(crate) idle: Vec<SegmentFile>,
     pub(crate) slots: BTreeSet<u32>,
     pub(crate) next_generation: u64,
+    /// Where the manifest says that the log begins.
+    pub(crate) log_start: u64,
 }
 
 /// All segment files of one log.
@@ -118,6 +122,8 @@ struct State {
     /// Slots whose name is taken, or may be.
     slots: BTreeSet<u32>,
     next_generation: u64,
+    /// What the manifest on disk names as the log's start, or less.
+    log_start: u64,
     /// Purges under way. Meanwhile nothing that a released segment holds may come back into use.
     purges: usize,
     /// Cloned by whoever must not have files change under it.
@@ -142,6 +148,7 @@ impl Segments {
                 idle: found.idle,
                 slots: found.slots,
                 next_generation: found.next_generation,
+                log_start: found.log_start,
                 purges: 0,
                 hold: Arc::new(()),
             }),
@@ -161,27 +168,41 @@ impl Segments {
     /// size, else a new one. A full disk shows here, before anything was promised; the half-made
     /// file is removed and the call may be repeated.
     pub(crate) fn prepare(&self, need: u64) -> Result<Prepared> {
-        let usual = need <= self.usual_capacity();
-        let (slot, is_first) = {
+        if need <= self.usual_capacity() {
+            return self.take_idle().map_or_else(|| self.make(self.segment_bytes), Ok);
+        }
+        let len = need
+            .checked_add(SEGMENT_HEADER_LEN as u64)
+            .ok_or_else(|| Error::invalid("the commit is larger than any file can be"))?;
+        self.make(len)
+    }
+
+    /// Makes the file that an opened log goes on in. Larger ones are made ahead, by whoever
+    /// prepares the next.
+    pub(crate) fn prepare_first(&self) -> Result<Prepared> {
+        self.take_idle().map_or_else(|| self.make(self.segment_bytes.min(FIRST_BYTES)), Ok)
+    }
+
+    /// Makes a file that takes no chunk: its header alone, to say where a closed log ends.
+    pub(crate) fn prepare_last(&self) -> Result<Prepared> {
+        self.make(SEGMENT_HEADER_LEN as u64)
+    }
+
+    fn take_idle(&self) -> Option<Prepared> {
+        let mut state = self.state.lock();
+        if state.purges > 0 {
+            return None;
+        }
+        let at = state.idle.iter().rposition(|file| file.len == self.segment_bytes)?;
+        Some(Prepared(state.idle.swap_remove(at)))
+    }
+
+    fn make(&self, len: u64) -> Result<Prepared> {
+        let slot = {
             let mut state = self.state.lock();
-            let is_first = state.slots.is_empty() && need <= capacity_of(FIRST_BYTES);
-            if usual
-                && state.purges == 0
-                && let Some(at) = state.idle.iter().rposition(|f| f.len == self.segment_bytes)
-            {
-                return Ok(Prepared(state.idle.swap_remove(at)));
-            }
             let slot = (0..=u32::MAX).find(|slot| !state.slots.contains(slot)).unwrap_or(u32::MAX);
             state.slots.insert(slot);
-            (slot, is_first)
-        };
-        let len = if usual && is_first {
-            self.segment_bytes.min(FIRST_BYTES)
-        } else if usual {
-            self.segment_bytes
-        } else {
-            need.checked_add(SEGMENT_HEADER_LEN as u64)
-                .ok_or_else(|| Error::invalid("the commit is larger than any file can be"))?
+            slot
         };
         let path = self.dir.join(file_name(slot));
         let opened = self.vfs.open(&path, OpenMode::CreateNew);
@@ -204,9 +225,19 @@ impl Segments {
         }
         // Last, because it tells a recovery that all of the above is done and the file can be
         // used. It need not be durable itself.
-        let unused =
-            SegmentHeader { db_id: self.db_id, generation: UNUSED, start_pos: 0, durable_pos: 0 };
+        let unused = self.header(UNUSED, 0);
         file.write_at(&unused.encode(), 0).map_err(|e| Error::io("write", path, e))
+    }
+
+    /// The header of a segment whose start is synced up to.
+    fn header(&self, generation: u64, start_pos: u64) -> SegmentHeader {
+        SegmentHeader {
+            version: VERSION,
+            db_id: self.db_id,
+            generation,
+            start_pos,
+            durable_pos: start_pos,
+        }
     }
 
     /// Takes a prepared file into use as the newest segment. Everything before `start_pos` must be
@@ -224,15 +255,14 @@ impl Segments {
             state.next_generation += 1;
             generation
         };
-        let header =
-            SegmentHeader { db_id: self.db_id, generation, start_pos, durable_pos: start_pos };
+        let header = self.header(generation, start_pos);
         let path = &segment.path;
         segment.file.write_at(&header.encode(), 0).map_err(|e| Error::io("write", path, e))?;
         segment.file.sync_data().map_err(|e| Error::io("sync", path, e))?;
         let activated = Activated {
             path: path.clone(),
             file: Arc::clone(&segment.file),
-            generation,
+            home: header.home(),
             capacity: capacity_of(segment.len),
         };
         self.state.lock().live.push_back(Live {
@@ -271,6 +301,7 @@ impl Segments {
         let mut unneeded = Vec::new();
         {
             let mut state = self.state.lock();
+            state.log_start = state.log_start.max(log_start);
             if Arc::strong_count(&state.hold) > 1 {
                 return Ok(());
             }
@@ -321,20 +352,29 @@ impl Segments {
         self.vfs.sync_dir(&self.dir).map_err(|e| Error::io("sync", &self.dir, e))
     }
 
-    /// Removes idle files (and those of `also`) but one: a database that nobody has open need not
-    /// hold room for more than its first writes. A purge that is under way has its own plans.
-    pub(crate) fn remove_idle(&self, also: Vec<Prepared>) -> Result<()> {
-        let files = {
+    /// Whether the manifest on disk needs nothing of the log before this position.
+    pub(crate) fn needs_nothing_before(&self, pos: u64) -> bool {
+        self.state.lock().log_start >= pos
+    }
+
+    /// A purge has its own plans for files that are not needed any more.
+    pub(crate) fn is_purging(&self) -> bool {
+        self.state.lock().purges > 0
+    }
+
+    /// Removes all files that the log does not consist of, `also` among them: a database that nobody
+    /// has open need not hold room for what may be written some day.
+    pub(crate) fn remove_unneeded(&self, also: Vec<Prepared>) -> Result<()> {
+        let log_start = {
             let mut state = self.state.lock();
             state.idle.extend(also.into_iter().map(|prepared| prepared.0));
-            if state.purges > 0 {
-                return Ok(());
-            }
-            let kept = state.idle.iter().position(|file| file.len == self.segment_bytes);
-            let mut files = std::mem::take(&mut state.idle);
-            state.idle.extend(kept.map(|at| files.swap_remove(at)));
-            files
+            state.log_start
         };
+        self.release(log_start)?;
+        if self.is_purging() {
+            return Ok(());
+        }
+        let files = std::mem::take(&mut self.state.lock().idle);
         self.remove(files)
     }
 

@@ -81,6 +81,11 @@ impl TestVfs {
         self.disk.operations_left.store(count, SeqCst);
     }
 
+    /// Whether there was power for more than was done.
+    pub(crate) fn has_power_left(&self) -> bool {
+        self.disk.operations_left.load(SeqCst) != 0
+    }
+
     pub(crate) fn syncs(&self) -> u64 {
         self.disk.syncs.load(SeqCst)
     }
@@ -121,7 +126,7 @@ impl TestVfs {
         for (path, file) in names {
             let content = file.content.lock();
             let mut kept = content.synced.clone();
-            if content.now.len() > kept.len() && coin() {
+            if content.now.len() != kept.len() && coin() {
                 kept.resize(content.now.len(), 0);
             }
             for (old, new) in kept.chunks_mut(PIECE).zip(content.now.chunks(PIECE)) {
@@ -261,6 +266,7 @@ impl VfsFile for TestFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.disk.operation()?;
         self.content.lock().now.resize(len as usize, 0);
         Ok(())
     }

@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-const DB_ID: [u8; 16] = *b"the test's db id";
-const DIR: &str = "/db";
+pub(super) const DB_ID: [u8; 16] = *b"the test's db id";
+pub(super) const DIR: &str = "/db";
 const EMPTY: LogFrom = LogFrom { log_start: 0, last_seq: 0, expect_log: false };
-const WHOLE: LogFrom = LogFrom { expect_log: true, ..EMPTY };
+pub(super) const WHOLE: LogFrom = LogFrom { expect_log: true, ..EMPTY };
 
-type Commits = Vec<(Seq, Vec<u8>)>;
+pub(super) type Commits = Vec<(Seq, Vec<u8>)>;
 
-fn open_sized(
+pub(super) fn open_sized(
     vfs: &Arc<TestVfs>,
     from: LogFrom,
     segment_bytes: u64,
@@ -34,7 +34,7 @@ fn open_sized(
     Ok((log, recovered, commits))
 }
 
-fn open(vfs: &Arc<TestVfs>, from: LogFrom) -> Result<(Log, Recovered, Commits)> {
+pub(super) fn open(vfs: &Arc<TestVfs>, from: LogFrom) -> Result<(Log, Recovered, Commits)> {
     open_sized(vfs, from, 4096)
 }
 
@@ -45,7 +45,7 @@ fn commit(log: &Log, ops: &[u8]) -> Seq {
     seq
 }
 
-fn commit_durably(log: &Log, ops: &[u8]) -> Seq {
+pub(super) fn commit_durably(log: &Log, ops: &[u8]) -> Seq {
     let seq = commit(log, ops);
     log.wait_durable(seq).unwrap();
     seq
@@ -56,7 +56,7 @@ fn segment(slot: u32) -> PathBuf {
 }
 
 /// The file of the newest live segment.
-fn newest(log: &Log) -> PathBuf {
+pub(super) fn newest(log: &Log) -> PathBuf {
     log.live_segments().segments.last().unwrap().path.clone()
 }
 
@@ -79,6 +79,16 @@ fn what_was_committed_is_replayed_in_order() {
 }
 
 #[test]
+fn a_small_commit_written_alone_takes_little_more_than_its_operations() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open(&vfs, EMPTY).unwrap();
+    let before = log.live_segments().segments[0].copy_len;
+    // A put of 127 bytes of key and value.
+    commit_durably(&log, &[0; 136]);
+    assert_eq!(log.live_segments().segments[0].copy_len - before, 184);
+}
+
+#[test]
 fn a_tail_torn_at_any_byte_ends_the_log_before_it() {
     let vfs = TestVfs::new();
     let (log, _, _) = open(&vfs, EMPTY).unwrap();
@@ -90,11 +100,11 @@ fn a_tail_torn_at_any_byte_ends_the_log_before_it() {
     }
     let path = newest(&log);
     let whole = vfs.bytes(&path);
-    let chunk = |ops: usize| (CHUNK_HEADER_LEN + 16 + ops).next_multiple_of(8);
+    let chunk = |ops: usize| (CHUNK_HEADER_LEN + 2 + ops).next_multiple_of(8);
     // Padding belongs to no chunk: one is complete with its last payload byte.
-    let second = tail + CHUNK_HEADER_LEN + 16 + 6;
-    let third = tail + chunk(6) + CHUNK_HEADER_LEN + 16 + 13;
-    let fourth = tail + chunk(6) + chunk(13) + CHUNK_HEADER_LEN + 16 + 1;
+    let second = tail + CHUNK_HEADER_LEN + 2 + 6;
+    let third = tail + chunk(6) + CHUNK_HEADER_LEN + 2 + 13;
+    let fourth = tail + chunk(6) + chunk(13) + CHUNK_HEADER_LEN + 2 + 1;
     for cut in tail..=fourth {
         let expected = 1 + [second, third, fourth].iter().filter(|end| cut >= **end).count();
         // Cut off, and cut to zeros: a file that lost its end, and one that was preallocated.
@@ -128,7 +138,7 @@ fn a_bit_flip_in_a_synced_chunk_is_refused_and_located() {
     let whole = vfs.bytes(&path);
     // Each chunk says that the one before it was durable; nothing does so for the last.
     for (bad, start) in starts.iter().enumerate().take(3) {
-        for byte in [0, 5, 20, 71, 75, 100] {
+        for byte in [0, 3, 5, 20, 39, 40, 50] {
             vfs.edit(&path, |bytes| {
                 *bytes = whole.clone();
                 bytes[*start as usize + byte] ^= 4;
@@ -156,7 +166,7 @@ fn a_clean_close_vouches_for_the_last_chunk_too() {
     assert!(matches!(log.append(b"more", 1), Err(Error::Closed)));
     let (_, recovered, _) = open(&vfs.crashed(&SeededRandom::new(1)), WHOLE).unwrap();
     assert_eq!((recovered.last_seq, recovered.commits), (1, 1));
-    vfs.edit(&path, |bytes| bytes[start + 80] ^= 1);
+    vfs.edit(&path, |bytes| bytes[start + 45] ^= 1);
     assert!(matches!(open(&vfs, WHOLE), Err(Error::Corruption { .. })));
 }
 
@@ -290,7 +300,7 @@ fn crashes_in_a_row_leave_void_segments_whose_chunks_are_never_replayed() {
     let (log, _, _) = open(&vfs, WHOLE).unwrap();
     commit_durably(&log, b"once");
     let stale = log.live_segments().segments.last().unwrap().copy_len as usize;
-    assert_eq!(vfs.bytes(&newest(&log))[stale..][..4], *b"KChk");
+    assert_eq!(vfs.bytes(&newest(&log))[stale..][..2], *b"K2");
     drop(log);
     let (_, recovered, commits) = open(&vfs, WHOLE).unwrap();
     assert_eq!(commits, [(1, b"kept".to_vec()), (2, b"once".to_vec())]);
@@ -314,8 +324,8 @@ fn a_foreign_file_and_a_newer_version_are_refused() {
     let other =
         Log::open(&vfs.env(false), Path::new(DIR), [9; 16], options, WHOLE, &mut |_| Ok(()));
     assert!(matches!(other, Err(Error::ForeignFile { .. })));
-    vfs.edit(&path, |bytes| bytes[8] = 2);
-    assert!(matches!(open(&vfs, WHOLE), Err(Error::Version { found: 2, supported: 1, .. })));
+    vfs.edit(&path, |bytes| bytes[8] = 3);
+    assert!(matches!(open(&vfs, WHOLE), Err(Error::Version { found: 3, supported: 2, .. })));
 }
 
 #[test]
@@ -336,6 +346,126 @@ fn scrubbing_leaves_no_byte_of_a_released_segment() {
     commit_durably(&log, b"life goes on");
 }
 
+const MIB: u64 = 1 << 20;
+
+/// How the log stands when it is closed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Closing {
+    /// More than a mebibyte was written to the segment, and nothing of it is needed.
+    Ballast,
+    /// As much, and all of it is needed.
+    Needed,
+    /// A little.
+    Short,
+    /// Nothing but what a recovery read.
+    Empty,
+    /// So much that there is no room for a mark.
+    Brimful,
+}
+
+impl Closing {
+    const ALL: [Closing; 5] =
+        [Closing::Ballast, Closing::Needed, Closing::Short, Closing::Empty, Closing::Brimful];
+
+    /// The log right before it is closed, where a recovery has to begin, and what it has to find.
+    fn make(self) -> (Arc<TestVfs>, Log, LogFrom, Commits) {
+        let vfs = TestVfs::new();
+        let segment_bytes = if self == Closing::Brimful { 1024 } else { 2 * MIB };
+        let (mut log, ..) = open_sized(&vfs, EMPTY, segment_bytes).unwrap();
+        let mut commits = Commits::new();
+        let mut add = |log: &Log, ops: &[u8]| {
+            commits.push((commit_durably(log, ops), ops.to_vec()));
+        };
+        match self {
+            Closing::Ballast | Closing::Needed => {
+                // The first segment is a small one.
+                add(&log, &[0; 900 << 10]);
+                add(&log, &[1; 1200 << 10]);
+                add(&log, &[2; 100 << 10]);
+            }
+            Closing::Short => add(&log, b"a little"),
+            Closing::Empty => {
+                add(&log, b"a little");
+                drop(log);
+                log = open_sized(&vfs, WHOLE, segment_bytes).unwrap().0;
+            }
+            Closing::Brimful => add(&log, &[0; 1024 - 64 - 40 - 3 - 5]),
+        }
+        let mut from = WHOLE;
+        if self == Closing::Ballast {
+            let last_seq = log.durable();
+            from = LogFrom { log_start: log.log_start(last_seq), last_seq, expect_log: true };
+            log.release(from.log_start).unwrap();
+            commits.clear();
+        }
+        (vfs, log, from, commits)
+    }
+}
+
+fn bytes_on_disk(vfs: &TestVfs) -> u64 {
+    vfs.paths().iter().map(|path| vfs.bytes(path).len() as u64).sum()
+}
+
+#[test]
+fn a_closed_log_leaves_what_is_needed_and_no_more() {
+    for closing in Closing::ALL {
+        let (vfs, log, from, commits) = closing.make();
+        let last_seq = log.durable();
+        log.close().unwrap();
+        let left = bytes_on_disk(&vfs);
+        let most = match closing {
+            Closing::Ballast => SEGMENT_HEADER_LEN as u64,
+            Closing::Needed => 2 * MIB + (1301 << 10),
+            Closing::Short => 256,
+            Closing::Empty => MIB + 64,
+            Closing::Brimful => 1024 + 64,
+        };
+        assert!(left <= most, "{closing:?}: {left}");
+        let (log, recovered, found) = open_sized(&vfs, from, 2 * MIB).unwrap();
+        assert!(found == commits && recovered.last_seq == last_seq, "{closing:?}");
+        assert_eq!(vfs.bytes(&newest(&log)).len() as u64, MIB, "{closing:?}");
+        // It goes on in segments of the usual size, and closes again.
+        for _ in 0..3 {
+            commit_durably(&log, &[3; 700 << 10]);
+        }
+        assert_eq!(vfs.bytes(&newest(&log)).len() as u64, 2 * MIB, "{closing:?}");
+        log.close().unwrap();
+        let (_, recovered, found) = open_sized(&vfs, from, 2 * MIB).unwrap();
+        assert_eq!((recovered.last_seq, found.len()), (last_seq + 3, commits.len() + 3));
+    }
+}
+
+/// The power goes off, or the process is killed, before each operation of closing.
+#[test]
+fn a_crash_in_any_step_of_closing_leaves_a_log_that_opens_with_all_it_had() {
+    for closing in Closing::ALL {
+        for steps in 0.. {
+            let (vfs, log, from, commits) = closing.make();
+            let last_seq = log.durable();
+            vfs.power_off_after(steps);
+            let closed = log.close();
+            drop(log);
+            if vfs.has_power_left() {
+                closed.unwrap();
+                assert!(steps > 1, "{closing:?}: {steps} steps");
+                break;
+            }
+            vfs.power_off_after(-1);
+            let crashed = (0..2).map(|seed| vfs.crashed(&SeededRandom::new(seed)));
+            for image in crashed.chain([Arc::clone(&vfs)]) {
+                let (log, recovered, found) = open_sized(&image, from, 2 * MIB)
+                    .unwrap_or_else(|error| panic!("{closing:?}, step {steps}: {error}"));
+                assert_eq!(recovered.last_seq, last_seq, "{closing:?}, step {steps}");
+                assert!(found == commits, "{closing:?}, step {steps}");
+                let next = commit_durably(&log, b"next");
+                drop(log);
+                let (.., found) = open_sized(&image, from, 2 * MIB).unwrap();
+                assert_eq!(found.last(), Some(&(next, b"next".to_vec())), "{closing:?}");
+            }
+        }
+    }
+}
+
 /// Every byte of a closed log, damaged one at a time: nothing is lost in silence. Of a log that
 /// was not closed, the last chunk may be: nothing on disk tells its damage from a torn write.
 #[test]
@@ -354,7 +484,7 @@ fn no_damaged_byte_loses_a_synced_commit_in_silence() {
         drop(log);
         let kept_min = if close { 9 } else { 8 };
         for path in vfs.paths() {
-            for at in 0..512 {
+            for at in 0..vfs.bytes(&path).len() {
                 let image = vfs.crashed(&SeededRandom::new(0));
                 image.edit(&path, |bytes| bytes[at] ^= 1 << (at % 8));
                 match open_sized(&image, WHOLE, 512) {

@@ -4,7 +4,7 @@
 //! file is unknown and the writer must not be used again; `commit` poisons the log.
 
 use super::format::{self, ChunkSeed, ChunkStamp};
-use super::segments::{Activated, Prepared, Segments};
+use super::segments::{Activated, FIRST_BYTES, Prepared, Segments};
 use crate::bugs::{self, Bug};
 use crate::entry::Seq;
 use crate::error::{Error, Result};
@@ -24,8 +24,6 @@ pub(crate) struct LogWriter {
     segments: Arc<Segments>,
     seed: ChunkSeed,
     current: Activated,
-    /// The position of the current segment's first chunk byte.
-    start_pos: u64,
     /// Where the next chunk goes.
     pos: u64,
     /// Everything before this is synced.
@@ -47,7 +45,6 @@ impl LogWriter {
             segments: Arc::clone(segments),
             seed: ChunkSeed::new(segments.db_id()),
             current,
-            start_pos: pos,
             pos,
             durable_pos: pos,
             last_seq,
@@ -65,7 +62,7 @@ impl LogWriter {
 
     /// How many bytes the current segment still takes.
     pub(crate) fn room(&self) -> u64 {
-        self.current.capacity.saturating_sub(self.pos - self.start_pos)
+        self.current.capacity.saturating_sub(self.pos - self.current.home.start_pos)
     }
 
     /// Writes one chunk: `buf` was begun with `begin_chunk` and holds commits up to `last_seq`.
@@ -77,20 +74,20 @@ impl LogWriter {
         clock_ms: u64,
         next: Next,
     ) -> Result<()> {
+        let home = self.current.home;
+        let offset = home.offset_of(self.pos);
         let stamp = ChunkStamp {
-            generation: self.current.generation,
-            pos: self.pos,
-            durable_pos: self.durable_pos,
+            generation: home.generation,
+            offset,
+            unsynced_bytes: self.pos - self.durable_pos,
             clock_ms,
             first_seq: self.last_seq + 1,
-            last_seq,
         };
         let fits = format::finish_chunk(buf, stamp, self.seed).is_some()
             && buf.len() as u64 <= self.room();
         if !fits {
             return Err(Error::invalid("a chunk does not fit into the segment reserved for it"));
         }
-        let offset = super::reader::offset_of(self.start_pos, self.pos);
         let file = &self.current.file;
         let written = match next {
             Next::Sync => file.write_at(buf, offset),
@@ -123,15 +120,45 @@ impl LogWriter {
         }
         self.report_progress();
         self.current = self.segments.activate(prepared, self.pos, self.last_seq)?;
-        self.start_pos = self.pos;
         Ok(())
     }
 
+    /// For a clean shutdown, when everything is synced: leaves behind something that says so, and
+    /// as little else as possible. Nothing may be written afterwards, but in another segment.
+    ///
+    /// Killed in any step of it, the log is what it was: the mark is synced before the file is cut
+    /// behind it, and the header of a last segment before the one that it replaces can be removed.
+    pub(crate) fn finish(&mut self, clock_ms: u64) -> Result<()> {
+        // What a purge finds in files that are not needed is to be overwritten, not cut off.
+        let purging = self.segments.is_purging();
+        let used = self.current.home.offset_of(self.pos);
+        let is_ballast =
+            !purging && used > FIRST_BYTES && self.segments.needs_nothing_before(self.pos);
+        let ended = is_ballast && self.rotate_to_last()? || self.mark_end(clock_ms)?;
+        if !ended {
+            self.rotate_to_last()?;
+        }
+        if !purging {
+            // The rest of the file was reserved for more. If that fails, it is only larger.
+            let _ = self.current.file.set_len(self.current.home.offset_of(self.pos));
+        }
+        Ok(())
+    }
+
+    /// Goes on in a segment that is a header and no more: it says that everything before it was
+    /// synced. `false` if that cannot be made, because the disk is full.
+    fn rotate_to_last(&mut self) -> Result<bool> {
+        let Ok(prepared) = self.segments.prepare_last() else { return Ok(false) };
+        self.rotate(prepared)?;
+        Ok(true)
+    }
+
     /// Leaves a mark behind the last commit which says that it was synced, so that later damage to
-    /// it cannot pass for a torn write. For a clean shutdown, when everything is synced. `false` if
-    /// there is no room for it; the header of a next segment would say the same.
-    pub(crate) fn mark_end(&mut self, clock_ms: u64) -> Result<bool> {
-        if self.pos == self.start_pos {
+    /// it cannot pass for a torn write. `false` if there is no room for it; the header of a next
+    /// segment would say the same. On a full disk it is done without: it guards against damage, not
+    /// against loss.
+    fn mark_end(&mut self, clock_ms: u64) -> Result<bool> {
+        if self.pos == self.current.home.start_pos {
             return Ok(true); // this segment's header says it
         }
         if self.room() < format::CHUNK_HEADER_LEN as u64 {

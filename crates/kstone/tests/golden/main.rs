@@ -3,11 +3,14 @@
 //!
 //! The engine's own golden files are with the engine. Here it is what the embedded database stores
 //! on it: items, keys, index entries, stream records, the catalogue with its notes, tokens. The log
-//! has them all, in the order in which they were written, because nothing is ever flushed.
+//! has them all, in the order in which they were written, because nothing is ever flushed. The log
+//! itself is of its own version 1, which is no longer written; so its commits are compared, and how
+//! they lie in the log is left to the engine's golden files.
 //!
-//! `KSTONE_BLESS=1 cargo test -p kstone --test golden` writes the files anew. That is right while
-//! version 1 has not been released; afterwards a change of the bytes is a new version, with files
-//! of its own beside these.
+//! `KSTONE_BLESS=1 cargo test -p kstone --test golden` writes the files anew (with the log in its
+//! version of today, which moves the offsets in docs/format.md). That is right while version 1 has
+//! not been released; afterwards a change of the bytes is a new version, with files of its own
+//! beside these.
 #![allow(clippy::disallowed_methods, reason = "the golden files are real files")]
 #![allow(clippy::unwrap_used, reason = "in a test, a surprise should panic")]
 
@@ -187,7 +190,13 @@ fn the_same_writes_still_give_the_same_bytes() {
     let (golden, generated) = (golden(), generate().1);
     let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&generated), names(&golden));
-    for (name, bytes) in &golden {
+    let (commits, again) = (reader::commits(&golden[LOG]), reader::commits(&generated[LOG]));
+    assert!(commits.len() > 10, "{}", commits.len());
+    for (n, (commit, again)) in commits.iter().zip(&again).enumerate() {
+        assert_eq!(commit, again, "commit {n}: a change of the format needs a new version");
+    }
+    assert_eq!(commits.len(), again.len());
+    for (name, bytes) in golden.iter().filter(|(name, _)| *name != LOG) {
         let differ = bytes.iter().zip(&generated[name]).position(|(a, b)| a != b);
         assert!(
             generated[name] == *bytes,

@@ -52,29 +52,51 @@ pub struct Operation<'a> {
     pub value: Option<&'a [u8]>,
 }
 
+/// The chunks of a log segment, of either version: the payload of each, and where it ends.
+fn chunks(log: &[u8]) -> Vec<(&[u8], usize)> {
+    let (magic, head): (&[u8], _) = if version(log) == 1 { (b"KChk", 72) } else { (b"K2", 40) };
+    let (mut at, mut found) = (64, Vec::new());
+    while log[at..].starts_with(magic) {
+        let payload = &log[at + head..][..u32_at(log, at + 4) as usize];
+        at = (at + head + payload.len()).next_multiple_of(8);
+        found.push((payload, at));
+    }
+    found
+}
+
+fn version(log: &[u8]) -> u32 {
+    u32_at(log, 8)
+}
+
 /// Where the chunks of a log segment end.
 pub fn chunk_ends(log: &[u8]) -> Vec<usize> {
-    let (mut at, mut ends) = (64, Vec::new());
-    while log[at..].starts_with(b"KChk") {
-        at = (at + 72 + u32_at(log, at + 4) as usize).next_multiple_of(8);
-        ends.push(at);
+    chunks(log).into_iter().map(|(_, end)| end).collect()
+}
+
+/// The commits of a log segment: how many numbers each takes, and its operations.
+pub fn commits(log: &[u8]) -> Vec<(usize, &[u8])> {
+    let mut found = Vec::new();
+    for (mut payload, _) in chunks(log) {
+        while !payload.is_empty() {
+            let (len, numbers) = if version(log) == 1 {
+                let head = take(&mut payload, 16);
+                (u32_at(head, 0) as usize, u32_at(head, 12) as usize)
+            } else {
+                (varint(&mut payload), varint(&mut payload))
+            };
+            found.push((numbers, take(&mut payload, len)));
+        }
     }
-    ends
+    found
 }
 
 /// What was done to records, in order. What was done to engine tables is left out.
 pub fn operations(log: &[u8]) -> Vec<Operation<'_>> {
-    let (mut found, mut start) = (Vec::new(), 64);
-    for end in chunk_ends(log) {
-        let mut payload = &log[start + 72..start + 72 + u32_at(log, start + 4) as usize];
-        while !payload.is_empty() {
-            let head = take(&mut payload, 16);
-            let mut rest = take(&mut payload, u32_at(head, 0) as usize);
-            while !rest.is_empty() {
-                found.extend(operation(&mut rest));
-            }
+    let mut found = Vec::new();
+    for (_, mut rest) in commits(log) {
+        while !rest.is_empty() {
+            found.extend(operation(&mut rest));
         }
-        start = end;
     }
     found
 }
