@@ -74,7 +74,7 @@ pub use expiry::Expired;
 pub use key::design as key_design;
 pub use key::{KEY_LEN_MAX, Key, KeyRef, STRIPES, stripe_of};
 pub use maintenance::checkpoint::Checkpoint;
-pub use maintenance::ingest::{IngestRecord, Ingested};
+pub use maintenance::ingest::{IngestRecord, Ingested, Ingester};
 pub use maintenance::purge::{PurgeProgress, PurgeSnapshots, PurgeTarget, Purged};
 pub use maintenance::search::{Sighting, find_bytes};
 pub use maintenance::stats::{Stats, StripeStats};

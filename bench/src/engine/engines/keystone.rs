@@ -7,10 +7,7 @@
 use super::{Budget, Counters, Durability, Engine};
 use crate::Outcome;
 use crate::engine::dataset::{BenchKey, Record, Values};
-use bytes::Bytes;
-use kstone_core::{
-    Compression, IngestRecord, Key, KeyRef, Options, ScanCursor, TableId, WriteBatch,
-};
+use kstone_core::{Compression, KeyRef, Options, ScanCursor, TableId, WriteBatch};
 use std::path::Path;
 
 const TABLE: TableId = TableId::DEFAULT;
@@ -102,15 +99,12 @@ impl Engine for Keystone {
 
     fn ingest(&self, records: u32, value_len: usize) -> Outcome<()> {
         let mut values = Values::new(1, value_len);
-        self.engine.ingest((0..records).map(|id| {
+        let mut ingester = self.engine.ingester()?;
+        for id in 0..records {
             let Record { key, value } = values.record(id, 0);
-            Ok(IngestRecord {
-                table: TABLE,
-                key: Key::with_sk(key.pk().to_vec(), key.sk().to_vec()),
-                value: Bytes::copy_from_slice(value),
-                expires_at_ms: None,
-            })
-        }))?;
+            ingester.add(TABLE, key_of(&key), value, None)?;
+        }
+        ingester.finish()?;
         Ok(())
     }
 

@@ -193,7 +193,7 @@ impl Inner {
         stripe: u8,
         levels: &Levels,
         task: &Task,
-        written: &mut Written<'_>,
+        written: &mut Written<&Inner>,
     ) -> Result<Vec<(u8, Added)>> {
         let tuning = &self.options.tuning;
         let is_bottom = (usize::from(task.output_level) + 1..levels.depth())

@@ -4,6 +4,7 @@
 //! edit of them. **No hole**: the log is synced through the flushed records first, so a record can
 //! never be on disk while an older one is lost.
 
+use std::ops::Deref;
 use std::sync::atomic::Ordering;
 
 use crate::bugs::{self, Bug};
@@ -65,7 +66,7 @@ impl Inner {
     fn write_l0(
         &self,
         jobs: &[(u8, Vec<Arc<Memtable>>)],
-        written: &mut Written<'_>,
+        written: &mut Written<&Inner>,
     ) -> Result<Vec<Change>> {
         // Taken after freezing: every reader below is registered, every later one reads at or
         // above the watermark.
@@ -112,32 +113,48 @@ impl Inner {
         &self,
         stripe: u8,
         is_bottom: bool,
-        written: &mut Written<'_>,
+        written: &mut Written<impl Deref<Target = Inner>>,
     ) -> Result<SstWriter> {
-        let file_id = self.next_file_id.fetch_add(1, Ordering::Relaxed);
-        let ident = FileIdent { db_id: self.db_id, stripe, file_id };
-        self.unnamed_files.lock().insert(file_id);
-        written.begun.push((stripe, file_id));
+        let ident = written.begin(stripe);
         SstWriter::create(&*self.env.vfs, &self.dir, ident, self.sst_options(is_bottom))
     }
 }
 
-/// The files that a flush, compaction or ingest has made and the manifest does not name yet.
+/// The files that a flush, compaction or ingest has made and the manifest does not name yet. Made
+/// by several threads, it owns a share of the engine.
 #[derive(Debug)]
-pub(crate) struct Written<'a> {
-    inner: &'a Inner,
+pub(crate) struct Written<I: Deref<Target = Inner>> {
+    inner: I,
     begun: Vec<(u8, u64)>,
     files: Vec<Arc<dyn VfsFile>>,
 }
 
-impl<'a> Written<'a> {
-    pub(crate) fn new(inner: &'a Inner) -> Self {
+impl<I: Deref<Target = Inner>> Written<I> {
+    pub(crate) fn new(inner: I) -> Self {
         Written { inner, begun: Vec::new(), files: Vec::new() }
+    }
+
+    /// Names a file that will be made now.
+    pub(crate) fn begin(&mut self, stripe: u8) -> FileIdent {
+        let file_id = self.inner.next_file_id.fetch_add(1, Ordering::Relaxed);
+        self.inner.unnamed_files.lock().insert(file_id);
+        self.begun.push((stripe, file_id));
+        FileIdent { db_id: self.inner.db_id, stripe, file_id }
+    }
+
+    /// Takes a file that is to be synced with the others.
+    pub(crate) fn add(&mut self, file: Arc<dyn VfsFile>) {
+        self.files.push(file);
+    }
+
+    /// The files to sync, as far as they are known.
+    pub(crate) fn files(&self) -> &[Arc<dyn VfsFile>] {
+        &self.files
     }
 
     pub(crate) fn finish(&mut self, writer: SstWriter) -> Result<SstMeta> {
         let (meta, file) = writer.finish()?;
-        self.files.push(file);
+        self.add(file);
         Ok(meta)
     }
 
@@ -165,7 +182,7 @@ impl<'a> Written<'a> {
     }
 }
 
-impl Drop for Written<'_> {
+impl<I: Deref<Target = Inner>> Drop for Written<I> {
     fn drop(&mut self) {
         let mut unnamed = self.inner.unnamed_files.lock();
         for (_, file_id) in &self.begun {

@@ -44,6 +44,9 @@ const PREFETCHED_MAX: usize = 2048;
 /// Hints take about one byte for so many of the block.
 const HINTS_SHARE: usize = 16;
 
+/// Five varints.
+const HEADER_LEN_MAX: usize = 5 * 10;
+
 const HAS_EXPIRY: u64 = 1 << 2;
 const KIND_MASK: u64 = 0b11;
 
@@ -53,7 +56,7 @@ pub(super) struct Malformed;
 
 /// How many leading bytes `a` and `b` have in common.
 #[inline]
-pub(super) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
+pub(crate) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
     let (a_words, _) = a.as_chunks::<8>();
     let (b_words, _) = b.as_chunks::<8>();
     let mut len = 0;
@@ -124,8 +127,21 @@ impl BlockBuilder {
         self.buf.len() + 4 * self.restarts.len() + 4
     }
 
+    /// Whether the payload would be longer than that with one more entry.
+    #[inline]
+    pub(super) fn exceeds_with(
+        &self,
+        entry: &EntryRef<'_>,
+        common: usize,
+        block_bytes: usize,
+    ) -> bool {
+        // Far from the end, which is nearly always, the longest header there is will do.
+        let longest = self.len() + HEADER_LEN_MAX + entry.key.len() + entry.value.len() + 4;
+        longest > block_bytes && self.len_with(entry, common) > block_bytes
+    }
+
     /// The payload's length with one more entry, never too low.
-    pub(super) fn len_with(&self, entry: &EntryRef<'_>, common: usize) -> usize {
+    fn len_with(&self, entry: &EntryRef<'_>, common: usize) -> usize {
         let header = 2 * varint_len(entry.key.len() as u64)
             + varint_len(entry.seq << 3)
             + varint_len(entry.expires_at_ms)
@@ -151,13 +167,20 @@ impl BlockBuilder {
         if has_expiry {
             tag |= HAS_EXPIRY;
         }
-        put_varint(&mut self.buf, shared as u64);
-        put_varint(&mut self.buf, suffix.len() as u64);
-        put_varint(&mut self.buf, tag);
-        if has_expiry {
-            put_varint(&mut self.buf, entry.expires_at_ms);
+        let (unshared, value_len) = (suffix.len() as u64, entry.value.len() as u64);
+        if (shared as u64 | unshared | tag | value_len) < 0x80 && !has_expiry {
+            // One byte each, as ingested records mostly have them.
+            let header = [shared as u8, unshared as u8, tag as u8, value_len as u8];
+            self.buf.extend_from_slice(&header);
+        } else {
+            put_varint(&mut self.buf, shared as u64);
+            put_varint(&mut self.buf, unshared);
+            put_varint(&mut self.buf, tag);
+            if has_expiry {
+                put_varint(&mut self.buf, entry.expires_at_ms);
+            }
+            put_varint(&mut self.buf, value_len);
         }
-        put_varint(&mut self.buf, entry.value.len() as u64);
         self.buf.extend_from_slice(suffix);
         self.buf.extend_from_slice(entry.value);
     }

@@ -86,6 +86,30 @@ impl Properties {
         }
     }
 
+    /// Adds what was counted of entries behind these (but not the two bounds).
+    pub(super) fn add(&mut self, behind: &Properties) {
+        if self.entries == 0 {
+            *self = behind.clone();
+            return;
+        }
+        self.min_seq = self.min_seq.min(behind.min_seq);
+        self.max_seq = self.max_seq.max(behind.max_seq);
+        self.max_mark_seq = self.max_mark_seq.max(behind.max_mark_seq);
+        self.entries += behind.entries;
+        self.distinct_keys += behind.distinct_keys;
+        self.puts += behind.puts;
+        self.deletes += behind.deletes;
+        self.marks += behind.marks;
+        self.key_bytes += behind.key_bytes;
+        self.value_bytes += behind.value_bytes;
+        if behind.expiring > 0 {
+            let (at, is_first) = (behind.min_expires_at_ms, self.expiring == 0);
+            self.min_expires_at_ms = if is_first { at } else { self.min_expires_at_ms.min(at) };
+            self.max_expires_at_ms = self.max_expires_at_ms.max(behind.max_expires_at_ms);
+            self.expiring += behind.expiring;
+        }
+    }
+
     /// Sets the bounds, once all entries are known.
     pub(super) fn bound(&mut self, smallest: Vec<u8>, largest: Vec<u8>) {
         self.smallest = smallest;

@@ -61,6 +61,7 @@ pub(super) struct FrameSealer {
     compression: Compression,
     lz4: CompressTable,
     zstd: Option<zstd::bulk::Compressor<'static>>,
+    /// Room for the longest payload so far; it is not cleared for the next one.
     packed: Vec<u8>,
 }
 
@@ -87,41 +88,47 @@ impl FrameSealer {
     /// Appends the frame of `payload` to `out`, compressed if that pays; answers its checksum.
     pub(super) fn seal(&mut self, payload: &[u8], out: &mut Vec<u8>) -> u64 {
         match self.compress(payload) {
-            Some(kind) => append(&self.packed, kind, payload.len(), out),
+            Some((kind, len)) => {
+                append(self.packed.get(..len).unwrap_or_default(), kind, payload.len(), out)
+            }
             None => append(payload, NONE, payload.len(), out),
         }
     }
 
-    /// Compresses into `self.packed`; `None` if that saves less than an eighth (or cannot be done,
-    /// which is then no reason to fail: the payload is stored as it is).
-    fn compress(&mut self, payload: &[u8]) -> Option<u8> {
+    /// Compresses into `self.packed`; answers how, and the length. `None` if that saves less than an
+    /// eighth (or cannot be done, which is then no reason to fail: the payload is stored as it is).
+    fn compress(&mut self, payload: &[u8]) -> Option<(u8, usize)> {
         if payload.len() > PAYLOAD_LEN_MAX {
             return None;
         }
-        let kind = match self.compression {
+        let (kind, len) = match self.compression {
             Compression::None => return None,
             Compression::Lz4 => self.compress_lz4(payload)?,
             Compression::Zstd { .. } => match self.compress_zstd(payload) {
-                Some(kind) if payload.len() <= growth_limit(self.packed.len()) => kind,
+                Some((kind, len)) if payload.len() <= growth_limit(len) => (kind, len),
                 _ => self.compress_lz4(payload)?,
             },
         };
-        let saved = payload.len().checked_sub(self.packed.len())?;
-        (saved >= payload.len() / 8 && saved > 0).then_some(kind)
+        let saved = payload.len().checked_sub(len)?;
+        (saved >= payload.len() / 8 && saved > 0).then_some((kind, len))
     }
 
-    fn compress_lz4(&mut self, payload: &[u8]) -> Option<u8> {
-        self.packed.resize(get_maximum_output_size(payload.len()), 0);
-        let len = compress_into_with_table(payload, &mut self.packed, &mut self.lz4).ok()?;
-        self.packed.truncate(len);
-        Some(LZ4)
+    fn compress_lz4(&mut self, payload: &[u8]) -> Option<(u8, usize)> {
+        self.room(get_maximum_output_size(payload.len()));
+        Some((LZ4, compress_into_with_table(payload, &mut self.packed, &mut self.lz4).ok()?))
     }
 
-    fn compress_zstd(&mut self, payload: &[u8]) -> Option<u8> {
-        self.packed.clear();
-        self.packed.reserve(zstd::zstd_safe::compress_bound(payload.len()));
-        self.zstd.as_mut()?.compress_to_buffer(payload, &mut self.packed).ok()?;
-        Some(ZSTD)
+    fn compress_zstd(&mut self, payload: &[u8]) -> Option<(u8, usize)> {
+        self.room(zstd::zstd_safe::compress_bound(payload.len()));
+        let zstd = self.zstd.as_mut()?;
+        Some((ZSTD, zstd.compress_to_buffer(payload, self.packed.as_mut_slice()).ok()?))
+    }
+
+    /// Zeros are written only where there was nothing before: it would cost as much as a copy.
+    fn room(&mut self, len: usize) {
+        if self.packed.len() < len {
+            self.packed.resize(len, 0);
+        }
     }
 }
 

@@ -25,6 +25,7 @@
 //!
 //! This module calls `env` (files) and `codec`; it knows nothing of levels, snapshots or the log.
 
+mod assembly;
 mod block;
 mod block_cursor;
 mod cache;
@@ -36,6 +37,7 @@ mod handles;
 mod hints;
 mod index;
 mod reader;
+mod run;
 mod stats;
 #[cfg(test)]
 mod testing;
@@ -44,11 +46,14 @@ mod tests;
 mod verify;
 mod writer;
 
+pub(crate) use assembly::{Outbox, SstAssembly};
+pub(crate) use block::common_prefix_len;
 pub(crate) use cache::BlockCache;
 pub(crate) use cursor::SstCursor;
 pub(crate) use filter::key_hash;
 pub(crate) use handles::FileHandles;
 pub(crate) use reader::{SstHit, SstReader, open_standalone};
+pub(crate) use run::{Run, RunBuilder};
 pub(crate) use writer::SstWriter;
 #[cfg(feature = "fuzzing")]
 pub(crate) use {

@@ -1,0 +1,179 @@
+//! Puts one SST file together from data blocks that arrive in order.
+//!
+//! Called by the writer, which makes blocks of entries one at a time, and by ingest, which makes
+//! them on one thread and has them compressed and written on another. Neither syncs: see `writer`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::filter::Filter;
+use super::footer::{FOOTER_LEN, Footer, Properties};
+use super::frame::{FrameSealer, seal_raw};
+use super::index::{Handle, IndexBuilder};
+use super::run::Run;
+use super::{Compression, FileIdent, SstMeta, SstOptions, file_name};
+use crate::entry::Seq;
+use crate::env::{OpenMode, Vfs, VfsFile};
+use crate::error::{Error, Result};
+
+/// Where frames are made before they go to their file. It outlives the files, because what
+/// compressors keep for themselves is best used again while it is warm: who writes hundreds of
+/// files in turns has one for all of them.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    sealer: FrameSealer,
+    /// Frames that are not in the file yet.
+    pending: Vec<u8>,
+}
+
+impl Outbox {
+    pub(crate) fn new(compression: Compression) -> Result<Self> {
+        Ok(Outbox { sealer: FrameSealer::new(compression)?, pending: Vec::new() })
+    }
+
+    pub(super) fn pending_len(&self) -> usize {
+        self.pending.len()
+    }
+}
+
+/// A file of which some blocks are known. What of it is not in the file yet is in the [`Outbox`]
+/// that every call is given.
+#[derive(Debug)]
+pub(crate) struct SstAssembly {
+    path: PathBuf,
+    file: Arc<dyn VfsFile>,
+    ident: FileIdent,
+    filter_bits_per_key: u32,
+    index: IndexBuilder,
+    /// The latest block: its place in the index is told from the key behind it.
+    unindexed: Option<Handle>,
+    /// Of each distinct key, in order.
+    pub(super) hashes: Vec<u64>,
+    pub(super) properties: Properties,
+    pub(super) smallest: Vec<u8>,
+    /// Of the latest entry.
+    pub(super) last_key: Vec<u8>,
+    pub(super) last_seq: Seq,
+    /// Bytes in the file; those in the outbox belong behind them.
+    written: u64,
+}
+
+impl SstAssembly {
+    /// Creates the file, which must not exist.
+    pub(crate) fn create(
+        vfs: &dyn Vfs,
+        dir: &Path,
+        ident: FileIdent,
+        options: SstOptions,
+    ) -> Result<Self> {
+        let path = dir.join(file_name(ident.stripe, ident.file_id));
+        let file =
+            vfs.open(&path, OpenMode::CreateNew).map_err(|e| Error::io("create", &path, e))?;
+        Ok(SstAssembly {
+            path,
+            file,
+            ident,
+            filter_bits_per_key: options.filter_bits_per_key,
+            index: IndexBuilder::default(),
+            unindexed: None,
+            hashes: Vec::new(),
+            properties: Properties::default(),
+            smallest: Vec::new(),
+            last_key: Vec::new(),
+            last_seq: 0,
+            written: 0,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn file(&self) -> &Arc<dyn VfsFile> {
+        &self.file
+    }
+
+    /// About how large the file would be if it were finished now.
+    pub(crate) fn estimated_bytes(&self) -> u64 {
+        let filter = self.hashes.len() as u64 * u64::from(self.filter_bits_per_key) / 8;
+        self.written + (self.index.len() + FOOTER_LEN) as u64 + filter
+    }
+
+    /// Appends the blocks of a run, all of whose keys are behind those that are here, and writes
+    /// them to the file; answers how many bytes they became. The outbox is empty before and after.
+    pub(crate) fn append(&mut self, run: &Run, outbox: &mut Outbox) -> Result<u64> {
+        for block in run.blocks() {
+            self.index_latest(Some(block.first_key));
+            self.seal_block(block.payload, outbox);
+            self.last_key.clear();
+            self.last_key.extend_from_slice(block.last_key);
+            if self.smallest.is_empty() {
+                self.smallest.extend_from_slice(block.first_key);
+            }
+        }
+        self.hashes.extend_from_slice(run.hashes());
+        self.properties.add(run.properties());
+        let bytes = outbox.pending.len() as u64;
+        self.flush(outbox).map(|()| bytes)
+    }
+
+    /// Writes what is left. The file is complete, but not durable: the caller syncs it, and the
+    /// folder. After an error the file is useless and still there; the caller removes it.
+    pub(crate) fn finish(mut self, outbox: &mut Outbox) -> Result<(SstMeta, Arc<dyn VfsFile>)> {
+        self.index_latest(None);
+        let filter = if self.hashes.is_empty() {
+            Handle { offset: self.offset(outbox), ..Handle::default() }
+        } else {
+            let filter = Filter::build(&self.hashes, self.filter_bits_per_key);
+            self.append_raw(&filter.encode(), outbox)?
+        };
+        let index = self.append_raw(&self.index.encode(), outbox)?;
+        self.properties
+            .bound(std::mem::take(&mut self.smallest), std::mem::take(&mut self.last_key));
+        let properties = self.append_raw(&self.properties.encode(), outbox)?;
+        let mut footer = Footer { filter, index, properties, ident: self.ident, checksum: 0 };
+        outbox.pending.extend_from_slice(&footer.encode());
+        self.flush(outbox)?;
+        Ok((self.properties.into_meta(self.ident, self.written, footer.checksum), self.file))
+    }
+
+    /// Seals a block; [`index_latest`](Self::index_latest) is due before the next one.
+    pub(super) fn seal_block(&mut self, payload: &[u8], outbox: &mut Outbox) {
+        let offset = self.offset(outbox);
+        let start = outbox.pending.len();
+        let checksum = outbox.sealer.seal(payload, &mut outbox.pending);
+        // Entries are at most half of what a frame's length can say.
+        let len = (outbox.pending.len() - start) as u32;
+        self.unindexed = Some(Handle { offset, len, checksum });
+    }
+
+    /// Puts the latest block into the index. `next` is the key that opens the next one.
+    pub(super) fn index_latest(&mut self, next: Option<&[u8]>) {
+        if let Some(handle) = self.unindexed.take() {
+            self.index.add(handle, (&self.last_key, self.last_seq), next);
+        }
+    }
+
+    fn append_raw(&mut self, payload: &[u8], outbox: &mut Outbox) -> Result<Handle> {
+        let offset = self.offset(outbox);
+        let start = outbox.pending.len();
+        let checksum = seal_raw(payload, &mut outbox.pending);
+        let len = u32::try_from(outbox.pending.len() - start).map_err(|_| {
+            Error::invalid(format!("{} has too many entries for one file", self.path.display()))
+        })?;
+        Ok(Handle { offset, len, checksum })
+    }
+
+    fn offset(&self, outbox: &Outbox) -> u64 {
+        self.written + outbox.pending.len() as u64
+    }
+
+    /// Empties the outbox into the file.
+    pub(super) fn flush(&mut self, outbox: &mut Outbox) -> Result<()> {
+        // Emptied whatever happens: after an error it may serve another file.
+        let result = self.file.write_at(&outbox.pending, self.written);
+        self.written += outbox.pending.len() as u64;
+        outbox.pending.clear();
+        result.map_err(|e| Error::io("write", &self.path, e))
+    }
+}
