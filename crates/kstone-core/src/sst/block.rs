@@ -404,10 +404,12 @@ impl Block {
         let Some(hints) = self.data.hints.get_or_init(|| Hints::of(self)) else {
             return self.get(key, seq);
         };
-        for start in hints.starts(hash) {
+        let mut nth = 0;
+        while let Some((start, next)) = hints.start(hash, nth) {
             if let Some(found) = self.get_from(start, key, seq)? {
                 return Ok(Some(found));
             }
+            nth = next;
         }
         Ok(None)
     }

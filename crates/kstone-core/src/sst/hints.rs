@@ -18,7 +18,8 @@ const ENTRIES_LEN_MAX: usize = u16::MAX as usize;
 /// For every key of a block the restart from which on to look for it.
 #[derive(Debug)]
 pub(super) struct Hints {
-    /// 16 bits of a key's hash, then its restart. Where that place is taken, the next one.
+    /// 16 bits of a key's hash, then its restart. Where that place is taken, the next one. A power of
+    /// two of them, at least one of which is empty.
     slots: Box<[u32]>,
 }
 
@@ -52,31 +53,33 @@ impl Hints {
         let places = (keys.len() + keys.len() / 2 + 1).next_power_of_two();
         let mut slots = vec![EMPTY; places].into_boxed_slice();
         for (hash, start) in keys {
-            let free = Self::places(hash, places).find(|&at| slots.get(at) == Some(&EMPTY))?;
-            *slots.get_mut(free)? = Self::tag(hash) | start;
+            let mut place = hash as usize;
+            while slots.get(place & (places - 1)) != Some(&EMPTY) {
+                place = place.wrapping_add(1);
+            }
+            *slots.get_mut(place & (places - 1))? = Self::tag(hash) | start;
         }
         Some(Hints { slots })
     }
 
-    /// Where to look for a key with this hash; nowhere if it is not in the block.
+    /// Where to look for a key with this hash, from the `nth` place on that it may be noted at, and the
+    /// place to go on with; `None` if nowhere else.
     #[inline]
-    pub(super) fn starts(&self, hash: u64) -> impl Iterator<Item = usize> {
+    pub(super) fn start(&self, hash: u64, mut nth: usize) -> Option<(usize, usize)> {
         let tag = Self::tag(hash);
-        Self::places(hash, self.slots.len())
-            .map_while(|at| self.slots.get(at).copied().filter(|&slot| slot != EMPTY))
-            .filter(move |slot| slot & !START_MASK == tag)
-            .map(|slot| (slot & START_MASK) as usize)
+        loop {
+            let place = (hash as usize).wrapping_add(nth) & (self.slots.len() - 1);
+            let slot = self.slots.get(place).copied().filter(|&slot| slot != EMPTY)?;
+            nth += 1;
+            if slot & !START_MASK == tag {
+                return Some(((slot & START_MASK) as usize, nth));
+            }
+        }
     }
 
     #[inline]
     fn tag(hash: u64) -> u32 {
         (hash >> 32) as u32 & !START_MASK
-    }
-
-    /// All places, in the order in which they are looked at. (At least one is empty.)
-    #[inline]
-    fn places(hash: u64, count: usize) -> impl Iterator<Item = usize> {
-        (0..count).map(move |n| (hash as usize).wrapping_add(n) & (count - 1))
     }
 }
 

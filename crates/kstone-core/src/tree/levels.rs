@@ -81,24 +81,21 @@ impl Levels {
 
     /// The newest version of `key` at or below `max_seq`.
     pub(crate) fn get(&self, key: &[u8], hash: u64, max_seq: Seq) -> Result<Option<SstHit>> {
-        for (n, files) in self.levels.iter().enumerate() {
-            if n == 0 {
-                for file in files {
-                    let meta = file.meta();
-                    if meta.smallest.as_slice() <= key
-                        && key <= meta.largest.as_slice()
-                        && let Some(hit) = file.reader.get(key, hash, max_seq)?
-                    {
-                        return Ok(Some(hit));
-                    }
-                }
-            } else {
-                let at = files.partition_point(|file| file.meta().largest.as_slice() < key);
-                if let Some(file) = files.get(at).filter(|f| f.meta().smallest.as_slice() <= key)
-                    && let Some(hit) = file.reader.get(key, hash, max_seq)?
-                {
-                    return Ok(Some(hit));
-                }
+        // Whether a file's bounds hold the key, its reader looks itself.
+        for file in self.level(0) {
+            if let Some(hit) = file.reader.get(key, hash, max_seq)? {
+                return Ok(Some(hit));
+            }
+        }
+        for files in self.levels.iter().skip(1) {
+            let at = match files.as_slice() {
+                [_] => 0,
+                files => files.partition_point(|file| file.meta().largest.as_slice() < key),
+            };
+            if let Some(file) = files.get(at)
+                && let Some(hit) = file.reader.get(key, hash, max_seq)?
+            {
+                return Ok(Some(hit));
             }
         }
         Ok(None)

@@ -59,8 +59,9 @@ pub(crate) struct Hit {
 impl Stripe {
     /// What a file more costs a get: a look at its filter.
     pub(crate) const GET: u64 = 1;
-    /// What it costs a walk: a search in its index and in a block, and comparing on the way.
-    pub(crate) const WALK: u64 = 8;
+    /// What it costs a walk: a search in its index and in a block, keys kept and compared at every
+    /// step.
+    pub(crate) const WALK: u64 = 24;
 
     pub(crate) fn new(levels: Levels) -> Self {
         let version = Version { levels: Arc::new(levels), ..Version::default() };
