@@ -77,7 +77,8 @@ pub struct Tuning {
     pub restart_interval: usize,
     /// Filter bits per key.
     pub filter_bits_per_key: u32,
-    /// L0 files of one stripe that make it due for compaction.
+    /// L0 files of one stripe that make it due for compaction, whether anybody reads it or not. Fewer:
+    /// L1 is written more often; more: readers look into more files until they have paid for a merge.
     pub l0_compact_files: usize,
     /// L0 files of one stripe at which writers to it wait.
     pub l0_stop_files: usize,
@@ -95,7 +96,7 @@ impl Default for Tuning {
             block_bytes: 4096,
             restart_interval: 4,
             filter_bits_per_key: 14,
-            l0_compact_files: 6,
+            l0_compact_files: 8,
             l0_stop_files: 24,
             l1_bytes: 8 << 20,
             file_bytes: 4 << 20,
@@ -109,7 +110,8 @@ impl Default for Tuning {
 pub(crate) struct Limits {
     /// Memtable bytes at which writers wait.
     pub(crate) write_buffer_bytes: usize,
-    /// Memtable bytes at which a flush starts.
+    /// Memtable bytes at which a flush starts. Later: writers fill the rest before it is done, and
+    /// wait; earlier: smaller files.
     pub(crate) flush_at_bytes: usize,
     /// What the block cache has however much is unflushed.
     pub(crate) cache_bytes_min: usize,

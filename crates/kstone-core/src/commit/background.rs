@@ -1,11 +1,13 @@
 //! What the log thread does: write out what nobody waits for, sync for futures and for commits
-//! that asked for a sync within the interval, and make the next segment before it is needed.
+//! that asked for a sync within the interval, make the next segment before it is needed, and sync
+//! ahead where nobody syncs.
 //!
 //! Without a thread (`Env::threads` is `None`) the owner calls [`Log::drive`] itself.
 
 use super::Log;
 use super::waiters::Level;
 use crate::entry::Seq;
+use crate::error::Error;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -94,6 +96,17 @@ impl Log {
         }
         if self.has_thread.load(Ordering::SeqCst) {
             self.prepare_ahead();
+            self.sync_ahead();
+        }
+    }
+
+    /// Syncs what was written without a sync, beside whoever writes. Nobody is told: what is durable
+    /// only those say who hold the writer lock. But a failure is one of the log: it may have been
+    /// about bytes that no later sync will try again.
+    fn sync_ahead(&self) {
+        let Some((path, file)) = self.ahead.lock().take() else { return };
+        if let Err(error) = file.sync_data() {
+            self.poison(&Error::io("sync", &path, error).to_string());
         }
     }
 

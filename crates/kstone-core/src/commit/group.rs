@@ -208,6 +208,11 @@ impl Log {
                 self.counters.synced(self.env.clock.monotonic().saturating_sub(began));
             }
             self.durable.store(batch.last_seq, Ordering::Release);
+        } else if self.has_thread.load(Relaxed)
+            && let Some(file) = writer.log.to_sync_ahead()
+        {
+            *self.ahead.lock() = Some(file);
+            self.signal.raise();
         }
         writer.log.report_progress();
         Ok(())

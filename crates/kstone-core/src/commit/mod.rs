@@ -46,7 +46,7 @@ pub(crate) use crate::wal::{LiveSegments, LogFrom, Recovered, ReplayedCommit};
 pub(crate) use stats::LogStats;
 
 use crate::entry::Seq;
-use crate::env::Env;
+use crate::env::{Env, VfsFile};
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,7 +57,7 @@ use group::Writer;
 use publish::Publisher;
 use queue::Queue;
 use stats::Counters;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use waiters::{Level, Waiters};
@@ -99,6 +99,8 @@ pub(crate) struct Log {
     /// the stopwatch plus one; 0 = there is none.
     interval_since: AtomicU64,
     signal: Signal,
+    /// A file of the log that the log thread is to sync ahead.
+    ahead: Mutex<Option<(PathBuf, Arc<dyn VfsFile>)>>,
     /// A log thread leads for futures; otherwise they lead themselves.
     has_thread: AtomicBool,
     closed: AtomicBool,
@@ -183,6 +185,7 @@ impl Log {
             waiters: Mutex::new(Waiters::default()),
             interval_since: AtomicU64::new(0),
             signal: Signal::default(),
+            ahead: Mutex::new(None),
             has_thread: AtomicBool::new(env.threads.is_some()),
             closed: AtomicBool::new(false),
             poisoned: AtomicBool::new(false),

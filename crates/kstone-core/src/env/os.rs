@@ -22,9 +22,10 @@ use crate::sync::Mutex;
 /// wrote to that file system, which is worth it only when it replaces a good number of flushes.
 const SYNC_ONE_BY_ONE_MAX: usize = 4;
 
-/// Zeros are written this much at a time: large enough that the system calls do not count, small
-/// enough to be a buffer nobody notices.
-const ZEROS_LEN: u64 = 256 * 1024;
+/// Zeros are written this much at a time. The system keeps what is written together in one piece of its
+/// cache, and writes a piece to the disk whole, however little of it changes: with large ones, every
+/// sync of a log would write hundreds of kilobytes again.
+const ZEROS_LEN: u64 = 16 * 1024;
 
 /// The file system of the machine.
 #[derive(Debug, Clone, Copy, Default)]

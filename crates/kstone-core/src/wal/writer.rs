@@ -7,8 +7,14 @@ use super::format::{self, ChunkSeed, ChunkStamp};
 use super::segments::{Activated, FIRST_BYTES, Prepared, Segments};
 use crate::bugs::{self, Bug};
 use crate::entry::Seq;
+use crate::env::VfsFile;
 use crate::error::{Error, Result};
+use std::path::PathBuf;
 use std::sync::Arc;
+
+/// So much unsynced log takes a disk some milliseconds. Less: more syncs that nobody asked for; more:
+/// a writer that comes to the end of a segment waits for longer.
+const SYNC_AHEAD_BYTES: u64 = 1 << 20;
 
 /// What follows a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +34,8 @@ pub(crate) struct LogWriter {
     pos: u64,
     /// Everything before this is synced.
     durable_pos: u64,
+    /// Everything before this has been given out to be synced ahead.
+    ahead_pos: u64,
     /// The last sequence number written.
     last_seq: Seq,
 }
@@ -47,6 +55,7 @@ impl LogWriter {
             current,
             pos,
             durable_pos: pos,
+            ahead_pos: pos,
             last_seq,
         })
     }
@@ -97,6 +106,19 @@ impl LogWriter {
         self.pos += buf.len() as u64;
         self.last_seq = last_seq;
         Ok(())
+    }
+
+    /// The file that somebody should sync without holding up the writer, because much was written to it
+    /// since: what is on the disk already costs the next sync, and whoever waits for it, nothing. It
+    /// tells nobody that anything is durable.
+    pub(crate) fn to_sync_ahead(&mut self) -> Option<(PathBuf, Arc<dyn VfsFile>)> {
+        // The nearer the end of the segment, whose writer waits for a sync, the less is left to it.
+        let enough = (self.room() / 2).clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
+        if self.pos - self.durable_pos.max(self.ahead_pos) < enough {
+            return None;
+        }
+        self.ahead_pos = self.pos;
+        Some((self.current.path.clone(), Arc::clone(&self.current.file)))
     }
 
     /// Makes everything written durable.
