@@ -2,9 +2,9 @@
 //!
 //! There is no dedicated writer between committers and the disk: the first waiter that gets the
 //! writer lock leads. It writes and syncs everything pending, wakes one thread that was not
-//! covered, which starts the next turn at once, and only then wakes those it did cover: their
-//! wake-ups, and the commits they go on to append, overlap with the next sync and make up the
-//! group after it. (A hand-over through a dedicated thread was rejected: it costs two more context
+//! covered, which starts the next turn at once, and only then the first of those it did cover, who
+//! wake each other: their wake-ups, and the commits they go on to append, overlap with the next
+//! sync and make up the group after it. (A hand-over through a dedicated thread was rejected: it costs two more context
 //! switches per sync on the path that callers wait for.)
 
 use super::queue::Item;
@@ -76,9 +76,15 @@ impl Log {
             return Ok(());
         }
         let me = park::current();
-        let mut registered = false;
+        let (mut registered, mut was_registered) = (false, false);
         loop {
             if self.reached().satisfies(level, seq) {
+                if was_registered {
+                    let next = self.waiters.lock().leave(seq, &me);
+                    if let Some(next) = next {
+                        next.unpark();
+                    }
+                }
                 return Ok(());
             }
             self.check_healthy()?;
@@ -95,7 +101,7 @@ impl Log {
                 // Then once more around: the lock may have been released before the holder could
                 // see this entry.
                 self.waiters.lock().add_thread(level, seq, &me);
-                registered = true;
+                (registered, was_registered) = (true, true);
             }
         }
     }

@@ -22,6 +22,8 @@
 //!   that covers it returned.
 //! - Whoever held the writer lock calls `hand_over` after releasing it. A waiter registers, then
 //!   tries the lock once more, then parks; so either it gets the lock, or the holder finds it.
+//! - Whoever was registered and has what it waited for wakes one more that has: covered threads are
+//!   woken in a chain, and one that left without waking the next would break it.
 //! - After a failed write or sync nothing is written any more: what the disk holds is unknown.
 //!
 //! Locks are taken in the order writer → queue → list of segments; the lists of waiters and the

@@ -79,6 +79,26 @@ fn shuttle_every_wait_returns_and_nobody_is_told_too_early() {
 }
 
 #[test]
+fn shuttle_threads_that_wake_each_other_leave_nobody_asleep() {
+    check(|| {
+        let log = open(&TestVfs::new(), false, 1 << 14);
+        on_threads(&log, 5, |log, i| {
+            let ticket = log.append(&[0; 40], 1).unwrap();
+            let seq = ticket.last_seq;
+            log.applied(ticket);
+            // One of them waits for less, and goes while the others are still to be woken.
+            if i == 0 {
+                log.wait_written(seq).unwrap();
+            } else {
+                log.wait_durable(seq).unwrap();
+                assert!(log.durable() >= seq);
+            }
+        });
+        assert_eq!(log.written(), 5);
+    });
+}
+
+#[test]
 fn shuttle_appends_that_need_segments_keep_their_order() {
     check(|| {
         let vfs = TestVfs::new();
