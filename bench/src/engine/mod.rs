@@ -89,7 +89,7 @@ fn parse_plan() -> Outcome<Plan> {
     let size = Size {
         records: 1_000_000,
         value_len: dataset::VALUE_LEN,
-        durable_ms: 5000,
+        durable_ms: 2000,
         reads: 2_000_000,
         ranges: 300_000,
         scans: 3,

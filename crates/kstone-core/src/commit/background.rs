@@ -7,6 +7,7 @@
 use super::Log;
 use super::waiters::Level;
 use crate::entry::Seq;
+use crate::env::OpenMode;
 use crate::error::Error;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Condvar, Mutex};
@@ -101,11 +102,20 @@ impl Log {
     }
 
     /// Syncs what was written without a sync, beside whoever writes. Nobody is told: what is durable
-    /// only those say who hold the writer lock. But a failure is one of the log: it may have been
-    /// about bytes that no later sync will try again.
+    /// only those say who hold the writer lock.
+    ///
+    /// Through a handle of its own. The system tells each handle once of what it could not write; with
+    /// the writer's, this could hear of a failure in the place of a sync that somebody waits for,
+    /// which would then find nothing wrong and nothing left to do.
     fn sync_ahead(&self) {
-        let Some((path, file)) = self.ahead.lock().take() else { return };
-        if let Err(error) = file.sync_data() {
+        let Some(path) = self.ahead.lock().take() else { return };
+        let synced = match self.env.vfs.open(&path, OpenMode::ReadWrite) {
+            // Released and removed meanwhile.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Err(error) => Err(error),
+            Ok(file) => file.sync_data(),
+        };
+        if let Err(error) = synced {
             self.poison(&Error::io("sync", &path, error).to_string());
         }
     }

@@ -215,9 +215,9 @@ impl Log {
             }
             self.durable.store(batch.last_seq, Ordering::Release);
         } else if self.has_thread.load(Relaxed)
-            && let Some(file) = writer.log.to_sync_ahead()
+            && let Some(path) = writer.log.to_sync_ahead()
         {
-            *self.ahead.lock() = Some(file);
+            *self.ahead.lock() = Some(path);
             self.signal.raise();
         }
         writer.log.report_progress();

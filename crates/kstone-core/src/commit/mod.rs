@@ -48,7 +48,7 @@ pub(crate) use crate::wal::{LiveSegments, LogFrom, Recovered, ReplayedCommit};
 pub(crate) use stats::LogStats;
 
 use crate::entry::Seq;
-use crate::env::{Env, VfsFile};
+use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -102,7 +102,7 @@ pub(crate) struct Log {
     interval_since: AtomicU64,
     signal: Signal,
     /// A file of the log that the log thread is to sync ahead.
-    ahead: Mutex<Option<(PathBuf, Arc<dyn VfsFile>)>>,
+    ahead: Mutex<Option<PathBuf>>,
     /// A log thread leads for futures; otherwise they lead themselves.
     has_thread: AtomicBool,
     closed: AtomicBool,

@@ -311,18 +311,21 @@ impl Inner {
         result
     }
 
-    /// Compacts a stripe. With threads, a failure puts the stripe off for a while and lets the
-    /// others go on; without, the caller is to hear of it.
+    /// Compacts a stripe, or puts it off.
     fn compact_or_put_off(&self, stripe: u8) -> Result<bool> {
-        let result = self.compact_due(stripe);
+        self.put_off_if_failed(stripe, self.compact_due(stripe))
+    }
+
+    /// With threads, a failure puts the stripe off for a while and lets the others go on; without,
+    /// the caller is to hear of it.
+    pub(crate) fn put_off_if_failed(&self, stripe: u8, result: Result<bool>) -> Result<bool> {
         let state = &self.background.state;
         match result {
             Ok(_) => {
                 state.lock().failed_stripes.remove(&stripe);
                 result
             }
-            Err(Error::Closed) => result,
-            Err(_) if self.env.threads.is_none() || self.log.poisoned().is_some() => result,
+            Err(error) if self.ends_work(&error) => Err(error),
             Err(error) => {
                 let until_ms = self.clock.monotonic().as_millis() as u64 + RETRY_MS;
                 state.lock().failed_stripes.insert(stripe, (error, until_ms));
@@ -332,14 +335,25 @@ impl Inner {
         }
     }
 
+    /// Whether a failure is not one stripe's: the end of the database, or one that whoever runs
+    /// the background is to hear of.
+    pub(crate) fn ends_work(&self, error: &Error) -> bool {
+        matches!(error, Error::Closed)
+            || self.env.threads.is_none()
+            || self.log.poisoned().is_some()
+    }
+
+    /// Stripes whose compaction failed a moment ago.
+    pub(crate) fn put_off_stripes(&self) -> StripeSet {
+        let now_ms = self.clock.monotonic().as_millis() as u64;
+        let state = self.background.state.lock();
+        let waits = state.failed_stripes.iter().filter(|(_, (_, until_ms))| now_ms < *until_ms);
+        waits.map(|(&stripe, _)| stripe).collect()
+    }
+
     fn most_due_stripe(&self) -> Option<u8> {
         let tuning = &self.options.tuning;
-        let now_ms = self.clock.monotonic().as_millis() as u64;
-        let put_off: StripeSet = {
-            let state = self.background.state.lock();
-            let waits = state.failed_stripes.iter().filter(|(_, (_, until_ms))| now_ms < *until_ms);
-            waits.map(|(&stripe, _)| stripe).collect()
-        };
+        let put_off = self.put_off_stripes();
         (0..STRIPES)
             .filter(|&s| !put_off.contains(s as u8))
             .filter(|&s| !self.stripe(s as u8).compacting.load(Ordering::Acquire))

@@ -101,7 +101,8 @@ impl Inner {
     pub(crate) fn compact_for_readers(&self) -> Result<bool> {
         let mut claims = Vec::new();
         let mut entries = 0;
-        for stripe in 0..=255u8 {
+        let put_off = self.put_off_stripes();
+        for stripe in (0..=255u8).filter(|&stripe| !put_off.contains(stripe)) {
             let tree = self.stripe(stripe);
             let levels = Arc::clone(&tree.version().levels);
             let merged =
@@ -109,8 +110,6 @@ impl Inner {
             let is_due = levels.detours() > 0
                 && tree.stats.detours.load(Ordering::Relaxed) >= merged * DETOURS_AN_ENTRY;
             if is_due && let Some(claim) = Claim::take(self, stripe) {
-                // Whatever comes of it: not again at once.
-                tree.stats.detours.store(0, Ordering::Relaxed);
                 claims.push(claim);
                 entries += merged;
             }
@@ -118,8 +117,17 @@ impl Inner {
                 break;
             }
         }
-        self.compact_together(&claims, picker::l0)?;
-        Ok(!claims.is_empty())
+        match self.compact_together(&claims, picker::l0) {
+            Err(error) if !self.ends_work(&error) => {
+                // One of them has damaged files, or all meet a full disk: each for itself.
+                for claim in &claims {
+                    let merged = self.compact_together(std::slice::from_ref(claim), picker::l0);
+                    self.put_off_if_failed(claim.stripe, merged.map(|()| true))?;
+                }
+                Ok(true)
+            }
+            result => result.map(|()| !claims.is_empty()),
+        }
     }
 
     /// Carries out one merge for each claimed stripe. They share their syncs.
@@ -131,6 +139,7 @@ impl Inner {
         let mut written = Written::new(self);
         let merge = |claim: &Claim<'_>| -> Result<Option<Change>> {
             let stripe = claim.stripe;
+            self.readers_have_paid(stripe);
             let levels = Arc::clone(&self.stripe(stripe).version().levels);
             let Some(task) = pick(&levels) else { return Ok(None) };
             let add = self.merge(stripe, &levels, &task, &mut written)?;
@@ -153,7 +162,15 @@ impl Inner {
         }
     }
 
+    /// A merge begins: what readers have spent until now does not count for the next one.
+    fn readers_have_paid(&self, stripe: u8) {
+        self.stripe(stripe).stats.detours.store(0, Ordering::Relaxed);
+    }
+
     pub(crate) fn compact(&self, stripe: u8, levels: &Levels, task: &Task) -> Result<()> {
+        if task.inputs.iter().any(|(level, _)| *level == 0) {
+            self.readers_have_paid(stripe);
+        }
         if task.is_move {
             self.counters.compaction_moves.fetch_add(1, Ordering::Relaxed);
             let moved = task.inputs.iter().map(|(_, file)| Added::Moved(Arc::clone(file)));

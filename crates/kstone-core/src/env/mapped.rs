@@ -6,8 +6,9 @@
 //! the disk is a signal and ends the process. Here it is an error again: before anything is stored to
 //! a stretch of the file, the system is asked to make it writable (`MADV_POPULATE_WRITE`), which
 //! reads, allocates and maps as a store would, and *answers* where a store would be killed. What is
-//! left is a disk that fails in the moments between that answer and the store, for a page that has
-//! been taken out of memory meanwhile. See docs/decisions/0027.
+//! left: when the system has written a page to the disk, the next store to it asks the file system
+//! once more, unseen. One that overwrites in place has nothing to refuse then, unless it has given
+//! up altogether, or has to read the page back and cannot. See docs/decisions/0027.
 //!
 //! Called by `os`. Linux only; elsewhere, and where anything is unusual, `os` writes as ever.
 
@@ -23,9 +24,13 @@ const STEP_BYTES: usize = 16 << 10;
 /// So much behind the stores is taken out of the process's memory at once (the page cache keeps it).
 const BEHIND_BYTES: usize = 1 << 20;
 
+/// What is given up ends at a multiple of this, which is one of every machine's pages.
+const GIVEN_UP_UNIT: usize = 64 << 10;
+
 /// `f_type` of file systems that overwrite in place, so that a store to an allocated block needs no
-/// new one: ext2 to ext4, XFS, tmpfs. Others may find the disk full at any store.
-const IN_PLACE: [u32; 3] = [0xef53, 0x5846_5342, 0x0102_1994];
+/// new one: ext2 to ext4, tmpfs. Others (XFS too, once files share blocks) may find the disk full at
+/// any store.
+const IN_PLACE: [u32; 2] = [0xef53, 0x0102_1994];
 
 /// A file as memory.
 #[derive(Debug)]
@@ -61,6 +66,11 @@ impl Mapped {
         copy_into(self.map.as_mut_ptr(), self.map.len(), start, bytes)
     }
 
+    /// The system writes to the disk what was stored: the next store asks again.
+    pub(super) fn synced(&mut self) {
+        self.give_up(self.writable.end);
+    }
+
     /// Makes the stretch writable, and a little more.
     fn prepare(&mut self, start: usize, end: usize) -> bool {
         let goes_on = self.writable.contains(&start) || self.writable.end == start;
@@ -69,7 +79,7 @@ impl Mapped {
             self.give_up(self.writable.end);
             self.writable = first..first;
         } else if start - self.writable.start >= BEHIND_BYTES {
-            self.give_up(first);
+            self.give_up(start / GIVEN_UP_UNIT * GIVEN_UP_UNIT);
         }
         let from = self.writable.end;
         let to = end.next_multiple_of(STEP_BYTES).min(self.map.len());

@@ -206,6 +206,10 @@ impl VfsFile for OsFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if let Stores::Mapped(mapped) = &mut *self.stores.lock() {
+            mapped.synced();
+        }
         self.file.sync_data()
     }
 

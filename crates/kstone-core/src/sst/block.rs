@@ -41,8 +41,8 @@ const PIECE_COPIED_MAX: usize = 256;
 const RESTARTS_PREFETCHED_MAX: usize = 16;
 /// The most that is asked for ahead of a search.
 const PREFETCHED_MAX: usize = 2048;
-/// Hints take about one byte for so many of the block.
-const HINTS_SHARE: usize = 16;
+/// Hints take at most one byte for so many of the block: of entries of some 50 bytes or more.
+pub(super) const HINTS_SHARE: usize = 8;
 
 /// Five varints.
 const HEADER_LEN_MAX: usize = 5 * 10;

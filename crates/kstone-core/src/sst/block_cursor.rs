@@ -258,6 +258,9 @@ impl BlockCursor {
             }
             let entry = self.block.entry(at)?;
             let tail = self.key.tail(entry.shared).ok_or(Malformed)?;
+            if at == 0 && entry.shared != 0 {
+                return Err(Malformed);
+            }
             // What a key shares with the one before is exact, but for restarts, which share nothing.
             let is_same = match entry.shared {
                 0 => tail == entry.suffix,

@@ -7,7 +7,7 @@
 //!
 //! Made by a block of its entries, for those lookups that meet it again.
 
-use super::block::Block;
+use super::block::{Block, HINTS_SHARE};
 use super::filter::key_hash;
 
 /// No key belongs here. No start can look like it: it would lie behind the longest block.
@@ -24,7 +24,8 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    /// `None` for a block that is too long, or whose entries are malformed (as a lookup will tell).
+    /// `None` for a block that is too long, or has so many keys that the table would take more than the
+    /// cache has counted for it, or whose entries are malformed (as a lookup will tell).
     pub(super) fn of(block: &Block) -> Option<Hints> {
         if block.entries_len() > ENTRIES_LEN_MAX {
             return None;
@@ -51,6 +52,9 @@ impl Hints {
             at = entry.end;
         }
         let places = (keys.len() + keys.len() / 2 + 1).next_power_of_two();
+        if places * size_of::<u32>() > block.payload().len() / HINTS_SHARE {
+            return None;
+        }
         let mut slots = vec![EMPTY; places].into_boxed_slice();
         for (hash, start) in keys {
             let mut place = hash as usize;
@@ -100,7 +104,7 @@ mod tests {
             let key = format!("k{n:03}").into_bytes();
             let versions: Seq = if n % 7 == 0 { 9 } else { 1 };
             for seq in (1..=versions).rev() {
-                let value = [n as u8, seq as u8];
+                let value = [n as u8 ^ seq as u8; 100];
                 let entry =
                     EntryRef { key: &key, seq, kind: Kind::Put, expires_at_ms: 0, value: &value };
                 builder.add(&entry, common_prefix_len(&last, &key));
@@ -137,6 +141,19 @@ mod tests {
             let other = key_hash(format!("k{n:03}").as_bytes());
             assert!(block.get_again(b"k001", other, 99).unwrap().is_none());
         }
+    }
+
+    #[test]
+    fn a_block_of_many_short_entries_has_none() {
+        let mut builder = BlockBuilder::new(4);
+        for n in 0..100u8 {
+            let entry =
+                EntryRef { key: &[n], seq: 1, kind: Kind::Put, expires_at_ms: 0, value: b"" };
+            builder.add(&entry, 0);
+        }
+        let block = Block::parse(Bytes::copy_from_slice(builder.finish())).unwrap();
+        assert!(Hints::of(&block).is_none());
+        assert!(block.get_again(&[7], key_hash(&[7]), 1).unwrap().is_some());
     }
 
     #[test]

@@ -7,7 +7,6 @@ use super::format::{self, ChunkSeed, ChunkStamp};
 use super::segments::{Activated, FIRST_BYTES, Prepared, Segments};
 use crate::bugs::{self, Bug};
 use crate::entry::Seq;
-use crate::env::VfsFile;
 use crate::error::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -111,14 +110,14 @@ impl LogWriter {
     /// The file that somebody should sync without holding up the writer, because much was written to it
     /// since: what is on the disk already costs the next sync, and whoever waits for it, nothing. It
     /// tells nobody that anything is durable.
-    pub(crate) fn to_sync_ahead(&mut self) -> Option<(PathBuf, Arc<dyn VfsFile>)> {
+    pub(crate) fn to_sync_ahead(&mut self) -> Option<PathBuf> {
         // The nearer the end of the segment, whose writer waits for a sync, the less is left to it.
         let enough = (self.room() / 2).clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
         if self.pos - self.durable_pos.max(self.ahead_pos) < enough {
             return None;
         }
         self.ahead_pos = self.pos;
-        Some((self.current.path.clone(), Arc::clone(&self.current.file)))
+        Some(self.current.path.clone())
     }
 
     /// Makes everything written durable.

@@ -112,6 +112,8 @@ pub struct Ingester {
     index: Vec<(u8, Vec<u8>)>,
     index_bytes: usize,
     index_files: Vec<SstMeta>,
+    /// Whose records there are, beside the default table's.
+    tables: Vec<TableId>,
     records: u64,
     is_installed: bool,
 }
@@ -144,6 +146,7 @@ impl Ingester {
             index: Vec::new(),
             index_bytes: 0,
             index_files: Vec::new(),
+            tables: Vec::new(),
             records: 0,
             is_installed: false,
         })
@@ -165,6 +168,7 @@ impl Ingester {
         }
         if table != self.table {
             self.engine.inner().tables().check(table)?;
+            self.tables.push(table);
         }
         self.key.clear();
         // Records of one partition follow each other: what they share is known.
@@ -224,6 +228,9 @@ impl Ingester {
         metas.append(&mut self.writing.finish()?);
         self.writing.written().sync()?;
         let inner = self.engine.inner();
+        // Dropped meanwhile: the records would be nowhere to be seen.
+        let tables = inner.tables();
+        self.tables.iter().try_for_each(|&table| tables.check(table))?;
         let version = if metas.is_empty() { 0 } else { inner.install_ingest(&metas)? };
         self.is_installed = true;
         let bytes = metas.iter().map(|meta| meta.file_bytes).sum();
