@@ -215,7 +215,7 @@ impl Log {
             }
             self.durable.store(batch.last_seq, Ordering::Release);
         } else if self.has_thread.load(Relaxed)
-            && let Some(path) = writer.log.to_sync_ahead()
+            && let Some(path) = writer.log.next_to_sync()
         {
             *self.ahead.lock() = Some(path);
             self.signal.raise();

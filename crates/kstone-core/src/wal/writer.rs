@@ -110,7 +110,7 @@ impl LogWriter {
     /// The file that somebody should sync without holding up the writer, because much was written to it
     /// since: what is on the disk already costs the next sync, and whoever waits for it, nothing. It
     /// tells nobody that anything is durable.
-    pub(crate) fn to_sync_ahead(&mut self) -> Option<PathBuf> {
+    pub(crate) fn next_to_sync(&mut self) -> Option<PathBuf> {
         // The nearer the end of the segment, whose writer waits for a sync, the less is left to it.
         let enough = (self.room() / 2).clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
         if self.pos - self.durable_pos.max(self.ahead_pos) < enough {
