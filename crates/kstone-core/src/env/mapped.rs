@@ -132,7 +132,7 @@ fn copy_into(memory: *mut u8, len: usize, at: usize, bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// `cargo +nightly miri test -p kstone-core --lib env::mapped::tests::bytes` passes.
+    /// Made so that miri can run it: `cargo +nightly miri test -p kstone-core --lib env::mapped`.
     #[test]
     fn bytes_are_copied_only_into_the_memory_that_is_there() {
         let mut memory = vec![0u8; 10];
