@@ -23,13 +23,14 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 
 #[cfg(any(test, feature = "fuzzing"))]
 use super::block_cursor::BlockCursor;
 use super::hints::Hints;
+use super::slots::{Part, Uses};
 use crate::codec::{Reader, put_varint, varint_len};
 pub(super) use crate::entry::SEQ_MAX;
 use crate::entry::{EntryRef, Kind, Seq};
@@ -237,20 +238,28 @@ pub(super) struct Found {
     pub(super) value: Range<usize>,
 }
 
-/// A block in memory, uncompressed. Cloning shares it.
-#[derive(Debug, Clone)]
-pub(super) struct Block {
-    data: Arc<Data>,
-}
-
+/// A block in memory, uncompressed.
 #[derive(Debug)]
-struct Data {
+pub(super) struct Block {
     payload: Bytes,
     entries_len: u32,
     restarts: u32,
+    uses: Uses,
     /// Made when a lookup meets the block for the second time: who reads a block once has no use
     /// for them. `None` where they cannot be made.
     hints: OnceLock<Option<Hints>>,
+}
+
+impl Part for Block {
+    /// The hints that it may get included.
+    fn weight(&self) -> usize {
+        size_of::<Block>() + self.payload.len() + self.payload.len() / HINTS_SHARE
+    }
+
+    #[inline]
+    fn uses(&self) -> &Uses {
+        &self.uses
+    }
 }
 
 impl Block {
@@ -264,39 +273,33 @@ impl Block {
             (restarts > 0 && entries_len > 0).then_some((entries_len, restarts))
         };
         let (entries_len, restarts) = parse().ok_or(Malformed)?;
-        let data = Data { payload, entries_len, restarts, hints: OnceLock::new() };
-        let block = Block { data: Arc::new(data) };
+        let (uses, hints) = (Uses::default(), OnceLock::new());
+        let block = Block { payload, entries_len, restarts, uses, hints };
         if block.restart(0) == Some(0) { Ok(block) } else { Err(Malformed) }
     }
 
     #[inline]
     pub(super) fn payload(&self) -> &[u8] {
-        &self.data.payload
+        &self.payload
     }
 
     /// A piece of the payload that can be kept. A small one is copied: that takes less time than
     /// sharing, and whoever keeps it does not keep the whole block in memory.
     pub(super) fn piece(&self, range: Range<usize>) -> Bytes {
         if range.len() > PIECE_COPIED_MAX {
-            return self.data.payload.slice(range);
+            return self.payload.slice(range);
         }
         Bytes::copy_from_slice(self.payload().get(range).unwrap_or_default())
-    }
-
-    /// What it takes in the cache, the hints that it may get included.
-    pub(super) fn weight(&self) -> usize {
-        let len = self.payload().len();
-        size_of::<Data>() + len + len / HINTS_SHARE
     }
 
     /// Where the entries end.
     #[inline]
     pub(super) fn entries_len(&self) -> usize {
-        self.data.entries_len as usize
+        self.entries_len as usize
     }
 
     pub(super) fn restarts(&self) -> usize {
-        self.data.restarts as usize
+        self.restarts as usize
     }
 
     /// Where restart `i` is.
@@ -401,7 +404,7 @@ impl Block {
         hash: u64,
         seq: Seq,
     ) -> Result<Option<Found>, Malformed> {
-        let Some(hints) = self.data.hints.get_or_init(|| Hints::of(self)) else {
+        let Some(hints) = self.hints.get_or_init(|| Hints::of(self)) else {
             return self.get(key, seq);
         };
         let mut nth = 0;
@@ -472,7 +475,7 @@ pub(crate) fn check_block(bytes: &[u8]) -> bool {
     let Ok(block) = Block::parse(Bytes::copy_from_slice(bytes)) else { return false };
     let probe = bytes.get(..bytes.len() / 2).unwrap_or_default();
     let got = block.get(probe, SEQ_MAX);
-    let mut cursor = BlockCursor::new(block);
+    let mut cursor = BlockCursor::new(std::sync::Arc::new(block));
     let mut back = cursor.seek_last();
     while back.is_ok() && cursor.valid() {
         back = cursor.prev();

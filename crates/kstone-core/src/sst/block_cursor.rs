@@ -6,6 +6,7 @@
 //! neighbours, and the memory it takes is bounded by the block.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -110,7 +111,7 @@ pub(super) enum Reached {
 /// A position in a block: on an entry, or on none.
 #[derive(Debug)]
 pub(super) struct BlockCursor {
-    block: Block,
+    block: Arc<Block>,
     valid: bool,
     /// Whether the last step forward led to another key, and not to an older version.
     is_new: bool,
@@ -126,7 +127,7 @@ pub(super) struct BlockCursor {
 
 impl BlockCursor {
     /// Not yet on any entry.
-    pub(super) fn new(block: Block) -> Self {
+    pub(super) fn new(block: Arc<Block>) -> Self {
         BlockCursor {
             block,
             valid: false,
@@ -147,7 +148,7 @@ impl BlockCursor {
     }
 
     /// Goes on with another block, in the same memory; not yet on any entry.
-    pub(super) fn reset(&mut self, block: Block) {
+    pub(super) fn reset(&mut self, block: Arc<Block>) {
         self.block = block;
         self.valid = false;
         self.forget_steps();

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::block::{Block, Malformed, SEQ_MAX};
 use super::block_cursor::{BlockCursor, Reached};
 use super::index::{Handle, Index};
-use super::reader::SstReader;
+use super::reader::{Indexed, SstReader};
 use crate::entry::{EntryRef, Seq, View};
 use crate::error::{Error, Result};
 
@@ -26,7 +26,7 @@ pub(crate) struct SstCursor {
     /// The number that all entries have in place of their own, if there is one.
     global_seq: Option<Seq>,
     /// Loaded when the cursor is first positioned.
-    index: Option<Arc<Index>>,
+    index: Option<Arc<Indexed>>,
     block: Option<BlockCursor>,
     /// Which block `block` is.
     slot: usize,
@@ -219,7 +219,7 @@ impl SstCursor {
         }
     }
 
-    fn index(&mut self) -> Result<Arc<Index>> {
+    fn index(&mut self) -> Result<Arc<Indexed>> {
         if let Some(index) = &self.index {
             return Ok(index.clone());
         }
@@ -253,18 +253,18 @@ impl SstCursor {
             return Ok(true);
         }
         let index = self.index()?;
-        let Some(handle) = index.handle(slot) else {
-            if let Some(block) = &mut self.block {
-                block.invalidate();
-            }
-            return Ok(false);
-        };
         let loaded = match &mut self.ahead {
-            None => self.reader.block(handle),
-            Some(ahead) => ahead.block(&self.reader, &index, slot, handle),
+            None => self.reader.block(&index, slot),
+            Some(ahead) => ahead.block(&self.reader, &index, slot),
         };
         let block = match loaded {
-            Ok(block) => block,
+            Ok(Some(block)) => block,
+            Ok(None) => {
+                if let Some(block) = &mut self.block {
+                    block.invalidate();
+                }
+                return Ok(false);
+            }
             Err(error) => {
                 self.block = None;
                 return Err(error);
@@ -287,8 +287,8 @@ impl ReadAhead {
         reader: &SstReader,
         index: &Index,
         slot: usize,
-        handle: Handle,
-    ) -> Result<Block> {
+    ) -> Result<Option<Arc<Block>>> {
+        let Some(handle) = index.handle(slot) else { return Ok(None) };
         reader.check_data_handle(handle)?;
         if self.get(handle).is_none() {
             self.window = if slot == self.next_slot {
@@ -312,7 +312,7 @@ impl ReadAhead {
         }
         self.next_slot = slot + 1;
         let frame = self.get(handle).ok_or_else(|| reader.malformed(handle.offset))?;
-        reader.parse_block(handle, frame)
+        Ok(Some(Arc::new(reader.parse_block(handle, frame)?)))
     }
 
     fn get(&self, handle: Handle) -> Option<Bytes> {

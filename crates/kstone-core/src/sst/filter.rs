@@ -14,6 +14,7 @@
 //! Built by the writer, asked by the reader. Rejected: a binary-fuse filter (a third smaller at
 //! this rate) takes three cache misses per check and must know all keys before it can start.
 
+use super::slots::{Part, Uses};
 use xxhash_rust::xxh3::xxh3_64;
 
 const LINE_LEN: usize = 64;
@@ -40,6 +41,17 @@ struct Line([u64; 8]);
 pub(super) struct Filter {
     lines: Box<[Line]>,
     probes: u32,
+    uses: Uses,
+}
+
+impl Part for Filter {
+    fn weight(&self) -> usize {
+        self.lines.len() * LINE_LEN
+    }
+
+    fn uses(&self) -> &Uses {
+        &self.uses
+    }
 }
 
 impl Filter {
@@ -50,7 +62,8 @@ impl Filter {
         let lines = bits.div_ceil(LINE_BITS).clamp(1, u64::from(u32::MAX));
         // ln 2 × bits per key would be best in one large line; crowded small lines want fewer.
         let probes = ((bits_per_key * 4).div_ceil(7)).clamp(1, PROBES_MAX);
-        let mut filter = Filter { lines: vec![Line([0; 8]); lines as usize].into(), probes };
+        let lines = vec![Line([0; 8]); lines as usize].into();
+        let mut filter = Filter { lines, probes, uses: Uses::default() };
         for &hash in hashes {
             let at = filter.line_of(hash);
             if let Some(line) = filter.lines.get_mut(at) {
@@ -75,7 +88,8 @@ impl Filter {
             }
             Line(words)
         };
-        Some(Filter { lines: chunks.iter().map(line).collect(), probes })
+        let lines = chunks.iter().map(line).collect();
+        Some(Filter { lines, probes, uses: Uses::default() })
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -95,11 +109,6 @@ impl Filter {
         // No early way out: eight loads from one cache line are cheaper than a mispredicted branch.
         probe(hash, self.probes, |word, bit| hit &= line.0[word] >> bit);
         hit & 1 == 1
-    }
-
-    /// Bytes of memory.
-    pub(super) fn weight(&self) -> usize {
-        self.lines.len() * LINE_LEN
     }
 
     #[inline]

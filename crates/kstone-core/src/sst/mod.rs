@@ -38,6 +38,7 @@ mod hints;
 mod index;
 mod reader;
 mod run;
+mod slots;
 mod stats;
 #[cfg(test)]
 mod testing;

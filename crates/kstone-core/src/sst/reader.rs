@@ -7,12 +7,14 @@
 //!
 //! Called by the levels of a stripe, which have hashed the key already.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use arc_swap::Guard;
 use bytes::Bytes;
 
-use super::block::{Block, SEQ_MAX};
+use super::block::{Block, Found, Malformed, SEQ_MAX};
 use super::cache::BlockCache;
 use super::cursor::SstCursor;
 use super::filter::Filter;
@@ -20,6 +22,7 @@ use super::footer::{FOOTER_LEN, Footer, FooterFault, Properties, VERSION, parse_
 use super::frame::{self, TRAILER_LEN};
 use super::handles::FileHandles;
 use super::index::{Handle, Index};
+use super::slots::{Part, Slots, Uses};
 use super::stats::Count;
 use super::{FileIdent, SstMeta};
 use crate::entry::{Kind, Seq};
@@ -44,10 +47,42 @@ pub(crate) struct SstReader {
     handles: Arc<FileHandles>,
     cache: Arc<BlockCache>,
     db_id: [u8; 16],
+    /// As in `meta`; every get asks for it.
+    global_seq: Option<Seq>,
     /// Read and checked once. Threads that race read it twice and agree.
     footer: OnceLock<Footer>,
-    pinned_index: OnceLock<Arc<Index>>,
+    pinned_index: OnceLock<Arc<Indexed>>,
     pinned_filter: OnceLock<Arc<Filter>>,
+    /// Where they may be kept if they cannot be pinned; not made before that is known.
+    kept_index: OnceLock<Arc<Slots<Indexed>>>,
+    kept_filter: OnceLock<Arc<Slots<Filter>>>,
+}
+
+/// A file's index, and a place for each of the blocks that it points to.
+#[derive(Debug)]
+pub(super) struct Indexed {
+    index: Index,
+    blocks: Arc<Slots<Block>>,
+    uses: Uses,
+}
+
+impl Deref for Indexed {
+    type Target = Index;
+
+    #[inline]
+    fn deref(&self) -> &Index {
+        &self.index
+    }
+}
+
+impl Part for Indexed {
+    fn weight(&self) -> usize {
+        self.index.weight() + self.index.count() * Slots::<Block>::PLACE_BYTES
+    }
+
+    fn uses(&self) -> &Uses {
+        &self.uses
+    }
 }
 
 impl Drop for SstReader {
@@ -70,6 +105,7 @@ impl SstReader {
         db_id: [u8; 16],
     ) -> Self {
         SstReader {
+            global_seq: meta.global_seq,
             meta,
             handles,
             cache,
@@ -77,6 +113,8 @@ impl SstReader {
             footer: OnceLock::new(),
             pinned_index: OnceLock::new(),
             pinned_filter: OnceLock::new(),
+            kept_index: OnceLock::new(),
+            kept_filter: OnceLock::new(),
         }
     }
 
@@ -91,28 +129,30 @@ impl SstReader {
     /// The newest version of `key` with a sequence number up to `max_seq`. `hash` is its
     /// [`key_hash`](super::key_hash).
     pub(crate) fn get(&self, key: &[u8], hash: u64, max_seq: Seq) -> Result<Option<SstHit>> {
-        let meta = &*self.meta;
-        let (oldest, newest) = match meta.global_seq {
-            Some(seq) => (seq, seq),
-            None => (meta.min_seq, meta.max_seq),
+        let own_seq_max = match self.global_seq {
+            None => max_seq,
+            Some(seq) if seq <= max_seq => SEQ_MAX,
+            Some(_) => return Ok(None),
         };
-        if max_seq < oldest || key < meta.smallest.as_slice() || key > meta.largest.as_slice() {
-            return Ok(None);
-        }
+        // The filter is one look; the bounds are two keys that lie somewhere else.
         let has_filter = match self.filter_admits(hash)? {
             Some(false) => {
                 self.cache.counters().count(Count::FilterUseful);
                 return Ok(None);
             }
             Some(true) => true,
+            None if self.is_outside(key) => return Ok(None),
             None => false,
         };
-        let own_seq_max = if meta.global_seq.is_some() { SEQ_MAX } else { max_seq };
         let hit = self.search(key, hash, own_seq_max)?;
-        if hit.is_none() && has_filter && newest <= max_seq {
+        if hit.is_none() && has_filter && self.meta.newest_seq() <= max_seq {
             self.cache.counters().count(Count::FilterFalsePositive);
         }
         Ok(hit)
+    }
+
+    fn is_outside(&self, key: &[u8]) -> bool {
+        key < self.meta.smallest.as_slice() || key > self.meta.largest.as_slice()
     }
 
     /// Looks the key up by the sequence numbers that are in the file's bytes.
@@ -128,23 +168,28 @@ impl SstReader {
                 &cached
             }
         };
-        let Some(handle) = index.find(key, own_seq_max).and_then(|i| index.handle(i)) else {
-            return Ok(None);
-        };
-        let (block, found) = match self.cache.data(self.meta.file_id, handle.offset) {
-            Some(block) => {
-                let found = block.get_again(key, hash, own_seq_max);
-                (block, found)
-            }
-            None => {
-                let block = self.load_block(handle)?;
-                let found = block.get(key, own_seq_max);
-                (block, found)
-            }
-        };
-        let found = found.map_err(|_| self.malformed(handle.offset))?;
-        Ok(found.map(|found| SstHit {
-            seq: self.meta.global_seq.unwrap_or(found.seq),
+        let Some(nth) = index.find(key, own_seq_max) else { return Ok(None) };
+        if let Some(block) = index.blocks.get(nth)
+            && let Some(block) = &*block
+        {
+            self.cache.counters().count(Count::DataHit);
+            return self.hit(index, nth, block, block.get_again(key, hash, own_seq_max));
+        }
+        let Some(block) = self.load_block(index, nth)? else { return Ok(None) };
+        self.hit(index, nth, &block, block.get(key, own_seq_max))
+    }
+
+    #[inline]
+    fn hit(
+        &self,
+        index: &Index,
+        nth: usize,
+        block: &Block,
+        found: Result<Option<Found>, Malformed>,
+    ) -> Result<Option<SstHit>> {
+        let malformed = |_| self.malformed(index.handle(nth).unwrap_or_default().offset);
+        Ok(found.map_err(malformed)?.map(|found| SstHit {
+            seq: self.global_seq.unwrap_or(found.seq),
             kind: found.kind,
             expires_at_ms: found.expires_at_ms,
             value: block.piece(found.value),
@@ -157,19 +202,23 @@ impl SstReader {
         SstCursor::new(self.clone(), fill_cache)
     }
 
-    /// The index; kept in the cache unless the caller is only passing through.
-    pub(super) fn index(&self, fill_cache: bool) -> Result<Arc<Index>> {
+    /// The index; kept unless the caller is only passing through, who finds no place for blocks.
+    pub(super) fn index(&self, fill_cache: bool) -> Result<Arc<Indexed>> {
         if let Some(index) = self.pinned_index.get() {
             self.cache.counters().count(Count::IndexHit);
             return Ok(Arc::clone(index));
         }
-        let handle = self.footer()?.index;
-        if let Some(index) = self.cache.index(self.meta.file_id, handle.offset) {
+        if let Some(index) = self.kept_index.get().and_then(|kept| kept.get(0)?.clone()) {
+            self.cache.counters().count(Count::IndexHit);
             return Ok(index);
         }
-        let index = Arc::new(self.read_index()?);
-        if fill_cache && !self.pin(&self.pinned_index, &index, index.weight()) {
-            self.cache.insert_index(self.meta.file_id, handle.offset, index.clone());
+        self.cache.counters().count(Count::IndexMiss);
+        let index = self.read_index()?;
+        let places = if fill_cache { index.count() } else { 0 };
+        let blocks = Slots::new(&self.cache, self.meta.file_id, places);
+        let index = Arc::new(Indexed { index, blocks, uses: Uses::default() });
+        if fill_cache {
+            self.keep(&self.pinned_index, &self.kept_index, &index);
         }
         Ok(index)
     }
@@ -189,44 +238,52 @@ impl SstReader {
         if handle.len == 0 {
             return Ok(None);
         }
-        if let Some(filter) = self.cache.filter(self.meta.file_id, handle.offset) {
+        if let Some(filter) = self.kept_filter.get().and_then(|kept| kept.get(0)?.clone()) {
+            self.cache.counters().count(Count::FilterHit);
             return Ok(Some(filter));
         }
+        self.cache.counters().count(Count::FilterMiss);
         let filter = self.read_filter()?.map(Arc::new);
-        if let Some(filter) = &filter
-            && !self.pin(&self.pinned_filter, filter, filter.weight())
-        {
-            self.cache.insert_filter(self.meta.file_id, handle.offset, filter.clone());
+        if let Some(filter) = &filter {
+            self.keep(&self.pinned_filter, &self.kept_filter, filter);
         }
         Ok(filter)
     }
 
-    /// Keeps a part in its slot if the cache gives up the memory for it.
-    fn pin<T>(&self, slot: &OnceLock<Arc<T>>, part: &Arc<T>, bytes: usize) -> bool {
-        if !self.cache.pin(bytes) {
-            return false;
-        }
-        if slot.set(Arc::clone(part)).is_err() {
+    /// Pins a part if the cache gives up the memory for it, else puts it where it may be kept.
+    fn keep<P: Part>(
+        &self,
+        pinned: &OnceLock<Arc<P>>,
+        kept: &OnceLock<Arc<Slots<P>>>,
+        part: &Arc<P>,
+    ) {
+        let weight = part.weight();
+        if !self.cache.pin(weight) {
+            let slots = || Slots::new(&self.cache, self.meta.file_id, 1);
+            kept.get_or_init(slots).put(0, part);
+        } else if pinned.set(Arc::clone(part)).is_err() {
             // Another thread was first.
-            self.cache.unpin(bytes);
+            self.cache.unpin(weight);
         }
-        true
     }
 
-    /// A data block, through the cache.
+    /// Block `nth`, from the cache or into it; `None` if there is no such block.
     #[inline]
-    pub(super) fn block(&self, handle: Handle) -> Result<Block> {
-        if let Some(block) = self.cache.data(self.meta.file_id, handle.offset) {
-            return Ok(block);
+    pub(super) fn block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
+        if let Some(block) = index.blocks.get(nth).and_then(Guard::into_inner) {
+            self.cache.counters().count(Count::DataHit);
+            return Ok(Some(block));
         }
-        self.load_block(handle)
+        self.load_block(index, nth)
     }
 
     /// Reads a data block into the cache.
-    fn load_block(&self, handle: Handle) -> Result<Block> {
-        let block = self.read_block(handle)?;
-        self.cache.insert_data(self.meta.file_id, handle.offset, block.clone());
-        Ok(block)
+    fn load_block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
+        let Some(handle) = index.handle(nth) else { return Ok(None) };
+        self.cache.counters().count(Count::DataMiss);
+        let block = Arc::new(self.read_block(handle)?);
+        index.blocks.put(nth, &block);
+        Ok(Some(block))
     }
 
     /// The footer, read and checked on first use.

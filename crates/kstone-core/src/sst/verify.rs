@@ -3,6 +3,8 @@
 //! Reads everything from the file, past the cache, and goes on after damage as far as it can: the
 //! operator wants to know all of it. Called by the engine's verify, on files that are in use.
 
+use std::sync::Arc;
+
 use super::block_cursor::BlockCursor;
 use super::filter::{Filter, key_hash};
 use super::footer::Properties;
@@ -92,7 +94,7 @@ impl SstReader {
             walk.incomplete = true;
             return Ok(());
         };
-        let mut cursor = BlockCursor::new(block);
+        let mut cursor = BlockCursor::new(Arc::new(block));
         if let Err(what) = cursor.check() {
             report(handle.offset, what.to_owned());
             walk.incomplete = true;

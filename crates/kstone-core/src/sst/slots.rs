@@ -1,0 +1,154 @@
+//! Places for parts of a file that may be kept in memory: one for each part, beside what points to it.
+//!
+//! Who looks a part up knows its number already, so there is nothing to hash, to search or to lock:
+//! the place is read, and the part if there is one. What may stay is for the [`BlockCache`] to say,
+//! which counts all kept parts of all files and takes them out again.
+//!
+//! A place that lost its part remembers when, so that the cache can tell what is asked for again and
+//! again from what was asked for once.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+
+use arc_swap::{ArcSwapOption, Guard};
+
+use super::FileId;
+use super::cache::BlockCache;
+
+/// More uses than that tell the cache nothing.
+const USES_MAX: u8 = 2;
+
+/// How often a part was used since the cache last asked.
+///
+/// Counted by plain loads and stores: two threads that count at once may count one use for two, and
+/// none of them ever waits for the other. Once it is at its most it is not written to, so a part that
+/// everybody reads stays in every core's cache.
+#[derive(Debug, Default)]
+pub(super) struct Uses(AtomicU8);
+
+impl Uses {
+    #[inline]
+    fn add(&self) {
+        let uses = self.0.load(Relaxed);
+        if uses < USES_MAX {
+            self.0.store(uses + 1, Relaxed);
+        }
+    }
+
+    fn get(&self) -> u8 {
+        self.0.load(Relaxed)
+    }
+
+    fn take_one(&self) {
+        self.0.store(self.get().saturating_sub(1), Relaxed);
+    }
+
+    fn take_all(&self) {
+        self.0.store(0, Relaxed);
+    }
+}
+
+/// What can be kept.
+pub(super) trait Part: Send + Sync + std::fmt::Debug + 'static {
+    /// Bytes of memory, the same for as long as it is kept.
+    fn weight(&self) -> usize;
+
+    fn uses(&self) -> &Uses;
+}
+
+/// The places of parts of one kind.
+#[derive(Debug)]
+pub(super) struct Slots<P: Part> {
+    cache: Arc<BlockCache>,
+    file: FileId,
+    slots: Box<[Slot<P>]>,
+}
+
+#[derive(Debug)]
+struct Slot<P> {
+    part: ArcSwapOption<P>,
+    /// The cache's count when it took the part out; 0 if it never did.
+    lost_at: AtomicU32,
+}
+
+/// What the cache knows of [`Slots`] of any kind.
+pub(super) trait Places: Send + Sync + std::fmt::Debug {
+    fn file(&self) -> FileId;
+
+    /// How often the part was used; `None` if there is none. The count goes on from there less one,
+    /// or from nothing.
+    fn ask_uses(&self, nth: u32, forget_all: bool) -> Option<u8>;
+
+    /// Takes a part out. The caller drops it, without a lock, and has `weight` bytes fewer to count.
+    fn take(&self, nth: u32, lost_at: u32) -> Option<Taken>;
+}
+
+/// A part on its way out of memory.
+pub(super) struct Taken {
+    pub(super) weight: usize,
+    _part: Arc<dyn Any + Send + Sync>,
+}
+
+impl<P: Part> Slots<P> {
+    /// Bytes that a place takes.
+    pub(super) const PLACE_BYTES: usize = size_of::<Slot<P>>();
+
+    pub(super) fn new(cache: &Arc<BlockCache>, file: FileId, count: usize) -> Arc<Self> {
+        let slot = || Slot { part: ArcSwapOption::empty(), lost_at: AtomicU32::new(0) };
+        let slots = std::iter::repeat_with(slot).take(count).collect();
+        Arc::new(Slots { cache: Arc::clone(cache), file, slots })
+    }
+
+    /// The part, if it is kept. It cannot go away while the guard is held.
+    #[inline]
+    pub(super) fn get(&self, nth: usize) -> Option<Guard<Option<Arc<P>>>> {
+        let part = self.slots.get(nth)?.part.load();
+        part.as_ref()?.uses().add();
+        Some(part)
+    }
+
+    /// Keeps a part as long as the cache likes.
+    pub(super) fn put(self: &Arc<Self>, nth: usize, part: &Arc<P>) {
+        let (Some(slot), Ok(number)) = (self.slots.get(nth), u32::try_from(nth)) else { return };
+        let weight = part.weight();
+        if !self.cache.has_room_for(weight) {
+            return;
+        }
+        // Another thread may have been first, with the same part: it is counted already.
+        if slot.part.swap(Some(Arc::clone(part))).is_none() {
+            let places: Arc<dyn Places> = Arc::<Self>::clone(self);
+            self.cache.count_in(&places, number, weight, slot.lost_at.load(Relaxed));
+        }
+    }
+}
+
+impl<P: Part> Places for Slots<P> {
+    fn file(&self) -> FileId {
+        self.file
+    }
+
+    fn ask_uses(&self, nth: u32, forget_all: bool) -> Option<u8> {
+        let part = self.slots.get(nth as usize)?.part.load();
+        let uses = part.as_ref()?.uses();
+        let count = uses.get();
+        if forget_all { uses.take_all() } else { uses.take_one() }
+        Some(count)
+    }
+
+    fn take(&self, nth: u32, lost_at: u32) -> Option<Taken> {
+        let slot = self.slots.get(nth as usize)?;
+        let part = slot.part.swap(None)?;
+        slot.lost_at.store(lost_at, Relaxed);
+        Some(Taken { weight: part.weight(), _part: part })
+    }
+}
+
+impl<P: Part> Drop for Slots<P> {
+    /// What was kept here goes with it, and the cache has it off its books at once. (It finds that
+    /// the places are gone when it next comes to them.)
+    fn drop(&mut self) {
+        let parts = self.slots.iter().filter_map(|slot| slot.part.swap(None));
+        self.cache.count_out(parts.map(|part| part.weight()));
+    }
+}
