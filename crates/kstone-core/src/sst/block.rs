@@ -42,8 +42,6 @@ const PIECE_COPIED_MAX: usize = 256;
 const RESTARTS_PREFETCHED_MAX: usize = 16;
 /// The most that is asked for ahead of a search.
 const PREFETCHED_MAX: usize = 2048;
-/// Hints take at most one byte for so many of the block: of entries of some 50 bytes or more.
-pub(super) const HINTS_SHARE: usize = 8;
 
 /// Five varints.
 const HEADER_LEN_MAX: usize = 5 * 10;
@@ -251,9 +249,8 @@ pub(super) struct Block {
 }
 
 impl Part for Block {
-    /// The hints that it may get included.
     fn weight(&self) -> usize {
-        size_of::<Block>() + self.payload.len() + self.payload.len() / HINTS_SHARE
+        size_of::<Block>() + self.payload.len()
     }
 
     #[inline]

@@ -16,8 +16,8 @@
 //! read now and then, and hide a lock from shuttle behind every read.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use super::FileId;
 use super::slots::{Places, Taken};
@@ -175,7 +175,11 @@ impl BlockCache {
             let mut queues = shard.lock();
             let losses_since = self.losses.load(Relaxed).wrapping_sub(lost_at) as usize;
             let is_back = lost_at != 0 && losses_since < queues.proven.len() * self.shards.len();
-            if is_back { queues.proven.push_back(place) } else { queues.new.push_back(place) }
+            if is_back {
+                queues.proven.push_back(place)
+            } else {
+                queues.new.push_back(place)
+            }
             queues.tidy();
         }
         self.shrink(nth_shard);

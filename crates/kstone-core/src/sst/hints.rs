@@ -7,7 +7,7 @@
 //!
 //! Made by a block of its entries, for those lookups that meet it again.
 
-use super::block::{Block, HINTS_SHARE};
+use super::block::Block;
 use super::filter::key_hash;
 
 /// No key belongs here. No start can look like it: it would lie behind the longest block.
@@ -15,17 +15,24 @@ const EMPTY: u32 = u32::MAX;
 /// A longer block gets no hints: a start takes 16 bits. It has few entries, or is no usual one.
 const ENTRIES_LEN_MAX: usize = u16::MAX as usize;
 
+/// The most places of a table: enough for the keys of a block of 4 KiB with entries of 50 bytes.
+const PLACES_MAX: usize = 128;
+
 /// For every key of a block the restart from which on to look for it.
+///
+/// Of a fixed size, to be a part of the block itself: a lookup waits for memory and for little else,
+/// and a table of its own would be one more place to wait for.
 #[derive(Debug)]
 pub(super) struct Hints {
-    /// 16 bits of a key's hash, then its restart. Where that place is taken, the next one. A power of
-    /// two of them, at least one of which is empty.
-    slots: Box<[u32]>,
+    /// 16 bits of a key's hash, then its restart. Where that place is taken, the next one. At least
+    /// one of those in use is empty.
+    slots: [u32; PLACES_MAX],
+    /// How many are in use, a power of two.
+    places: usize,
 }
 
 impl Hints {
-    /// `None` for a block that is too long, or has so many keys that the table would take more than the
-    /// cache has counted for it, or whose entries are malformed (as a lookup will tell).
+    /// `None` for a block that is too long, or has too many keys for the table, or whose entries are malformed (as a lookup will tell).
     pub(super) fn of(block: &Block) -> Option<Hints> {
         if block.entries_len() > ENTRIES_LEN_MAX {
             return None;
@@ -52,10 +59,10 @@ impl Hints {
             at = entry.end;
         }
         let places = (keys.len() + keys.len() / 2 + 1).next_power_of_two();
-        if places * size_of::<u32>() > block.payload().len() / HINTS_SHARE {
+        if places > PLACES_MAX {
             return None;
         }
-        let mut slots = vec![EMPTY; places].into_boxed_slice();
+        let mut slots = [EMPTY; PLACES_MAX];
         for (hash, start) in keys {
             let mut place = hash as usize;
             while slots.get(place & (places - 1)) != Some(&EMPTY) {
@@ -63,7 +70,7 @@ impl Hints {
             }
             *slots.get_mut(place & (places - 1))? = Self::tag(hash) | start;
         }
-        Some(Hints { slots })
+        Some(Hints { slots, places })
     }
 
     /// Where to look for a key with this hash, from the `nth` place on that it may be noted at, and the
@@ -72,7 +79,7 @@ impl Hints {
     pub(super) fn start(&self, hash: u64, mut nth: usize) -> Option<(usize, usize)> {
         let tag = Self::tag(hash);
         loop {
-            let place = (hash as usize).wrapping_add(nth) & (self.slots.len() - 1);
+            let place = (hash as usize).wrapping_add(nth) & (self.places - 1);
             let slot = self.slots.get(place).copied().filter(|&slot| slot != EMPTY)?;
             nth += 1;
             if slot & !START_MASK == tag {
@@ -146,7 +153,7 @@ mod tests {
     #[test]
     fn a_block_of_many_short_entries_has_none() {
         let mut builder = BlockBuilder::new(4);
-        for n in 0..100u8 {
+        for n in 0..120u8 {
             let entry =
                 EntryRef { key: &[n], seq: 1, kind: Kind::Put, expires_at_ms: 0, value: b"" };
             builder.add(&entry, 0);

@@ -132,7 +132,11 @@ impl<P: Part> Places for Slots<P> {
         let part = self.slots.get(nth as usize)?.part.load();
         let uses = part.as_ref()?.uses();
         let count = uses.get();
-        if forget_all { uses.take_all() } else { uses.take_one() }
+        if forget_all {
+            uses.take_all()
+        } else {
+            uses.take_one()
+        }
         Some(count)
     }
 
