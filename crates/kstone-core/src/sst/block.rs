@@ -25,7 +25,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 #[cfg(any(test, feature = "fuzzing"))]
 use super::block_cursor::BlockCursor;
@@ -37,7 +37,7 @@ use crate::entry::{EntryRef, Kind, Seq};
 use crate::prefetch;
 
 /// A value up to this long is copied out of its block.
-const PIECE_COPIED_MAX: usize = 256;
+const PIECE_COPIED_MAX: usize = 2048;
 /// How many restarts are asked for ahead of a search by halves.
 const RESTARTS_PREFETCHED_MAX: usize = 16;
 /// The most that is asked for ahead of a search.
@@ -239,7 +239,9 @@ pub(super) struct Found {
 /// A block in memory, uncompressed.
 #[derive(Debug)]
 pub(super) struct Block {
-    payload: Bytes,
+    /// The payload; there may be something behind it.
+    bytes: Bytes,
+    len: u32,
     entries_len: u32,
     restarts: u32,
     uses: Uses,
@@ -250,7 +252,7 @@ pub(super) struct Block {
 
 impl Part for Block {
     fn weight(&self) -> usize {
-        size_of::<Block>() + self.payload.len()
+        size_of::<Block>() + self.bytes.len()
     }
 
     #[inline]
@@ -262,29 +264,41 @@ impl Part for Block {
 impl Block {
     /// Checks the payload's frame of restarts; the entries are checked as they are read.
     pub(super) fn parse(payload: Bytes) -> Result<Self, Malformed> {
+        let len = payload.len();
+        Self::parse_padded(payload, len)
+    }
+
+    /// The same of a payload that has only the first `len` of these bytes.
+    pub(super) fn parse_padded(bytes: Bytes, len: usize) -> Result<Self, Malformed> {
         let parse = || {
-            let count_at = payload.len().checked_sub(4)?;
+            let payload = bytes.get(..len)?;
+            let count_at = len.checked_sub(4)?;
             let restarts = Reader::new(payload.get(count_at..)?).u32()?;
             let entries_len = count_at.checked_sub((restarts as usize).checked_mul(4)?)?;
-            let entries_len = u32::try_from(entries_len).ok()?;
-            (restarts > 0 && entries_len > 0).then_some((entries_len, restarts))
+            let (entries_len, len) = (u32::try_from(entries_len).ok()?, u32::try_from(len).ok()?);
+            (restarts > 0 && entries_len > 0).then_some((len, entries_len, restarts))
         };
-        let (entries_len, restarts) = parse().ok_or(Malformed)?;
+        let (len, entries_len, restarts) = parse().ok_or(Malformed)?;
         let (uses, hints) = (Uses::default(), OnceLock::new());
-        let block = Block { payload, entries_len, restarts, uses, hints };
+        let block = Block { bytes, len, entries_len, restarts, uses, hints };
         if block.restart(0) == Some(0) { Ok(block) } else { Err(Malformed) }
     }
 
     #[inline]
     pub(super) fn payload(&self) -> &[u8] {
-        &self.payload
+        self.bytes.get(..self.len as usize).unwrap_or_default()
+    }
+
+    /// The buffer behind the payload, of a block that is needed no more; empty if others still share it.
+    pub(super) fn take_buffer(&mut self) -> BytesMut {
+        std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default()
     }
 
     /// A piece of the payload that can be kept. A small one is copied: that takes less time than
     /// sharing, and whoever keeps it does not keep the whole block in memory.
     pub(super) fn piece(&self, range: Range<usize>) -> Bytes {
         if range.len() > PIECE_COPIED_MAX {
-            return self.payload.slice(range);
+            return self.bytes.slice(range);
         }
         Bytes::copy_from_slice(self.payload().get(range).unwrap_or_default())
     }

@@ -6,7 +6,8 @@
 //! New parts wait in a short queue. Who comes to its end and was used again moves into the long one,
 //! who was not is let go: so a scan passes through a tenth of the memory and leaves the rest alone. At
 //! the end of the long queue, who was used since goes back to its beginning. What is loaded again soon
-//! after it was let go starts in the long queue. (That is S3-FIFO; see docs/decisions/0028.)
+//! after it was let go from the short queue starts in the long one. (That is S3-FIFO; see
+//! docs/decisions/0028.)
 //!
 //! Filters and indexes of live files are asked by every get. Their readers hold them directly, up to
 //! half of the budget ([`BlockCache::pin`]); what they hold is taken off what the cache may hold, so
@@ -16,10 +17,11 @@
 //! read now and then, and hide a lock from shuttle behind every read.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use super::FileId;
+use super::block::Block;
 use super::slots::{Places, Taken};
 use super::stats::{ReadCounts, ReadStats};
 use crate::sync::Mutex;
@@ -29,6 +31,8 @@ const ITEM_OVERHEAD: usize = 64;
 /// So much memory has a lock of its own. Only misses take it.
 const SHARD_BYTES: u64 = 8 << 20;
 const SHARDS_MAX: u64 = 16;
+/// For sizing only.
+const ITEM_BYTES_TYPICAL: u64 = 4096;
 /// The short queue has one in so many parts.
 const NEW_SHARE: usize = 10;
 /// So many parts get another chance before one has to go in any case: however many are in use, a
@@ -36,6 +40,8 @@ const NEW_SHARE: usize = 10;
 const CHANCES: usize = 64;
 /// A queue that grew to this looks for places that are gone.
 const QUEUE_LEN_MIN: usize = 1024;
+/// So many blocks are kept to be read into: each miss takes one, and then lets one go.
+const SPARES_MAX: usize = 8;
 
 /// Which parts of files are in memory, up to a number of bytes.
 #[derive(Debug)]
@@ -45,8 +51,6 @@ pub(crate) struct BlockCache {
     kept_bytes: AtomicU64,
     /// What `kept_bytes` may be: the budget less what is pinned.
     kept_bytes_max: AtomicU64,
-    /// How many parts were let go, from 1 on; it may start anew.
-    losses: AtomicU32,
     budget: Mutex<Budget>,
     stats: ReadStats,
 }
@@ -70,6 +74,12 @@ struct Place {
 struct Queues {
     new: VecDeque<Place>,
     proven: VecDeque<Place>,
+    /// Who was let go from `new` lately: a hash of each, where the hash says. Newer ones overwrite
+    /// older ones; 0 is nobody.
+    lost: Box<[u32]>,
+    /// Blocks that were let go and that nobody else holds, for the next to be read into: memory that
+    /// is taken and given back all the time, by different threads, is not always found again.
+    spares: Vec<Arc<Block>>,
     /// When it has grown to this, those that are gone are looked for.
     len_max: usize,
 }
@@ -79,10 +89,9 @@ impl BlockCache {
     pub(crate) fn new(bytes: u64) -> Self {
         let shards = (bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
         BlockCache {
-            shards: (0..shards).map(|_| Mutex::default()).collect(),
+            shards: (0..shards).map(|_| Mutex::new(Queues::new(bytes / shards))).collect(),
             kept_bytes: AtomicU64::new(0),
             kept_bytes_max: AtomicU64::new(bytes),
-            losses: AtomicU32::new(1),
             budget: Mutex::new(Budget { bytes, pinned_bytes: 0 }),
             stats: ReadStats::default(),
         }
@@ -144,15 +153,18 @@ impl BlockCache {
         for shard in &self.shards {
             let mut queues = shard.lock();
             let mut taken = Vec::new();
+            // Of whatever file they are: what is in them is not needed.
+            queues.spares.clear();
             queues.retain(|places, nth| {
                 if !is_gone(places.file()) {
                     return true;
                 }
-                taken.extend(places.take(nth, 0));
+                taken.extend(places.take(nth));
                 false
             });
             drop(queues);
-            taken.into_iter().for_each(|taken| self.let_go(taken));
+            let bytes: u64 = taken.iter().map(|taken: &Taken| item_bytes(taken.weight)).sum();
+            self.kept_bytes.fetch_sub(bytes, Relaxed);
         }
     }
 
@@ -165,22 +177,23 @@ impl BlockCache {
         item_bytes(weight) <= self.kept_bytes_max.load(Relaxed)
     }
 
-    /// A part has been put at a place that had none, and was let go there at `lost_at` (0 if never).
-    pub(super) fn count_in(&self, places: &Arc<dyn Places>, nth: u32, weight: usize, lost_at: u32) {
+    /// A block that is needed no more, and is the caller's alone, to read the next one into.
+    pub(super) fn spare(&self, file: FileId, nth: usize) -> Option<Arc<Block>> {
+        self.shards.get(self.shard_of(file, nth))?.lock().spares.pop()
+    }
+
+    /// Blocks that are neighbours go to different shards, so that one large file fills them all.
+    fn shard_of(&self, file: FileId, nth: usize) -> usize {
+        (file as usize).wrapping_add(nth) % self.shards.len()
+    }
+
+    /// A part has been put at a place that had none.
+    pub(super) fn count_in(&self, places: &Arc<dyn Places>, nth: u32, weight: usize) {
         self.kept_bytes.fetch_add(item_bytes(weight), Relaxed);
-        // Blocks that are neighbours go to different shards, so that one large file fills them all.
-        let nth_shard = (places.file() as usize).wrapping_add(nth as usize) % self.shards.len();
+        let nth_shard = self.shard_of(places.file(), nth as usize);
         let place = Place { places: Arc::downgrade(places), nth };
         if let Some(shard) = self.shards.get(nth_shard) {
-            let mut queues = shard.lock();
-            let losses_since = self.losses.load(Relaxed).wrapping_sub(lost_at) as usize;
-            let is_back = lost_at != 0 && losses_since < queues.proven.len() * self.shards.len();
-            if is_back {
-                queues.proven.push_back(place)
-            } else {
-                queues.new.push_back(place)
-            }
-            queues.tidy();
+            shard.lock().add(place, places.file());
         }
         self.shrink(nth_shard);
     }
@@ -192,40 +205,69 @@ impl BlockCache {
 
     /// Lets parts go until the rest is within the budget, from this shard on.
     fn shrink(&self, from_shard: usize) {
-        let mut empty = 0;
-        for shard in self.shards.iter().cycle().skip(from_shard) {
-            while self.kept_bytes.load(Relaxed) > self.kept_bytes_max.load(Relaxed) {
-                // The next loss has the next number, none has 0.
-                let lost_at = self.losses.fetch_add(1, Relaxed).max(1);
+        let is_over = || self.kept_bytes.load(Relaxed) > self.kept_bytes_max.load(Relaxed);
+        // Once round: what is counted and not yet in a queue goes when it comes.
+        for shard in self.shards.iter().cycle().skip(from_shard).take(self.shards.len()) {
+            while is_over() {
                 // A lock of its own for each: others that miss get in between.
-                let taken = shard.lock().take_one(lost_at);
-                match taken {
-                    Some(taken) => self.let_go(taken),
-                    None => break,
+                let taken = shard.lock().take_one();
+                let Some(taken) = taken else { break };
+                self.kept_bytes.fetch_sub(item_bytes(taken.weight), Relaxed);
+                if let Ok(block) = taken.part.downcast::<Block>() {
+                    shard.lock().add_spare(block);
                 }
-            }
-            // Once round: what is counted and not yet in a queue goes when it comes.
-            empty += 1;
-            if empty == self.shards.len()
-                || self.kept_bytes.load(Relaxed) <= self.kept_bytes_max.load(Relaxed)
-            {
-                return;
             }
         }
     }
+}
 
-    fn let_go(&self, taken: Taken) {
-        self.kept_bytes.fetch_sub(item_bytes(taken.weight), Relaxed);
+impl Place {
+    /// Never 0.
+    fn hash(&self, file: FileId) -> u32 {
+        let mixed = (file << 32 ^ u64::from(self.nth)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as u32 | 1 << 31
     }
 }
 
 impl Queues {
+    fn new(bytes: u64) -> Self {
+        let lost = (bytes / ITEM_BYTES_TYPICAL).next_power_of_two() as usize;
+        Queues { lost: vec![0; lost].into(), ..Queues::default() }
+    }
+
+    fn add(&mut self, place: Place, file: FileId) {
+        let hash = place.hash(file);
+        match self.lost_at(hash) {
+            Some(lost) if *lost == hash => {
+                *lost = 0;
+                self.proven.push_back(place);
+            }
+            _ => self.new.push_back(place),
+        }
+        if self.len() >= self.len_max.max(QUEUE_LEN_MIN) {
+            // Twice what was there at last: who is gone is looked for.
+            self.retain(|_, _| true);
+            self.len_max = 2 * self.len();
+        }
+    }
+
+    fn add_spare(&mut self, mut block: Arc<Block>) {
+        if self.spares.len() < SPARES_MAX && Arc::get_mut(&mut block).is_some() {
+            self.spares.push(block);
+        }
+    }
+
+    fn lost_at(&mut self, hash: u32) -> Option<&mut u32> {
+        let at = hash as usize & (self.lost.len().wrapping_sub(1));
+        self.lost.get_mut(at)
+    }
+
     fn len(&self) -> usize {
         self.new.len() + self.proven.len()
     }
 
     /// Takes the next part out that has to go; `None` if there is none at all.
-    fn take_one(&mut self, lost_at: u32) -> Option<Taken> {
+    fn take_one(&mut self) -> Option<Taken> {
         let mut chances = CHANCES;
         loop {
             let is_new = self.new.len() * NEW_SHARE >= self.len() || self.proven.is_empty();
@@ -238,18 +280,13 @@ impl Queues {
                 self.proven.push_back(place);
                 continue;
             }
+            let Some(taken) = places.take(place.nth) else { continue };
             // Who was proven once and is not needed any more has to start anew.
-            if let Some(taken) = places.take(place.nth, if is_new { lost_at } else { 0 }) {
-                return Some(taken);
+            let hash = place.hash(places.file());
+            if let Some(lost) = self.lost_at(hash).filter(|_| is_new) {
+                *lost = hash;
             }
-        }
-    }
-
-    /// Looks for places that are gone if the queues have grown to twice what was there at last.
-    fn tidy(&mut self) {
-        if self.len() >= self.len_max.max(QUEUE_LEN_MIN) {
-            self.retain(|_, _| true);
-            self.len_max = 2 * self.len();
+            return Some(taken);
         }
     }
 
@@ -272,6 +309,8 @@ mod tests {
     use super::super::slots::{Part, Slots, Uses};
     use super::*;
 
+    const PAGE_BYTES: u64 = ITEM_BYTES_TYPICAL;
+
     #[derive(Debug, Default)]
     struct Page {
         uses: Uses,
@@ -279,7 +318,7 @@ mod tests {
 
     impl Part for Page {
         fn weight(&self) -> usize {
-            1000 - ITEM_OVERHEAD
+            PAGE_BYTES as usize - ITEM_OVERHEAD
         }
 
         fn uses(&self) -> &Uses {
@@ -302,19 +341,19 @@ mod tests {
 
     #[test]
     fn what_is_used_again_survives_a_scan() {
-        let cache = Arc::new(BlockCache::new(100_000));
+        let cache = Arc::new(BlockCache::new(100 * PAGE_BYTES));
         let pages = Slots::<Page>::new(&cache, 1, 10_000);
         for _ in 0..3 {
             hits(&pages, 0..50);
         }
         assert_eq!(hits(&pages, 1000..9000), 0);
-        assert_eq!(cache.used_bytes(), 100_000);
+        assert_eq!(cache.used_bytes(), 100 * PAGE_BYTES);
         assert_eq!(hits(&pages, 0..50), 50);
     }
 
     #[test]
     fn what_comes_back_soon_is_kept_though_it_was_never_used_twice_while_it_was_there() {
-        let cache = Arc::new(BlockCache::new(100_000));
+        let cache = Arc::new(BlockCache::new(100 * PAGE_BYTES));
         let pages = Slots::<Page>::new(&cache, 1, 10_000);
         // A hot set fills the long queue, so a newcomer has only the short one to prove itself in.
         for _ in 0..3 {
@@ -328,7 +367,7 @@ mod tests {
 
     #[test]
     fn what_is_not_used_any_more_makes_room() {
-        let cache = Arc::new(BlockCache::new(100_000));
+        let cache = Arc::new(BlockCache::new(100 * PAGE_BYTES));
         let pages = Slots::<Page>::new(&cache, 1, 10_000);
         for _ in 0..3 {
             hits(&pages, 0..90);
@@ -341,11 +380,11 @@ mod tests {
 
     #[test]
     fn what_goes_with_its_file_is_not_counted_and_its_places_are_forgotten() {
-        let cache = Arc::new(BlockCache::new(1_000_000));
+        let cache = Arc::new(BlockCache::new(1000 * PAGE_BYTES));
         for file in 0..100 {
             let pages = Slots::<Page>::new(&cache, file, 100);
             hits(&pages, 0..100);
-            assert_eq!(cache.used_bytes(), 100_000);
+            assert_eq!(cache.used_bytes(), 100 * PAGE_BYTES);
         }
         assert_eq!(cache.used_bytes(), 0);
         let queued: usize = cache.shards.iter().map(|shard| shard.lock().len()).sum();
@@ -354,7 +393,7 @@ mod tests {
 
     #[test]
     fn threads_that_put_and_lose_the_same_pages_keep_the_books_right() {
-        let cache = Arc::new(BlockCache::new(20_000));
+        let cache = Arc::new(BlockCache::new(20 * PAGE_BYTES));
         let pages = Slots::<Page>::new(&cache, 1, 64);
         std::thread::scope(|scope| {
             for seed in 0..4usize {
@@ -363,7 +402,7 @@ mod tests {
                     for step in 0..20_000usize {
                         read(pages, (step * (2 * seed + 1)) % 64);
                         if step % 1000 == seed {
-                            cache.set_capacity(|| 5_000 + 5_000 * seed as u64);
+                            cache.set_capacity(|| (5 + 5 * seed as u64) * PAGE_BYTES);
                         }
                         if step % 5000 == seed {
                             cache.forget_files(|_| true);
@@ -372,22 +411,22 @@ mod tests {
                 });
             }
         });
-        cache.set_capacity(|| 20_000);
-        assert!(cache.used_bytes() <= 20_000);
+        cache.set_capacity(|| 20 * PAGE_BYTES);
+        assert!(cache.used_bytes() <= 20 * PAGE_BYTES);
         let kept = (0..64).filter(|&nth| pages.get(nth).is_some()).count();
-        assert_eq!(cache.used_bytes(), kept as u64 * 1000);
+        assert_eq!(cache.used_bytes(), kept as u64 * PAGE_BYTES);
         drop(pages);
         assert_eq!(cache.used_bytes(), 0);
     }
 
     #[test]
     fn however_many_are_in_use_one_goes() {
-        let cache = Arc::new(BlockCache::new(1_000_000));
+        let cache = Arc::new(BlockCache::new(1000 * PAGE_BYTES));
         let pages = Slots::<Page>::new(&cache, 1, 10_000);
         for _ in 0..4 {
             hits(&pages, 0..1000);
         }
         assert!(!read(&pages, 5000));
-        assert!(cache.used_bytes() <= 1_000_000);
+        assert!(cache.used_bytes() <= 1000 * PAGE_BYTES);
     }
 }

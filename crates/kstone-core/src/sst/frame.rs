@@ -15,7 +15,7 @@
 
 use std::cell::RefCell;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -34,6 +34,9 @@ pub(super) const PAYLOAD_LEN_MAX: usize = 64 << 20;
 /// falls back to LZ4 where it would.
 const GROWTH_MAX: usize = 256;
 const GROWTH_SLACK: usize = 4096;
+
+/// What a kept payload's length is rounded up to, at least.
+const PAD_MIN: usize = 256;
 
 const NONE: u8 = 0;
 const LZ4: u8 = 1;
@@ -150,6 +153,27 @@ fn append(packed: &[u8], kind: u8, uncompressed_len: usize, out: &mut Vec<u8>) -
 /// Checks a frame against its own checksum and the one its parent keeps, and unpacks it. An
 /// uncompressed payload is a slice of `frame`, not a copy.
 pub(super) fn open(frame: Bytes, parent_checksum: u64) -> Result<Bytes, FrameFault> {
+    check(&frame, parent_checksum)?;
+    unpack(frame)
+}
+
+/// The same for a payload that will be kept among many: answers a copy in a buffer of one of a few
+/// lengths, and how much of that is the payload. `spare` is such a buffer that is needed no more, or
+/// anything else; if it has the right length it is the one that is answered.
+pub(super) fn open_padded(
+    frame: &[u8],
+    parent_checksum: u64,
+    spare: BytesMut,
+) -> Result<(BytesMut, usize), FrameFault> {
+    check(frame, parent_checksum)?;
+    let packed = Packed::parse(frame)?;
+    let padded = padded_len(packed.len);
+    let mut buf = if spare.len() == padded { spare } else { BytesMut::zeroed(padded) };
+    packed.unpack_into(buf.get_mut(..packed.len).unwrap_or_default())?;
+    Ok((buf, packed.len))
+}
+
+fn check(frame: &[u8], parent_checksum: u64) -> Result<(), FrameFault> {
     let body_len = frame.len().checked_sub(CHECKSUM_LEN).ok_or(FrameFault::Short)?;
     let (body, stored) = frame.split_at_checked(body_len).ok_or(FrameFault::Short)?;
     let stored = Reader::new(stored).u64().ok_or(FrameFault::Short)?;
@@ -160,31 +184,64 @@ pub(super) fn open(frame: Bytes, parent_checksum: u64) -> Result<Bytes, FrameFau
     if stored != parent_checksum {
         return Err(FrameFault::Misplaced);
     }
-    unpack(frame)
+    Ok(())
+}
+
+/// The next of sixteen lengths up to each power of two, and of no more than one for [`PAD_MIN`] bytes.
+fn padded_len(len: usize) -> usize {
+    len.next_multiple_of((len.next_power_of_two() / 16).max(PAD_MIN))
 }
 
 /// Unpacks a frame whose checksum has been seen to (or is of no interest: the fuzzer's way in).
 fn unpack(frame: Bytes) -> Result<Bytes, FrameFault> {
-    let packed_len = frame.len().checked_sub(TRAILER_LEN).ok_or(FrameFault::Short)?;
-    let (packed, trailer) = frame.split_at_checked(packed_len).ok_or(FrameFault::Short)?;
-    let mut trailer = Reader::new(trailer);
-    let kind = trailer.u8().ok_or(FrameFault::Short)?;
-    let uncompressed_len = trailer.u32().ok_or(FrameFault::Short)?;
-    let len = uncompressed_len as usize;
-    let implausible = FrameFault::ImplausibleLen(uncompressed_len);
-    if kind == NONE {
-        return if len == packed_len { Ok(frame.slice(..packed_len)) } else { Err(implausible) };
+    let packed = Packed::parse(&frame)?;
+    if packed.kind == NONE {
+        return Ok(frame.slice(..packed.len));
     }
-    if len > PAYLOAD_LEN_MAX || len > growth_limit(packed_len) {
-        return Err(implausible);
+    let mut payload = vec![0; packed.len];
+    packed.unpack_into(&mut payload)?;
+    Ok(Bytes::from(payload))
+}
+
+/// What a frame holds.
+struct Packed<'a> {
+    kind: u8,
+    bytes: &'a [u8],
+    /// Of the payload; it has been seen that this is plausible.
+    len: usize,
+}
+
+impl<'a> Packed<'a> {
+    fn parse(frame: &'a [u8]) -> Result<Self, FrameFault> {
+        let packed_len = frame.len().checked_sub(TRAILER_LEN).ok_or(FrameFault::Short)?;
+        let (bytes, trailer) = frame.split_at_checked(packed_len).ok_or(FrameFault::Short)?;
+        let mut trailer = Reader::new(trailer);
+        let kind = trailer.u8().ok_or(FrameFault::Short)?;
+        let uncompressed_len = trailer.u32().ok_or(FrameFault::Short)?;
+        let len = uncompressed_len as usize;
+        let is_plausible = match kind {
+            NONE => len == packed_len,
+            _ => len <= PAYLOAD_LEN_MAX && len <= growth_limit(packed_len),
+        };
+        if !is_plausible {
+            return Err(FrameFault::ImplausibleLen(uncompressed_len));
+        }
+        Ok(Packed { kind, bytes, len })
     }
-    let mut payload = vec![0; len];
-    let unpacked = match kind {
-        LZ4 => lz4_flex::block::decompress_into(packed, &mut payload).ok(),
-        ZSTD => decompress_zstd(packed, &mut payload),
-        other => return Err(FrameFault::UnknownCompression(other)),
-    };
-    if unpacked == Some(len) { Ok(Bytes::from(payload)) } else { Err(FrameFault::Undecodable) }
+
+    /// Into a place that is as long as the payload.
+    fn unpack_into(&self, payload: &mut [u8]) -> Result<(), FrameFault> {
+        let unpacked = match self.kind {
+            NONE => {
+                payload.copy_from_slice(self.bytes);
+                Some(self.len)
+            }
+            LZ4 => lz4_flex::block::decompress_into(self.bytes, payload).ok(),
+            ZSTD => decompress_zstd(self.bytes, payload),
+            other => return Err(FrameFault::UnknownCompression(other)),
+        };
+        if unpacked == Some(self.len) { Ok(()) } else { Err(FrameFault::Undecodable) }
+    }
 }
 
 fn growth_limit(packed_len: usize) -> usize {

@@ -208,15 +208,19 @@ impl Index {
         let ours = head(rest);
         let (heads, _) = self.heads().as_chunks::<HEAD_LEN>();
         let mut low = heads.partition_point(|theirs| u64::from_le_bytes(*theirs) < ours);
-        let ties = heads.get(low..)?;
-        // Usually there is none, or one.
-        let mut high = low
-            + match ties {
-                [] => 0,
-                [first, ..] if u64::from_le_bytes(*first) != ours => 0,
-                [_, second, ..] if u64::from_le_bytes(*second) != ours => 1,
-                _ => ties.partition_point(|theirs| u64::from_le_bytes(*theirs) == ours),
-            };
+        // Usually there is none, or one; of the blocks of one partition there may be some.
+        let is_tie = |at: usize| heads.get(at).is_some_and(|h| u64::from_le_bytes(*h) == ours);
+        let mut high = low;
+        let mut step = 1;
+        while is_tie(high + step - 1) {
+            high += step;
+            step *= 2;
+        }
+        if step > 1 {
+            let rest = heads.get(high..).unwrap_or_default();
+            let rest = rest.get(..step - 1).unwrap_or(rest);
+            high += rest.partition_point(|theirs| u64::from_le_bytes(*theirs) == ours);
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             let order = self.rest(middle)?.cmp(rest);

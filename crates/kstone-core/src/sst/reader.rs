@@ -7,19 +7,19 @@
 //!
 //! Called by the levels of a stripe, which have hashed the key already.
 
+use std::cell::RefCell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use arc_swap::Guard;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::block::{Block, Found, Malformed, SEQ_MAX};
 use super::cache::BlockCache;
 use super::cursor::SstCursor;
 use super::filter::Filter;
 use super::footer::{FOOTER_LEN, Footer, FooterFault, Properties, VERSION, parse_footer};
-use super::frame::{self, TRAILER_LEN};
+use super::frame::{self, FrameFault, TRAILER_LEN};
 use super::handles::FileHandles;
 use super::index::{Handle, Index};
 use super::slots::{Part, Slots, Uses};
@@ -28,6 +28,14 @@ use super::{FileIdent, SstMeta};
 use crate::entry::{Kind, Seq};
 use crate::env::{OpenMode, Vfs, VfsFile};
 use crate::error::{Error, Result};
+
+/// A longer frame is read into a buffer of its own.
+const FRAME_LEN_MAX: usize = 64 << 10;
+
+thread_local! {
+    /// What a block is read into before it is unpacked: made once per thread, not once per block.
+    static FRAME: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The version of a key that a lookup found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,11 +177,9 @@ impl SstReader {
             }
         };
         let Some(nth) = index.find(key, own_seq_max) else { return Ok(None) };
-        if let Some(block) = index.blocks.get(nth)
-            && let Some(block) = &*block
-        {
+        if let Some(block) = index.blocks.get(nth) {
             self.cache.counters().count(Count::DataHit);
-            return self.hit(index, nth, block, block.get_again(key, hash, own_seq_max));
+            return self.hit(index, nth, &block, block.get_again(key, hash, own_seq_max));
         }
         let Some(block) = self.load_block(index, nth)? else { return Ok(None) };
         self.hit(index, nth, &block, block.get(key, own_seq_max))
@@ -208,7 +214,7 @@ impl SstReader {
             self.cache.counters().count(Count::IndexHit);
             return Ok(Arc::clone(index));
         }
-        if let Some(index) = self.kept_index.get().and_then(|kept| kept.get(0)?.clone()) {
+        if let Some(index) = self.kept_index.get().and_then(|kept| kept.get(0)) {
             self.cache.counters().count(Count::IndexHit);
             return Ok(index);
         }
@@ -238,7 +244,7 @@ impl SstReader {
         if handle.len == 0 {
             return Ok(None);
         }
-        if let Some(filter) = self.kept_filter.get().and_then(|kept| kept.get(0)?.clone()) {
+        if let Some(filter) = self.kept_filter.get().and_then(|kept| kept.get(0)) {
             self.cache.counters().count(Count::FilterHit);
             return Ok(Some(filter));
         }
@@ -270,7 +276,7 @@ impl SstReader {
     /// Block `nth`, from the cache or into it; `None` if there is no such block.
     #[inline]
     pub(super) fn block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
-        if let Some(block) = index.blocks.get(nth).and_then(Guard::into_inner) {
+        if let Some(block) = index.blocks.get(nth) {
             self.cache.counters().count(Count::DataHit);
             return Ok(Some(block));
         }
@@ -281,7 +287,19 @@ impl SstReader {
     fn load_block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
         let Some(handle) = index.handle(nth) else { return Ok(None) };
         self.cache.counters().count(Count::DataMiss);
-        let block = Arc::new(self.read_block(handle)?);
+        let mut spare = self.cache.spare(self.meta.file_id, nth);
+        let place = spare.as_mut().and_then(Arc::get_mut);
+        let block = match place {
+            Some(place) => {
+                *place = self.read_block_into(handle, place.take_buffer())?;
+                spare
+            }
+            None => None,
+        };
+        let block = match block {
+            Some(block) => block,
+            None => Arc::new(self.read_block(handle)?),
+        };
         index.blocks.put(nth, &block);
         Ok(Some(block))
     }
@@ -340,8 +358,32 @@ impl SstReader {
 
     /// Reads a data block from the file, past the cache.
     pub(super) fn read_block(&self, handle: Handle) -> Result<Block> {
+        self.read_block_into(handle, BytesMut::new())
+    }
+
+    /// The same, into a buffer that may have the right length.
+    fn read_block_into(&self, handle: Handle, spare: BytesMut) -> Result<Block> {
         self.check_data_handle(handle)?;
-        self.parse_block(handle, self.read(handle.offset, handle.len as usize)?)
+        let len = handle.len as usize;
+        if len > FRAME_LEN_MAX {
+            return self.parse_block(handle, self.read(handle.offset, len)?);
+        }
+        // Taken, not borrowed: nothing is held while the file is read.
+        let mut frame = FRAME.take();
+        if frame.len() < len {
+            frame.resize(len, 0);
+        }
+        let block = self.read_small_block(handle, frame.get_mut(..len).unwrap_or_default(), spare);
+        FRAME.set(frame);
+        block
+    }
+
+    fn read_small_block(&self, handle: Handle, frame: &mut [u8], spare: BytesMut) -> Result<Block> {
+        self.read_into(frame, handle.offset)?;
+        let (bytes, len) = frame::open_padded(frame, handle.checksum, spare)
+            .map_err(|fault| self.damaged(handle.offset, fault))?;
+        let block = Block::parse_padded(bytes.freeze(), len);
+        block.map_err(|_| self.malformed(handle.offset))
     }
 
     /// Makes a block of its frame, which has been read.
@@ -362,9 +404,15 @@ impl SstReader {
 
     /// Bytes of the file, past the cache.
     pub(super) fn read(&self, offset: u64, len: usize) -> Result<Bytes> {
+        let mut buf = vec![0; len];
+        self.read_into(&mut buf, offset)?;
+        Ok(Bytes::from(buf))
+    }
+
+    fn read_into(&self, buf: &mut [u8], offset: u64) -> Result<()> {
         self.cache.counters().count(Count::FileReads);
-        self.cache.counters().add(Count::FileReadBytes, len as u64);
-        read_bytes(&*self.file()?, || self.path(), offset, len)
+        self.cache.counters().add(Count::FileReadBytes, buf.len() as u64);
+        read_exact(&*self.file()?, || self.path(), offset, buf)
     }
 
     pub(super) fn malformed(&self, offset: u64) -> Error {
@@ -377,8 +425,11 @@ impl SstReader {
     }
 
     fn open_frame(&self, handle: Handle, frame: Bytes) -> Result<Bytes> {
-        frame::open(frame, handle.checksum)
-            .map_err(|fault| Error::corruption(&self.path(), handle.offset, fault.to_string()))
+        frame::open(frame, handle.checksum).map_err(|fault| self.damaged(handle.offset, fault))
+    }
+
+    fn damaged(&self, offset: u64, fault: FrameFault) -> Error {
+        Error::corruption(&self.path(), offset, fault.to_string())
     }
 
     fn file(&self) -> Result<Arc<dyn VfsFile>> {
@@ -431,7 +482,6 @@ fn check_owner(footer: &Footer, path: &Path, db_id: [u8; 16]) -> Result<()> {
     Err(Error::ForeignFile { path: path.to_owned(), what })
 }
 
-/// Reads exactly `len` bytes. A file that ends too early is damaged, not an I/O error.
 fn read_bytes(
     file: &dyn VfsFile,
     path: impl Fn() -> PathBuf,
@@ -439,13 +489,22 @@ fn read_bytes(
     len: usize,
 ) -> Result<Bytes> {
     let mut buf = vec![0; len];
-    match file.read_exact_at(&mut buf, offset) {
-        Ok(()) => Ok(Bytes::from(buf)),
-        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Err(Error::corruption(
-            &path(),
-            offset,
-            format!("the file ends inside these {len} bytes"),
-        )),
-        Err(e) => Err(Error::io("read", &path(), e)),
-    }
+    read_exact(file, path, offset, &mut buf)?;
+    Ok(Bytes::from(buf))
+}
+
+/// Fills the buffer. A file that ends too early is damaged, not an I/O error.
+fn read_exact(
+    file: &dyn VfsFile,
+    path: impl Fn() -> PathBuf,
+    offset: u64,
+    buf: &mut [u8],
+) -> Result<()> {
+    file.read_exact_at(buf, offset).map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            let what = format!("the file ends inside these {} bytes", buf.len());
+            Error::corruption(&path(), offset, what)
+        }
+        _ => Error::io("read", &path(), e),
+    })
 }

@@ -1,20 +1,18 @@
 //! Places for parts of a file that may be kept in memory: one for each part, beside what points to it.
 //!
-//! Who looks a part up knows its number already, so there is nothing to hash, to search or to lock:
-//! the place is read, and the part if there is one. What may stay is for the [`BlockCache`] to say,
-//! which counts all kept parts of all files and takes them out again.
+//! Who looks a part up knows its number already, so there is nothing to hash and to search: the place
+//! is read, and the part if there is one. What may stay is for the [`BlockCache`] to say, which counts
+//! all kept parts of all files and takes them out again.
 //!
-//! A place that lost its part remembers when, so that the cache can tell what is asked for again and
-//! again from what was asked for once.
+//! A place has a lock of its own, held for as long as it takes to count a reference.
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
-
-use arc_swap::{ArcSwapOption, Guard};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::FileId;
 use super::cache::BlockCache;
+use crate::sync::Mutex;
 
 /// More uses than that tell the cache nothing.
 const USES_MAX: u8 = 2;
@@ -65,12 +63,7 @@ pub(super) struct Slots<P: Part> {
     slots: Box<[Slot<P>]>,
 }
 
-#[derive(Debug)]
-struct Slot<P> {
-    part: ArcSwapOption<P>,
-    /// The cache's count when it took the part out; 0 if it never did.
-    lost_at: AtomicU32,
-}
+type Slot<P> = Mutex<Option<Arc<P>>>;
 
 /// What the cache knows of [`Slots`] of any kind.
 pub(super) trait Places: Send + Sync + std::fmt::Debug {
@@ -81,13 +74,13 @@ pub(super) trait Places: Send + Sync + std::fmt::Debug {
     fn ask_uses(&self, nth: u32, forget_all: bool) -> Option<u8>;
 
     /// Takes a part out. The caller drops it, without a lock, and has `weight` bytes fewer to count.
-    fn take(&self, nth: u32, lost_at: u32) -> Option<Taken>;
+    fn take(&self, nth: u32) -> Option<Taken>;
 }
 
 /// A part on its way out of memory.
 pub(super) struct Taken {
     pub(super) weight: usize,
-    _part: Arc<dyn Any + Send + Sync>,
+    pub(super) part: Arc<dyn Any + Send + Sync>,
 }
 
 impl<P: Part> Slots<P> {
@@ -95,16 +88,15 @@ impl<P: Part> Slots<P> {
     pub(super) const PLACE_BYTES: usize = size_of::<Slot<P>>();
 
     pub(super) fn new(cache: &Arc<BlockCache>, file: FileId, count: usize) -> Arc<Self> {
-        let slot = || Slot { part: ArcSwapOption::empty(), lost_at: AtomicU32::new(0) };
-        let slots = std::iter::repeat_with(slot).take(count).collect();
+        let slots = std::iter::repeat_with(Slot::default).take(count).collect();
         Arc::new(Slots { cache: Arc::clone(cache), file, slots })
     }
 
-    /// The part, if it is kept. It cannot go away while the guard is held.
+    /// The part, if it is kept.
     #[inline]
-    pub(super) fn get(&self, nth: usize) -> Option<Guard<Option<Arc<P>>>> {
-        let part = self.slots.get(nth)?.part.load();
-        part.as_ref()?.uses().add();
+    pub(super) fn get(&self, nth: usize) -> Option<Arc<P>> {
+        let part = self.slots.get(nth)?.lock().clone()?;
+        part.uses().add();
         Some(part)
     }
 
@@ -115,11 +107,16 @@ impl<P: Part> Slots<P> {
         if !self.cache.has_room_for(weight) {
             return;
         }
-        // Another thread may have been first, with the same part: it is counted already.
-        if slot.part.swap(Some(Arc::clone(part))).is_none() {
-            let places: Arc<dyn Places> = Arc::<Self>::clone(self);
-            self.cache.count_in(&places, number, weight, slot.lost_at.load(Relaxed));
+        {
+            let mut slot = slot.lock();
+            if slot.is_some() {
+                // Another thread was first, with the same part.
+                return;
+            }
+            *slot = Some(Arc::clone(part));
         }
+        let places: Arc<dyn Places> = Arc::<Self>::clone(self);
+        self.cache.count_in(&places, number, weight);
     }
 }
 
@@ -129,8 +126,8 @@ impl<P: Part> Places for Slots<P> {
     }
 
     fn ask_uses(&self, nth: u32, forget_all: bool) -> Option<u8> {
-        let part = self.slots.get(nth as usize)?.part.load();
-        let uses = part.as_ref()?.uses();
+        let slot = self.slots.get(nth as usize)?.lock();
+        let uses = slot.as_ref()?.uses();
         let count = uses.get();
         if forget_all {
             uses.take_all()
@@ -140,11 +137,9 @@ impl<P: Part> Places for Slots<P> {
         Some(count)
     }
 
-    fn take(&self, nth: u32, lost_at: u32) -> Option<Taken> {
-        let slot = self.slots.get(nth as usize)?;
-        let part = slot.part.swap(None)?;
-        slot.lost_at.store(lost_at, Relaxed);
-        Some(Taken { weight: part.weight(), _part: part })
+    fn take(&self, nth: u32) -> Option<Taken> {
+        let part = self.slots.get(nth as usize)?.lock().take()?;
+        Some(Taken { weight: part.weight(), part })
     }
 }
 
@@ -152,7 +147,7 @@ impl<P: Part> Drop for Slots<P> {
     /// What was kept here goes with it, and the cache has it off its books at once. (It finds that
     /// the places are gone when it next comes to them.)
     fn drop(&mut self) {
-        let parts = self.slots.iter().filter_map(|slot| slot.part.swap(None));
+        let parts = self.slots.iter().filter_map(|slot| slot.lock().take());
         self.cache.count_out(parts.map(|part| part.weight()));
     }
 }
