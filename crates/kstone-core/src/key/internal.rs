@@ -9,6 +9,8 @@
 //! one `memcmp`: table, then partition key, then mark, then the record without sort key, then sort
 //! keys in byte order.
 
+use std::ops::Bound;
+
 use super::{KEY_LEN_MAX, Key, KeyRef};
 use crate::error::{Error, Result};
 use crate::table::TableId;
@@ -116,6 +118,76 @@ impl std::ops::Deref for StoredKey {
             len => self.short.get(..len).unwrap_or_default(),
         }
     }
+}
+
+/// The bounds of what is read of one partition, which is written once: stored keys `[low, high)`.
+#[derive(Debug)]
+pub(crate) struct PartitionBounds {
+    /// Table, escaped partition key and the terminator's 00.
+    partition: Vec<u8>,
+    low: Option<Vec<u8>>,
+    high: Option<Vec<u8>>,
+}
+
+impl PartitionBounds {
+    /// The whole partition.
+    pub(crate) fn new(table: TableId, pk: &[u8]) -> Self {
+        let mut partition = Vec::with_capacity(TABLE_LEN + pk.len() + 4);
+        push_partition(&mut partition, table, pk);
+        PartitionBounds { partition, low: None, high: None }
+    }
+
+    /// Sets the range of sort keys.
+    pub(crate) fn set(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
+        self.low = match low {
+            Bound::Unbounded => None,
+            Bound::Included(sk) => Some(self.key(sk)),
+            Bound::Excluded(sk) => Some(behind(self.key(sk))),
+        };
+        self.high = match high {
+            Bound::Unbounded => None,
+            Bound::Included(sk) => Some(behind(self.key(sk))),
+            Bound::Excluded(sk) => Some(self.key(sk)),
+        };
+    }
+
+    /// Where the sort key starts in a stored key of the partition.
+    pub(crate) fn sk_at(&self) -> usize {
+        self.partition.len() + 1
+    }
+
+    /// The bounds, of which sort keys that start with `prefix` are left, if one is given.
+    pub(crate) fn finish(self, prefix: Option<&[u8]>) -> (Vec<u8>, Vec<u8>) {
+        let of_prefix = prefix.map(|prefix| self.key(prefix));
+        let PartitionBounds { partition, low, high } = self;
+        let low = low.unwrap_or_else(|| followed_by(partition.clone(), MARK));
+        let end = followed_by(partition, PARTITION_END);
+        if let Some(first) = of_prefix {
+            // A prefix of nothing but 0xff has no end of its own: the partition's is the end.
+            let last = after_prefix(&first).filter(|last| *last < end).unwrap_or(end);
+            return (low.max(first), high.unwrap_or_else(|| last.clone()).min(last));
+        }
+        (low, high.unwrap_or(end))
+    }
+
+    fn key(&self, sk: &[u8]) -> Vec<u8> {
+        // And a byte more, for the key right behind.
+        let mut key = Vec::with_capacity(self.partition.len() + 1 + sk.len() + 1);
+        key.extend_from_slice(&self.partition);
+        key.push(WITH_SK);
+        key.extend_from_slice(sk);
+        key
+    }
+}
+
+/// The first key behind this one.
+fn behind(key: Vec<u8>) -> Vec<u8> {
+    followed_by(key, 0)
+}
+
+fn followed_by(mut key: Vec<u8>, byte: u8) -> Vec<u8> {
+    key.push(byte);
+    key
 }
 
 /// The key of the partition's drop mark, which is also the lowest key of the partition.

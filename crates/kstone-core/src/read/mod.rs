@@ -111,6 +111,6 @@ impl Engine {
 
     /// The records of one partition, as of now.
     pub fn partition(&self, table: TableId, pk: impl Into<Bytes>) -> PartitionQuery {
-        self.snapshot().partition(table, pk)
+        PartitionQuery::new(self.snapshot(), table, pk.into())
     }
 }

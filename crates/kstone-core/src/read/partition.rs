@@ -1,11 +1,12 @@
 //! The records of one partition, in order of sort key.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 
 use bytes::Bytes;
 
 use crate::error::Result;
-use crate::key::{Key, internal, stripe_of};
+use crate::key::internal::{self, PartitionBounds};
+use crate::key::{Key, stripe_of};
 use crate::read::snapshot::Snapshot;
 use crate::read::walk::Walk;
 use crate::read::{KeyedRecord, Record, expiry};
@@ -32,15 +33,14 @@ pub struct PartitionQuery {
     table: TableId,
     pk: Bytes,
     prefix: Option<Bytes>,
-    low: Bound<Bytes>,
-    high: Bound<Bytes>,
+    bounds: PartitionBounds,
     forward: bool,
 }
 
 impl PartitionQuery {
     pub(crate) fn new(snapshot: Snapshot, table: TableId, pk: Bytes) -> Self {
-        let (prefix, low, high) = (None, Bound::Unbounded, Bound::Unbounded);
-        PartitionQuery { snapshot, table, pk, prefix, low, high, forward: true }
+        let bounds = PartitionBounds::new(table, &pk);
+        PartitionQuery { snapshot, table, pk, prefix: None, bounds, forward: true }
     }
 
     /// Only sort keys that start with `prefix`.
@@ -51,8 +51,8 @@ impl PartitionQuery {
 
     /// Only sort keys in the range; together with a prefix, those that satisfy both.
     pub fn range<K: AsRef<[u8]>>(mut self, range: impl RangeBounds<K>) -> Self {
-        let own = |bound: Bound<&K>| bound.map(|key| Bytes::copy_from_slice(key.as_ref()));
-        (self.low, self.high) = (own(range.start_bound()), own(range.end_bound()));
+        let (low, high) = (range.start_bound(), range.end_bound());
+        self.bounds.set(low.map(K::as_ref), high.map(K::as_ref));
         self
     }
 
@@ -65,45 +65,10 @@ impl PartitionQuery {
     /// Starts reading. Without prefix or lower bound, the record without sort key is included.
     pub fn iter(self) -> Result<PartitionIter> {
         self.snapshot.check(self.table)?;
-        let (low, high) = self.bounds();
-        let stripe = stripe_of(&self.pk);
-        let walk = Walk::new(self.snapshot, stripe, low, Some(high), self.forward);
-        let sk_at = internal::encoded_len(&self.pk, Some(b""));
+        let sk_at = self.bounds.sk_at();
+        let (low, high) = self.bounds.finish(self.prefix.as_deref());
+        let walk = Walk::new(self.snapshot, stripe_of(&self.pk), low, Some(high), self.forward);
         Ok(PartitionIter { walk, pk: self.pk, sk_at, done: false })
-    }
-
-    /// The stored keys `[low, high)` that the query covers.
-    fn bounds(&self) -> (Vec<u8>, Vec<u8>) {
-        let encode = |sk: &[u8]| {
-            // And a byte more, see below.
-            let len = internal::encoded_len(&self.pk, Some(sk)) + 1;
-            let mut key = Vec::with_capacity(len);
-            internal::encode_into(&mut key, self.table, &self.pk, Some(sk));
-            key
-        };
-        let behind = |mut key: Vec<u8>| {
-            key.push(0);
-            key
-        };
-        let mut low = match &self.low {
-            Bound::Unbounded => internal::partition_mark(self.table, &self.pk),
-            Bound::Included(sk) => encode(sk),
-            Bound::Excluded(sk) => behind(encode(sk)),
-        };
-        let mut high = match &self.high {
-            Bound::Unbounded => internal::partition_end(self.table, &self.pk),
-            Bound::Included(sk) => behind(encode(sk)),
-            Bound::Excluded(sk) => encode(sk),
-        };
-        if let Some(prefix) = &self.prefix {
-            let first = encode(prefix);
-            // A prefix of nothing but 0xff has no end of its own: the partition's is the end.
-            let end = internal::partition_end(self.table, &self.pk);
-            let last = internal::after_prefix(&first).filter(|last| *last < end).unwrap_or(end);
-            low = low.max(first);
-            high = high.min(last);
-        }
-        (low, high)
     }
 }
 
@@ -132,6 +97,7 @@ pub struct RecordRef<'a> {
 
 impl PartitionIter {
     /// The next record, without copying it.
+    #[inline]
     pub fn next_ref(&mut self) -> Result<Option<RecordRef<'_>>> {
         if self.done {
             return Ok(None);

@@ -182,15 +182,16 @@ impl ScanIter {
                 Some(walk) => walk,
                 none => none.insert(open(&self.snapshot, self.table, &self.cursor)),
             };
-            while let Some(found) = walk.next()? {
-                let is_same = !self.partition.is_empty()
-                    && internal::is_in_partition(found.key, &self.partition);
+            while walk.advance()? {
+                let Some(key) = walk.key() else { continue };
+                let is_same =
+                    !self.partition.is_empty() && internal::is_in_partition(key, &self.partition);
                 if !is_same {
-                    let Some(pk) = internal::pk_of(found.key) else { continue };
-                    let len = internal::partition_len(found.key).unwrap_or_default();
+                    let Some(pk) = internal::pk_of(key) else { continue };
+                    let len = internal::partition_len(key).unwrap_or_default();
                     self.pk = pk;
                     self.partition.clear();
-                    self.partition.extend_from_slice(found.key.get(..len).unwrap_or_default());
+                    self.partition.extend_from_slice(key.get(..len).unwrap_or_default());
                 }
                 return Ok(true);
             }

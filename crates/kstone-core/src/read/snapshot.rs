@@ -100,6 +100,7 @@ impl Snapshot {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn check_live(&self) -> Result<()> {
         let shared = &*self.shared;
         if shared.inner.snapshots.is_ended(&shared.registered) {

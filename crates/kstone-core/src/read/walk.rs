@@ -19,12 +19,15 @@ use crate::tree::stripe::{Stripe, Version};
 pub(crate) struct Walk {
     snapshot: Snapshot,
     version: Arc<Version>,
+    /// The only source, if there is nothing to merge and no drop to look for: it knows itself which
+    /// entries are versions of one key, so no key is kept and compared. Then `merge` is empty.
+    one: Option<Cursor>,
     merge: Merge,
     low: Vec<u8>,
     high: Option<Vec<u8>>,
     forward: bool,
     started: bool,
-    /// Whether the merge still stands on the current record, which a forward walk lends from there.
+    /// Whether the source still stands on the current record, which a forward walk lends from there.
     lends: bool,
     current: Current,
     /// The partition whose drop mark was looked up last, and the mark.
@@ -56,6 +59,14 @@ pub(crate) struct Found<'a> {
     pub(crate) expires_at_ms: u64,
 }
 
+impl<'a> From<EntryRef<'a>> for Found<'a> {
+    #[inline]
+    fn from(entry: EntryRef<'a>) -> Self {
+        let EntryRef { key, value, seq, expires_at_ms, .. } = entry;
+        Found { key, value, seq, expires_at_ms }
+    }
+}
+
 impl Walk {
     pub(crate) fn new(
         snapshot: Snapshot,
@@ -65,13 +76,21 @@ impl Walk {
         forward: bool,
     ) -> Walk {
         let version = snapshot.inner().stripe(stripe).version_to_read(Stripe::WALK);
-        let merge = Merge::new(version.cursors(&low, high.as_deref()));
         let has_marks = version.max_mark_seq() > 0;
+        let one = match forward && !has_marks {
+            true => version.only_cursor(&low, high.as_deref()),
+            false => None,
+        };
+        let sources = match &one {
+            Some(_) => Vec::new(),
+            None => version.cursors(&low, high.as_deref()),
+        };
         let (seq, now_ms) = (snapshot.seq(), snapshot.now_ms());
         Walk {
             snapshot,
             version,
-            merge,
+            one,
+            merge: Merge::new(sources),
             low,
             high,
             forward,
@@ -89,17 +108,50 @@ impl Walk {
     /// The next visible record.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Found<'_>>> {
-        self.snapshot.check_live()?;
-        let found = if self.forward { self.step_forward()? } else { self.step_backward()? };
-        Ok(if found { self.current() } else { None })
+        Ok(if self.advance()? { self.current() } else { None })
     }
 
-    /// The record that `next` answered last, until the walk moves on.
-    #[inline]
+    /// Goes to the next visible record; `false` if there is none.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        self.snapshot.check_live()?;
+        if self.lends
+            && let Some(Cursor::File { cursor, .. }) = &mut self.one
+        {
+            let view = View { seq: self.seq, now_ms: self.now_ms, high: self.high.as_deref() };
+            if let Some(is_visible) = cursor.next_plain(&view) {
+                self.lends = is_visible;
+                return Ok(is_visible);
+            }
+        }
+        self.step()
+    }
+
+    /// The same, whatever comes next.
+    #[inline(never)]
+    fn step(&mut self) -> Result<bool> {
+        if self.one.is_some() {
+            self.step_one()
+        } else if self.forward {
+            self.step_forward()
+        } else {
+            self.step_backward()
+        }
+    }
+
+    /// The record that the walk has gone to, until it moves on.
+    #[inline(always)]
     pub(crate) fn current(&self) -> Option<Found<'_>> {
+        match &self.one {
+            Some(Cursor::File { cursor, .. }) if self.lends => cursor.entry().map(Found::from),
+            _ => self.current_elsewhere(),
+        }
+    }
+
+    #[inline(never)]
+    fn current_elsewhere(&self) -> Option<Found<'_>> {
         if self.lends {
-            let EntryRef { key, value, seq, expires_at_ms, .. } = self.merge.entry()?;
-            return Some(Found { key, value, seq, expires_at_ms });
+            return self.entry().map(Found::from);
         }
         let Current { key, value, seq, expires_at_ms } = &self.current;
         Some(Found { key, value, seq: *seq, expires_at_ms: *expires_at_ms })
@@ -108,61 +160,67 @@ impl Walk {
     /// The current record's value as something that can be kept; shared, not copied, where its
     /// source allows.
     pub(crate) fn value_bytes(&self) -> Bytes {
-        if self.lends { self.merge.value_bytes() } else { self.current.value.clone() }
+        match &self.one {
+            _ if !self.lends => self.current.value.clone(),
+            Some(one) => one.value_bytes(),
+            None => self.merge.value_bytes(),
+        }
     }
 
     /// The last key that was looked at; `None` before the first.
+    #[inline]
     pub(crate) fn key(&self) -> Option<&[u8]> {
         if self.lends {
-            return self.merge.entry().map(|entry| entry.key);
+            return self.current().map(|found| found.key);
         }
         (!self.current.key.is_empty()).then_some(self.current.key.as_slice())
+    }
+
+    /// The entry that the source stands on.
+    fn entry(&self) -> Option<EntryRef<'_>> {
+        match &self.one {
+            Some(one) => one.entry(),
+            None => self.merge.entry(),
+        }
     }
 
     /// Jumps forward to the first record at or behind `key`.
     pub(crate) fn skip_to(&mut self, key: &[u8]) -> Result<()> {
         self.started = true;
-        if std::mem::take(&mut self.lends)
-            && let Some(entry) = self.merge.entry()
+        if self.lends
+            && let Some(entry) = match &self.one {
+                Some(one) => one.entry(),
+                None => self.merge.entry(),
+            }
         {
             self.current.key.clear();
             self.current.key.extend_from_slice(entry.key);
         }
-        self.merge.seek(key, Seq::MAX)
+        self.lends = false;
+        match &mut self.one {
+            Some(one) => one.seek(key, Seq::MAX),
+            None => self.merge.seek(key, Seq::MAX),
+        }
     }
 
-    /// The only source, if there is nothing to merge and no drop to look for: it knows itself which
-    /// entries are versions of one key, so no key is kept and compared.
-    #[inline]
-    fn only_source(&mut self) -> Option<(&mut Cursor, View<'_>)> {
-        if self.has_marks {
-            return None;
-        }
+    fn step_one(&mut self) -> Result<bool> {
+        let Some(one) = &mut self.one else { return Ok(false) };
         let view = View { seq: self.seq, now_ms: self.now_ms, high: self.high.as_deref() };
-        Some((self.merge.single()?, view))
-    }
-
-    #[inline]
-    fn step_forward(&mut self) -> Result<bool> {
-        if self.lends
-            && let Some((source, view)) = self.only_source()
-        {
-            self.lends = source.next_visible(&view)?;
-            return Ok(self.lends);
+        // Whatever comes of it: after an error the source is on no entry.
+        let lent = std::mem::take(&mut self.lends);
+        if !std::mem::replace(&mut self.started, true) {
+            one.seek(&self.low, Seq::MAX)?;
         }
-        self.step_in_merge()
+        self.lends = if lent { one.next_visible(&view)? } else { one.find_visible(&view)? };
+        Ok(self.lends)
     }
 
-    fn step_in_merge(&mut self) -> Result<bool> {
+    fn step_forward(&mut self) -> Result<bool> {
         if !self.started {
             self.started = true;
             self.merge.seek(&self.low, Seq::MAX)?;
         } else if std::mem::take(&mut self.lends) {
             self.merge.next()?;
-        }
-        if let Some((source, view)) = self.only_source() {
-            self.lends = source.find_visible(&view)?;
-            return Ok(self.lends);
         }
         loop {
             let Some(entry) = self.merge.entry() else { return Ok(false) };
@@ -243,5 +301,107 @@ impl Walk {
             };
         }
         Ok(self.current.seq < self.partition_mark)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Durability, Engine, KeyRef, Options, Record, TableId, WriteBatch};
+
+    const TABLE: TableId = TableId::DEFAULT;
+
+    fn key(n: u32) -> ([u8; 2], Vec<u8>) {
+        // Zeros in partition keys, sort keys that share much and little.
+        let sk = format!("sort#{:04}{}", n / 3, "x".repeat((n / 3 % 5) as usize * 9));
+        ([(n % 3) as u8, 0], sk.into_bytes())
+    }
+
+    /// Every range, prefix and scan answers what single gets do.
+    fn check(engine: &Engine, count: u32) {
+        let snapshot = engine.snapshot();
+        let mut all: Vec<(Vec<u8>, Vec<u8>, Record)> = Vec::new();
+        for n in 0..count {
+            let (pk, sk) = key(n);
+            if let Some(record) = snapshot.get(TABLE, KeyRef::with_sk(&pk, &sk)).unwrap() {
+                all.push((pk.to_vec(), sk, record));
+            }
+        }
+        all.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        let mut scanned = Vec::new();
+        let mut scan = snapshot.scan(TABLE, crate::ScanCursor::start());
+        while let Some(found) = scan.next_ref().unwrap() {
+            let value = bytes::Bytes::copy_from_slice(found.value);
+            let (expires_at_ms, version) = (found.expires_at_ms, found.version);
+            let record = Record { value, expires_at_ms, version };
+            scanned.push((found.pk.to_vec(), found.sk.unwrap().to_vec(), record));
+        }
+        scanned.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+        assert_eq!(scanned, all);
+        for (from, to) in (0..count).step_by(17).flat_map(|a| [5, 40, 200].map(|len| (a, a + len)))
+        {
+            let ((pk, low), (_, high)) = (key(from), key(to));
+            let expected: Vec<_> = all
+                .iter()
+                .filter(|(p, sk, _)| p[..] == pk && (&low..&high).contains(&sk))
+                .map(|(_, sk, record)| (sk.clone(), record.clone()))
+                .collect();
+            for is_reverse in [false, true] {
+                let query = snapshot.partition(TABLE, pk.to_vec()).range(low.clone()..high.clone());
+                let query = if is_reverse { query.reverse() } else { query };
+                let mut found: Vec<_> = query
+                    .iter()
+                    .unwrap()
+                    .map(|found| found.map(|found| (found.key.sk.unwrap().to_vec(), found.record)))
+                    .collect::<Result<_, _>>()
+                    .unwrap();
+                if is_reverse {
+                    found.reverse();
+                }
+                assert_eq!(found, expected, "{from} {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_walk_shows_what_gets_do_whatever_it_has_to_merge() {
+        const COUNT: u32 = 900;
+        let engine = Engine::memory(Options::default()).unwrap();
+        let write = |step: usize, round: u32| {
+            let mut batch = WriteBatch::new();
+            for n in (0..COUNT).step_by(step) {
+                let (pk, sk) = key(n);
+                let key = KeyRef::with_sk(&pk, &sk);
+                let value = vec![n as u8; 30 + (n % 100) as usize];
+                match (n + round) % 11 {
+                    0 => batch.delete(TABLE, key).unwrap(),
+                    // One that is over, one that never will be.
+                    1 => batch.put_expiring(TABLE, key, &value, 1).unwrap(),
+                    2 => batch.put_expiring(TABLE, key, &value, u64::MAX >> 4).unwrap(),
+                    _ => batch.put(TABLE, key, &value).unwrap(),
+                }
+            }
+            engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+        };
+        // A memtable, a file, both, files and a run, one run; versions that a snapshot keeps.
+        write(1, 0);
+        check(&engine, COUNT);
+        engine.flush().unwrap();
+        check(&engine, COUNT);
+        let kept = engine.snapshot();
+        write(2, 1);
+        check(&engine, COUNT);
+        engine.flush().unwrap();
+        write(3, 2);
+        check(&engine, COUNT);
+        engine.compact().unwrap();
+        check(&engine, COUNT);
+        drop(kept);
+        let mut batch = WriteBatch::new();
+        batch.drop_partition(TABLE, &key(1).0).unwrap();
+        engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+        write(9, 3);
+        check(&engine, COUNT);
+        engine.compact().unwrap();
+        check(&engine, COUNT);
     }
 }

@@ -28,11 +28,13 @@ use std::sync::OnceLock;
 use bytes::{Bytes, BytesMut};
 
 #[cfg(any(test, feature = "fuzzing"))]
-use super::block_cursor::BlockCursor;
+use super::block_cursor::{BlockCursor, Reached};
 use super::hints::Hints;
 use super::slots::{Part, Uses};
 use crate::codec::{Reader, put_varint, varint_len};
 pub(super) use crate::entry::SEQ_MAX;
+#[cfg(any(test, feature = "fuzzing"))]
+use crate::entry::View;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::prefetch;
 
@@ -329,14 +331,18 @@ impl Block {
 
     #[inline]
     fn try_entry(&self, at: usize) -> Option<RawEntry<'_>> {
-        self.usual_entry(at).or_else(|| self.any_entry(at))
+        // Not `or_else`, which is not always inlined and then passes the whole entry on in memory.
+        match self.usual_entry(at) {
+            Some(entry) => Some(entry),
+            None => self.any_entry(at),
+        }
     }
 
     /// The entry that begins at `at` if it is as most are: keys shorter than 128 bytes, no expiry, a
     /// value shorter than 16 KiB, and not the very last bytes of the block. Then its lengths lie in
     /// the first 16 bytes, and one look tells that those are there.
     #[inline(always)]
-    fn usual_entry(&self, at: usize) -> Option<RawEntry<'_>> {
+    pub(super) fn usual_entry(&self, at: usize) -> Option<RawEntry<'_>> {
         let bytes = self.payload().get(at..self.entries_len())?;
         let head = bytes.first_chunk::<16>()?;
         let [shared, unshared, ..] = *head;
@@ -362,6 +368,7 @@ impl Block {
         Some(RawEntry { shared, suffix, seq: tag >> 3, kind, expires_at_ms: 0, value, end })
     }
 
+    #[inline(never)]
     fn any_entry(&self, at: usize) -> Option<RawEntry<'_>> {
         let mut reader = Reader::new(self.payload().get(at..self.entries_len())?);
         let shared = usize::try_from(varint(&mut reader)?).ok()?;
@@ -492,6 +499,13 @@ pub(crate) fn check_block(bytes: &[u8]) -> bool {
         back = cursor.prev();
     }
     let sought = cursor.seek(probe, SEQ_MAX);
+    for is_plain_first in [false, true] {
+        let view = View { seq: SEQ_MAX, now_ms: 0, high: Some(probe) };
+        cursor.begin_anew();
+        while cursor.next_visible(&view) == Reached::Visible {
+            while is_plain_first && cursor.next_plain(&view) == Some(Reached::Visible) {}
+        }
+    }
     got.is_ok() && back.is_ok() && sought.is_ok() && cursor.check().is_ok()
 }
 

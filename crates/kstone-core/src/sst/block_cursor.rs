@@ -12,6 +12,7 @@ use bytes::Bytes;
 
 use super::block::{Block, Malformed, RawEntry, common_prefix_len};
 use crate::entry::{EntryRef, Kind, Seq, View, entry_order};
+use crate::prefetch;
 
 /// Room for a key that most keys fit into: growing takes longer.
 const KEY_LEN_USUAL: usize = 128;
@@ -19,10 +20,16 @@ const KEY_LEN_USUAL: usize = 128;
 /// instruction, and most keys differ from the one before in fewer.
 const TAIL_LEN_USUAL: usize = 16;
 
+/// How far ahead of a walk its block is asked for: so far that an entry has come when its turn has,
+/// and not further, because most walks are short.
+const AHEAD_BYTES: usize = 768;
+/// An entry of the usual size lies in two lines of memory.
+const LINE_BYTES: usize = 64;
+
 /// A key that changes at its end.
 #[derive(Debug)]
 struct KeyBuf {
-    /// As long as the longest key so far, and [`KEY_LEN_USUAL`] at least.
+    /// As long as the longest key so far, and [`KEY_LEN_USUAL`] at least, once there was one.
     bytes: Vec<u8>,
     len: usize,
 }
@@ -41,7 +48,7 @@ impl KeyBuf {
 
     /// Keeps the first `shared` bytes, of which there must be as many, and puts the first `len` of
     /// `from` behind them.
-    #[inline]
+    #[inline(always)]
     fn set_tail(&mut self, shared: usize, from: &[u8], len: usize) {
         self.len = shared + len;
         if len <= TAIL_LEN_USUAL
@@ -52,8 +59,13 @@ impl KeyBuf {
             *to = *from;
             return;
         }
+        self.set_unusual_tail(shared, from, len);
+    }
+
+    #[inline(never)]
+    fn set_unusual_tail(&mut self, shared: usize, from: &[u8], len: usize) {
         if self.bytes.len() < self.len {
-            self.bytes.resize(self.len, 0);
+            self.bytes.resize(self.len.max(KEY_LEN_USUAL), 0);
         }
         if let (Some(to), Some(from)) = (self.bytes.get_mut(shared..self.len), from.get(..len)) {
             to.copy_from_slice(from);
@@ -106,6 +118,8 @@ pub(super) enum Reached {
     BlockEnd,
     /// Nor behind it: the cursor is on an entry where the walk ends.
     WalkEnd,
+    /// The block is [`Malformed`].
+    Damage,
 }
 
 /// A position in a block: on an entry, or on none.
@@ -133,7 +147,7 @@ impl BlockCursor {
             valid: false,
             is_new: true,
             is_decided: true,
-            key: KeyBuf { bytes: vec![0; KEY_LEN_USUAL], len: 0 },
+            key: KeyBuf { bytes: Vec::new(), len: 0 },
             current: Current {
                 at: 0,
                 end: 0,
@@ -211,6 +225,9 @@ impl BlockCursor {
     pub(super) fn seek(&mut self, key: &[u8], seq: Seq) -> Result<(), Malformed> {
         self.valid = false;
         let start = self.block.search_start(key, seq)?;
+        // Who looks for a place in a block goes on from there, most often.
+        let ahead = self.block.payload().get(start..).unwrap_or_default();
+        prefetch::bytes_soon(ahead, AHEAD_BYTES);
         self.go_to_restart(start)?;
         while self.valid && entry_order(self.key(), self.current.seq, key, seq).is_lt() {
             self.next()?;
@@ -245,46 +262,87 @@ impl BlockCursor {
         self.is_decided = true;
     }
 
+    /// To the next entry if it is as most are: a record of its own key, without expiry, that a reader
+    /// at the view's sequence number sees, or where the walk ends. Else `None`: nothing was done, and
+    /// [`next_visible`](Self::next_visible) has to look. The cursor is on an entry that shows.
+    #[inline(always)]
+    pub(super) fn next_plain(&mut self, view: &View<'_>) -> Option<Reached> {
+        let at = self.current.end;
+        let entry = self.block.usual_entry(at)?;
+        let tail = self.key.tail(entry.shared)?;
+        let known = match entry.shared {
+            0 => common_prefix_len(tail, entry.suffix),
+            _ if at == 0 => return None,
+            _ => 0,
+        };
+        let (shared, len) = (entry.shared + known, entry.suffix.len() - known);
+        let is_same = len == 0 && tail.len() == known;
+        if entry.kind != Kind::Put || entry.seq > view.seq || is_same {
+            return None;
+        }
+        let payload = self.block.payload();
+        let from = payload.get(entry.suffix_at() + known..)?;
+        for ahead in [AHEAD_BYTES - LINE_BYTES, AHEAD_BYTES] {
+            if let Some(place) = payload.get(entry.end + ahead) {
+                prefetch::soon(place);
+            }
+        }
+        self.key.set_tail(shared, from, len);
+        self.current.load(at, &entry);
+        self.forget_steps();
+        (self.valid, self.is_decided) = (true, true);
+        // The key before was in front of the end, and its first bytes are still the same.
+        let high_len = view.high.map_or(0, <[u8]>::len);
+        if shared < high_len && view.ends_before(self.key.as_slice()) {
+            return Some(Reached::WalkEnd);
+        }
+        Some(Reached::Visible)
+    }
+
     /// To the next key that the view shows, in one go: what [`next`](Self::next) and looking at each
     /// entry would come to. The key that the cursor is on has been dealt with.
     #[inline]
-    pub(super) fn next_visible(&mut self, view: &View<'_>) -> Result<Reached, Malformed> {
+    pub(super) fn next_visible(&mut self, view: &View<'_>) -> Reached {
         let high_len = view.high.map_or(0, <[u8]>::len);
         self.forget_steps();
         self.valid = false;
         loop {
             let at = self.current.end;
             if at >= self.block.entries_len() {
-                return Ok(Reached::BlockEnd);
+                return Reached::BlockEnd;
             }
-            let entry = self.block.entry(at)?;
-            let tail = self.key.tail(entry.shared).ok_or(Malformed)?;
+            let Ok(entry) = self.block.entry(at) else { return Reached::Damage };
+            let Some(tail) = self.key.tail(entry.shared) else { return Reached::Damage };
             if at == 0 && entry.shared != 0 {
-                return Err(Malformed);
+                return Reached::Damage;
             }
-            // What a key shares with the one before is exact, but for restarts, which share nothing.
-            let is_same = match entry.shared {
-                0 => tail == entry.suffix,
-                _ => entry.suffix.is_empty() && tail.is_empty(),
+            // What a key shares with the one before is exact, but for restarts, which tell nothing:
+            // what they share is looked for, so that the rest is as short as everybody's.
+            let known = match entry.shared {
+                0 => common_prefix_len(tail, entry.suffix),
+                _ => 0,
             };
+            let shared = entry.shared + known;
+            let is_same = tail.len() == known && entry.suffix.len() == known;
             self.current.load(at, &entry);
             if is_same {
                 if self.is_decided {
                     continue;
                 }
             } else {
-                let from = self.block.payload().get(entry.suffix_at()..).unwrap_or_default();
-                self.key.set_tail(entry.shared, from, entry.suffix.len());
+                let from =
+                    self.block.payload().get(entry.suffix_at() + known..).unwrap_or_default();
+                self.key.set_tail(shared, from, entry.suffix.len() - known);
                 // The key before was in front of the end, and its first bytes are still the same.
-                if entry.shared < high_len && view.ends_before(self.key.as_slice()) {
+                if shared < high_len && view.ends_before(self.key.as_slice()) {
                     self.valid = true;
-                    return Ok(Reached::WalkEnd);
+                    return Reached::WalkEnd;
                 }
             }
             self.is_decided = entry.seq <= view.seq;
             if self.is_decided && view.shows(entry.kind, entry.expires_at_ms) {
                 self.valid = true;
-                return Ok(Reached::Visible);
+                return Reached::Visible;
             }
         }
     }

@@ -132,30 +132,43 @@ impl SstCursor {
         }
     }
 
+    /// [`next_visible`](Self::next_visible) where the next entry is in the same block, and as most are:
+    /// the step that a walk makes most often, with no call in it. Else `None`: nothing was done. The
+    /// cursor is on an entry that shows.
+    #[inline(always)]
+    pub(crate) fn next_plain(&mut self, view: &View<'_>) -> Option<bool> {
+        let view = View { seq: self.own_seq(view)?, ..*view };
+        Some(self.block.as_mut()?.next_plain(&view)? == Reached::Visible)
+    }
+
     /// To the next key that the view shows; `false` if there is none. The key that the cursor is on,
     /// if it is on one, has been dealt with; else it goes on where the last block ended.
-    #[inline]
     pub(crate) fn next_visible(&mut self, view: &View<'_>) -> Result<bool> {
-        // By the numbers that are in the file's bytes.
-        let seq = match self.global_seq {
-            None => view.seq,
-            Some(global) if global <= view.seq => SEQ_MAX,
-            Some(_) => return Ok(false),
-        };
+        let Some(seq) = self.own_seq(view) else { return Ok(false) };
         let view = View { seq, ..*view };
         while let Some(block) = &mut self.block {
             match block.next_visible(&view) {
-                Ok(Reached::Visible) => return Ok(true),
-                Ok(Reached::WalkEnd) => return Ok(false),
-                Ok(Reached::BlockEnd) => {
+                Reached::Visible => return Ok(true),
+                Reached::WalkEnd => return Ok(false),
+                Reached::BlockEnd => {
                     if !self.begin_next()? {
                         return Ok(false);
                     }
                 }
-                Err(Malformed) => return Err(self.damaged()),
+                Reached::Damage => return Err(self.damaged()),
             }
         }
         Ok(false)
+    }
+
+    /// The view's sequence number by the numbers that are in the file's bytes; `None` if none of them
+    /// shows.
+    #[inline(always)]
+    fn own_seq(&self, view: &View<'_>) -> Option<Seq> {
+        match self.global_seq {
+            None => Some(view.seq),
+            Some(global) => (global <= view.seq).then_some(SEQ_MAX),
+        }
     }
 
     /// In front of the file's first entry, for [`next_visible`](Self::next_visible).

@@ -170,6 +170,8 @@ fn the_next_visible_key_is_what_looking_at_each_entry_would_find() {
         let versions: Seq = if n % 9 == 0 { 40 } else { 1 + Seq::from(n % 3) };
         for seq in (1..=versions).rev() {
             let mut entry = Entry::put(format!("p{}k{n:04}", n / 200), seq, vec![n as u8; 20]);
+            // Short and long behind what is shared, and longer than the room for the usual key.
+            entry.key.extend(std::iter::repeat_n(b'x', [0, 0, 0, 15, 30, 200][n as usize % 6]));
             match (u64::from(n) + seq) % 7 {
                 0 => entry.kind = Kind::Delete,
                 1 => entry.expires_at_ms = 1000 * seq,
@@ -180,9 +182,14 @@ fn the_next_visible_key_is_what_looking_at_each_entry_would_find() {
     }
     let options = SstOptions { block_bytes: 256, ..SstOptions::default() };
     let reader = write(&entries, options).reader();
+    let mut plain_steps = 0;
+    // Ends inside of blocks and between them, of keys that are there and that are not.
+    let keys = entries.iter().step_by(37).map(|entry| Some(entry.key.as_slice()));
+    let highs = [None, Some(&b"p0k0150"[..]), Some(b"p1"), Some(b"p1k0250x")];
+    let highs: Vec<_> = highs.into_iter().chain(keys).collect();
     for seq in [0, 1, 2, 3, 17, 39, 40, SEQ_MAX] {
         for now_ms in [0, 1000, 20_000] {
-            for high in [None, Some(&b"p0k0150"[..]), Some(b"p1"), Some(b"p1k0250x")] {
+            for &high in &highs {
                 let view = View { seq, now_ms, high };
                 let mut expected = Vec::new();
                 let mut last: Option<&[u8]> = None;
@@ -190,20 +197,25 @@ fn the_next_visible_key_is_what_looking_at_each_entry_would_find() {
                     if last != Some(&entry.key) && !view.ends_before(&entry.key) {
                         last = Some(&entry.key);
                         if view.shows(entry.kind, entry.expires_at_ms) {
-                            expected.push((entry.key.clone(), entry.seq));
+                            expected.push((entry.key.clone(), entry.seq, entry.value.clone()));
                         }
                     }
                 }
                 let mut cursor = reader.cursor(true);
                 let mut found = Vec::new();
                 // One walk after another, from the front: nothing of the last one is left.
-                for _ in 0..2 {
+                for is_plain_first in [false, true, false, true] {
                     found.clear();
                     let mut is_there = cursor.begin_first().unwrap();
-                    while is_there && cursor.next_visible(&view).unwrap() {
-                        let entry = cursor.entry().unwrap();
-                        found.push((entry.key.to_vec(), entry.seq));
-                        is_there = true;
+                    while is_there {
+                        let is_plain = is_plain_first && !found.is_empty();
+                        let plain = if is_plain { cursor.next_plain(&view) } else { None };
+                        plain_steps += usize::from(plain.is_some());
+                        is_there = plain.unwrap_or_else(|| cursor.next_visible(&view).unwrap());
+                        if is_there {
+                            let entry = cursor.entry().unwrap();
+                            found.push((entry.key.to_vec(), entry.seq, entry.value.to_vec()));
+                        }
                     }
                     assert_eq!(found, expected, "{view:?}");
                     cursor.seek_first().unwrap();
@@ -211,6 +223,7 @@ fn the_next_visible_key_is_what_looking_at_each_entry_would_find() {
             }
         }
     }
+    assert!(plain_steps > 10_000, "{plain_steps}");
 }
 
 #[test]
@@ -344,6 +357,16 @@ fn a_global_sequence_number_replaces_the_files_own() {
     assert_eq!(key_at(SstCursor::seek_before, "k101", 49), at("k10"));
     assert_eq!(key_at(SstCursor::seek_before, "z", 49), at("k99"));
     assert_eq!(key_at(SstCursor::seek_before, "k00", 50), None);
+    for (seq, expected) in [(49, 0), (50, 100)] {
+        let view = View { seq, now_ms: 0, high: None };
+        let (mut is_there, mut count) = (cursor.begin_first().unwrap(), 0);
+        while is_there {
+            let plain = if count > 0 { cursor.next_plain(&view) } else { None };
+            is_there = plain.unwrap_or_else(|| cursor.next_visible(&view).unwrap());
+            count += usize::from(is_there);
+        }
+        assert_eq!(count, expected);
+    }
 }
 
 #[test]

@@ -107,17 +107,44 @@ impl Levels {
             into.push(Cursor::file(file, true));
         }
         for level in self.levels.iter().skip(1) {
-            let mut files = level.iter().filter(|file| file.overlaps(low, high));
-            let Some(first) = files.next() else { continue };
-            match files.next() {
-                None => into.push(Cursor::file(first, true)),
-                Some(second) => {
-                    let run = [first, second].into_iter().chain(files).cloned().collect();
-                    into.push(Cursor::Run(RunCursor::new(run, true)));
-                }
-            }
+            into.extend(run_cursor(level, low, high));
         }
     }
+
+    /// The cursor that [`cursors`](Self::cursors) would give, if it would give just one.
+    pub(crate) fn only_cursor(&self, low: &[u8], high: Option<&[u8]>) -> Option<Cursor> {
+        let mut levels = self.levels.iter().enumerate().filter(|(_, level)| !level.is_empty());
+        let (n, level) = levels.next()?;
+        let is_only = levels.all(|(_, level)| !level.iter().any(|file| file.overlaps(low, high)));
+        match level.as_slice() {
+            _ if !is_only => None,
+            [file] => file.overlaps(low, high).then(|| Cursor::file(file, true)),
+            files if n == 0 => {
+                let mut files = files.iter().filter(|file| file.overlaps(low, high));
+                let first = files.next()?;
+                files.next().is_none().then(|| Cursor::file(first, true))
+            }
+            files => run_cursor(files, low, high),
+        }
+    }
+
+    /// Whether any file may hold a key of `[low, high)`.
+    pub(crate) fn overlap(&self, low: &[u8], high: Option<&[u8]>) -> bool {
+        self.files().any(|file| file.overlaps(low, high))
+    }
+}
+
+/// A cursor over what a level below L0 has of `[low, high)`, if it has any.
+fn run_cursor(files: &[Arc<TreeFile>], low: &[u8], high: Option<&[u8]>) -> Option<Cursor> {
+    let mut files = files.iter().filter(|file| file.overlaps(low, high));
+    let first = files.next()?;
+    Some(match files.next() {
+        None => Cursor::file(first, true),
+        Some(second) => {
+            let run = [first, second].into_iter().chain(files).cloned().collect();
+            Cursor::Run(RunCursor::new(run, true))
+        }
+    })
 }
 
 /// L0 order. Sequence ranges of L0 files do not overlap, except that the files of one bulk ingest

@@ -29,15 +29,6 @@ impl Merge {
         Merge { sources, at: None, rival: None }
     }
 
-    /// The only source, if there is just one: then nothing is to be merged.
-    #[inline]
-    pub(crate) fn single(&mut self) -> Option<&mut Cursor> {
-        match self.sources.as_mut_slice() {
-            [single] => Some(single),
-            _ => None,
-        }
-    }
-
     #[inline]
     pub(crate) fn entry(&self) -> Option<EntryRef<'_>> {
         self.sources.get(self.at?)?.entry()

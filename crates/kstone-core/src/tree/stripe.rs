@@ -207,6 +207,18 @@ impl Version {
         self.memtables().filter_map(|table| table.min_seq()).min()
     }
 
+    /// The cursor that [`cursors`](Self::cursors) would give, if it would give just one.
+    pub(crate) fn only_cursor(&self, low: &[u8], high: Option<&[u8]>) -> Option<Cursor> {
+        let mut tables = self.memtables().filter(|table| !table.is_empty());
+        match tables.next() {
+            None => self.levels.only_cursor(low, high),
+            Some(table) if tables.next().is_none() && !self.levels.overlap(low, high) => {
+                Some(Cursor::Mem(table.cursor()))
+            }
+            Some(_) => None,
+        }
+    }
+
     /// Cursors over everything that may hold a key of `[low, high)`, newest source first.
     pub(crate) fn cursors(&self, low: &[u8], high: Option<&[u8]>) -> Vec<Cursor> {
         let mut sources = Vec::new();
