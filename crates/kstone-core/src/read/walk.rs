@@ -14,6 +14,9 @@ use crate::tree::cursor::Cursor;
 use crate::tree::merge::Merge;
 use crate::tree::stripe::{Stripe, Version};
 
+/// So many steps at a time are counted: a short walk is counted when it begins.
+const STEPS_TOLD: u64 = 256;
+
 /// A lazy walk over `[low, high)` of one stripe. It holds the version it started with and no lock.
 #[derive(Debug)]
 pub(crate) struct Walk {
@@ -34,6 +37,9 @@ pub(crate) struct Walk {
     partition: Vec<u8>,
     partition_mark: Seq,
     has_marks: bool,
+    stripe: u8,
+    /// Steps in the merge that the stripe has not been told of.
+    steps: u64,
     /// What the snapshot shows, at hand for every step.
     seq: Seq,
     now_ms: u64,
@@ -100,6 +106,8 @@ impl Walk {
             partition: Vec::new(),
             partition_mark: 0,
             has_marks,
+            stripe,
+            steps: 0,
             seq,
             now_ms,
         }
@@ -131,11 +139,19 @@ impl Walk {
     #[inline(never)]
     fn step(&mut self) -> Result<bool> {
         if self.one.is_some() {
-            self.step_one()
-        } else if self.forward {
-            self.step_forward()
-        } else {
-            self.step_backward()
+            return self.step_one();
+        }
+        self.count_step();
+        if self.forward { self.step_forward() } else { self.step_backward() }
+    }
+
+    /// A long walk tells the stripe now and then what it costs that there are files to merge.
+    fn count_step(&mut self) {
+        self.steps += 1;
+        if self.steps == STEPS_TOLD {
+            self.steps = 0;
+            let stripe = self.snapshot.inner().stripe(self.stripe);
+            stripe.count_detours(&self.version, STEPS_TOLD * Stripe::STEP);
         }
     }
 

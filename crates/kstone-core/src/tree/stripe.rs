@@ -62,6 +62,8 @@ impl Stripe {
     /// What it costs a walk: a search in its index and in a block, keys kept and compared at every
     /// step.
     pub(crate) const WALK: u64 = 24;
+    /// What it costs a walk at each step.
+    pub(crate) const STEP: u64 = 2;
 
     pub(crate) fn new(levels: Levels) -> Self {
         let version = Version { levels: Arc::new(levels), ..Version::default() };
@@ -85,11 +87,16 @@ impl Stripe {
     /// The version for a reader, to whom a file more costs `effort`.
     pub(crate) fn version_to_read(&self, effort: u64) -> Arc<Version> {
         let version = self.version();
+        self.count_detours(&version, effort);
+        version
+    }
+
+    /// A reader of this version has gone to such an effort for each file more.
+    pub(crate) fn count_detours(&self, version: &Version, effort: u64) {
         let detours = version.levels.detours();
         if detours > 0 {
             self.stats.detours.fetch_add(detours * effort, Ordering::Relaxed);
         }
-        version
     }
 
     /// Adds a record, and the entry of the expiry index that belongs to it, to the active memtable;
