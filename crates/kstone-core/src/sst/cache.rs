@@ -1,13 +1,16 @@
 //! The block cache: one memory budget for the data blocks, indexes and filters of all files.
 //!
-//! Parts are kept decoded, in [`Slots`] beside what points to them: a hit costs reading one place,
-//! nothing is hashed, locked, parsed or copied. This file decides what stays.
+//! Parts are kept decoded, in [`Slots`](super::slots::Slots) beside what points to them: a hit costs
+//! reading one place, nothing is hashed, searched, parsed or copied. This file decides what stays.
 //!
 //! New parts wait in a short queue. Who comes to its end and was used again moves into the long one,
-//! who was not is let go: so a scan passes through a tenth of the memory and leaves the rest alone. At
+//! who was not is let go: so a scan passes through a tenth of the places and leaves the rest alone. At
 //! the end of the long queue, who was used since goes back to its beginning. What is loaded again soon
 //! after it was let go from the short queue starts in the long one. (That is S3-FIFO; see
 //! docs/decisions/0028.)
+//!
+//! The parts are divided among shards by where they are in their files, each with its queues and its
+//! share of the memory.
 //!
 //! Filters and indexes of live files are asked by every get. Their readers hold them directly, up to
 //! half of the budget ([`BlockCache::pin`]); what they hold is taken off what the cache may hold, so
@@ -28,7 +31,7 @@ use crate::sync::Mutex;
 
 /// What an item costs beside its bytes: its place in a queue and the allocation's header.
 const ITEM_OVERHEAD: usize = 64;
-/// So much memory has a lock of its own. Only misses take it.
+/// A shard has at least so much, at the size that the cache is made for. A larger part is not kept.
 const SHARD_BYTES: u64 = 8 << 20;
 const SHARDS_MAX: u64 = 16;
 /// For sizing only.
@@ -36,26 +39,36 @@ const ITEM_BYTES_TYPICAL: u64 = 4096;
 /// The short queue has one in so many parts.
 const NEW_SHARE: usize = 10;
 /// So many parts get another chance before one has to go in any case: however many are in use, a
-/// miss takes bounded time.
+/// miss does not look at them all.
 const CHANCES: usize = 64;
 /// A queue that grew to this looks for places that are gone.
 const QUEUE_LEN_MIN: usize = 1024;
 /// So many blocks are kept to be read into: each miss takes one, and then lets one go.
 const SPARES_MAX: usize = 8;
+/// None that takes more: they are not part of the budget.
+const SPARE_BYTES_MAX: usize = 16 << 10;
+/// More hashes of lost parts than these are not remembered, however large the cache.
+const LOST_MAX: u64 = 1 << 20;
 
 /// Which parts of files are in memory, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
-    shards: Box<[Mutex<Queues>]>,
-    /// Of all kept parts, without the pinned ones.
-    kept_bytes: AtomicU64,
-    /// What `kept_bytes` may be: the budget less what is pinned.
-    kept_bytes_max: AtomicU64,
+    shards: Box<[Shard]>,
+    /// What may be kept in each shard: its part of the budget less what is pinned.
+    shard_bytes_max: AtomicU64,
     budget: Mutex<Budget>,
     stats: ReadStats,
 }
 
-/// Held while `kept_bytes_max` is set, so that the last change is the one that counts.
+#[derive(Debug)]
+struct Shard {
+    /// Taken by misses, and by changes of the budget.
+    queues: Mutex<Queues>,
+    /// Of all parts that are kept here.
+    kept_bytes: AtomicU64,
+}
+
+/// Held while `shard_bytes_max` is set, so that the last change is the one that counts.
 #[derive(Debug)]
 struct Budget {
     /// Of the cache and the pinned parts together.
@@ -88,10 +101,13 @@ impl BlockCache {
     /// A cache of about `bytes` bytes; 0 keeps nothing.
     pub(crate) fn new(bytes: u64) -> Self {
         let shards = (bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
-        BlockCache {
-            shards: (0..shards).map(|_| Mutex::new(Queues::new(bytes / shards))).collect(),
+        let shard = || Shard {
+            queues: Mutex::new(Queues::new(bytes / shards)),
             kept_bytes: AtomicU64::new(0),
-            kept_bytes_max: AtomicU64::new(bytes),
+        };
+        BlockCache {
+            shards: std::iter::repeat_with(shard).take(shards as usize).collect(),
+            shard_bytes_max: AtomicU64::new(bytes / shards),
             budget: Mutex::new(Budget { bytes, pinned_bytes: 0 }),
             stats: ReadStats::default(),
         }
@@ -112,7 +128,8 @@ impl BlockCache {
 
     /// Bytes in use, the pinned ones included.
     pub(crate) fn used_bytes(&self) -> u64 {
-        self.kept_bytes.load(Relaxed) + self.budget.lock().pinned_bytes
+        let kept: u64 = self.shards.iter().map(|shard| shard.kept_bytes.load(Relaxed)).sum();
+        kept + self.budget.lock().pinned_bytes
     }
 
     /// Takes `bytes` off the cache for a part that its reader wants to hold itself. `false` if half
@@ -137,8 +154,12 @@ impl BlockCache {
     }
 
     fn apply(&self, budget: &Budget) {
-        self.kept_bytes_max.store(budget.bytes.saturating_sub(budget.pinned_bytes), Relaxed);
-        self.shrink(0);
+        let kept_bytes_max = budget.bytes.saturating_sub(budget.pinned_bytes);
+        self.shard_bytes_max.store(kept_bytes_max / self.shards.len() as u64, Relaxed);
+        for shard in &self.shards {
+            // Memory that others want is not kept for the next miss.
+            self.shrink(shard, false);
+        }
     }
 
     /// Hits, misses, and what the filters were worth.
@@ -146,12 +167,12 @@ impl BlockCache {
         self.stats.counts()
     }
 
-    /// Forgets everything of these files, for purge: nothing of them may stay in memory. Looks at
+    /// Forgets everything of these files, for purge: nothing of them is found from here on. Looks at
     /// every kept part, so call it once for many files. (A file that compaction replaced needs
     /// no call: what is kept of it goes when its last reader does, pinned or not.)
     pub(crate) fn forget_files(&self, is_gone: impl Fn(FileId) -> bool) {
         for shard in &self.shards {
-            let mut queues = shard.lock();
+            let mut queues = shard.queues.lock();
             let mut taken = Vec::new();
             // Of whatever file they are: what is in them is not needed.
             queues.spares.clear();
@@ -164,7 +185,7 @@ impl BlockCache {
             });
             drop(queues);
             let bytes: u64 = taken.iter().map(|taken: &Taken| item_bytes(taken.weight)).sum();
-            self.kept_bytes.fetch_sub(bytes, Relaxed);
+            shard.kept_bytes.fetch_sub(bytes, Relaxed);
         }
     }
 
@@ -174,49 +195,43 @@ impl BlockCache {
 
     /// Whether a part of that size may be kept at all.
     pub(super) fn has_room_for(&self, weight: usize) -> bool {
-        item_bytes(weight) <= self.kept_bytes_max.load(Relaxed)
+        item_bytes(weight) <= self.shard_bytes_max.load(Relaxed)
     }
 
-    /// A block that is needed no more, and is the caller's alone, to read the next one into.
+    /// A block that is needed no more, to read the next one into: nobody else has it, or is about to
+    /// let it go.
     pub(super) fn spare(&self, file: FileId, nth: usize) -> Option<Arc<Block>> {
-        self.shards.get(self.shard_of(file, nth))?.lock().spares.pop()
+        self.shard_of(file, nth)?.queues.lock().spares.pop()
     }
 
     /// Blocks that are neighbours go to different shards, so that one large file fills them all.
-    fn shard_of(&self, file: FileId, nth: usize) -> usize {
-        (file as usize).wrapping_add(nth) % self.shards.len()
+    fn shard_of(&self, file: FileId, nth: usize) -> Option<&Shard> {
+        self.shards.get((file as usize).wrapping_add(nth) % self.shards.len())
     }
 
     /// A part has been put at a place that had none.
     pub(super) fn count_in(&self, places: &Arc<dyn Places>, nth: u32, weight: usize) {
-        self.kept_bytes.fetch_add(item_bytes(weight), Relaxed);
-        let nth_shard = self.shard_of(places.file(), nth as usize);
+        let Some(shard) = self.shard_of(places.file(), nth as usize) else { return };
+        shard.kept_bytes.fetch_add(item_bytes(weight), Relaxed);
         let place = Place { places: Arc::downgrade(places), nth };
-        if let Some(shard) = self.shards.get(nth_shard) {
-            shard.lock().add(place, places.file());
+        shard.queues.lock().add(place, places.file());
+        self.shrink(shard, true);
+    }
+
+    /// A part is gone, and its place with it.
+    pub(super) fn count_out(&self, file: FileId, nth: usize, weight: usize) {
+        if let Some(shard) = self.shard_of(file, nth) {
+            shard.kept_bytes.fetch_sub(item_bytes(weight), Relaxed);
         }
-        self.shrink(nth_shard);
     }
 
-    /// Parts of that weight are gone, and their places with them.
-    pub(super) fn count_out(&self, weights: impl Iterator<Item = usize>) {
-        self.kept_bytes.fetch_sub(weights.map(item_bytes).sum(), Relaxed);
-    }
-
-    /// Lets parts go until the rest is within the budget, from this shard on.
-    fn shrink(&self, from_shard: usize) {
-        let is_over = || self.kept_bytes.load(Relaxed) > self.kept_bytes_max.load(Relaxed);
-        // Once round: what is counted and not yet in a queue goes when it comes.
-        for shard in self.shards.iter().cycle().skip(from_shard).take(self.shards.len()) {
-            while is_over() {
-                // A lock of its own for each: others that miss get in between.
-                let taken = shard.lock().take_one();
-                let Some(taken) = taken else { break };
-                self.kept_bytes.fetch_sub(item_bytes(taken.weight), Relaxed);
-                if let Ok(block) = taken.part.downcast::<Block>() {
-                    shard.lock().add_spare(block);
-                }
-            }
+    /// Lets parts go until the rest of the shard is within its share.
+    fn shrink(&self, shard: &Shard, keeps_spares: bool) {
+        while shard.kept_bytes.load(Relaxed) > self.shard_bytes_max.load(Relaxed) {
+            // A lock of its own for each: others that miss get in between. What is counted and not
+            // yet in a queue goes when it comes. The part is dropped without the lock.
+            let Some(taken) = shard.queues.lock().take_one(keeps_spares) else { return };
+            shard.kept_bytes.fetch_sub(item_bytes(taken.weight), Relaxed);
         }
     }
 }
@@ -231,7 +246,8 @@ impl Place {
 
 impl Queues {
     fn new(bytes: u64) -> Self {
-        let lost = (bytes / ITEM_BYTES_TYPICAL).next_power_of_two() as usize;
+        // Twice as many as fit, because the cache may grow to twice what it was made for.
+        let lost = (2 * (bytes / ITEM_BYTES_TYPICAL)).min(LOST_MAX).next_power_of_two() as usize;
         Queues { lost: vec![0; lost].into(), ..Queues::default() }
     }
 
@@ -251,8 +267,13 @@ impl Queues {
         }
     }
 
-    fn add_spare(&mut self, mut block: Arc<Block>) {
-        if self.spares.len() < SPARES_MAX && Arc::get_mut(&mut block).is_some() {
+    /// Keeps a block to be read into, if it is one, of the usual size, and nobody else holds it.
+    fn add_spare(&mut self, taken: &Taken) {
+        if self.spares.len() < SPARES_MAX
+            && taken.weight <= SPARE_BYTES_MAX
+            && Arc::strong_count(&taken.part) == 1
+            && let Ok(block) = Arc::clone(&taken.part).downcast::<Block>()
+        {
             self.spares.push(block);
         }
     }
@@ -267,7 +288,7 @@ impl Queues {
     }
 
     /// Takes the next part out that has to go; `None` if there is none at all.
-    fn take_one(&mut self) -> Option<Taken> {
+    fn take_one(&mut self, keeps_spares: bool) -> Option<Taken> {
         let mut chances = CHANCES;
         loop {
             let is_new = self.new.len() * NEW_SHARE >= self.len() || self.proven.is_empty();
@@ -275,8 +296,9 @@ impl Queues {
             let place = queue.pop_front()?;
             let Some(places) = place.places.upgrade() else { continue };
             let Some(uses) = places.ask_uses(place.nth, is_new) else { continue };
-            if uses > 0 && chances > 0 {
-                chances -= 1;
+            // With an index all its blocks go: it does not have to before it is needed no more.
+            if uses > 0 && (chances > 0 || places.hold_more()) {
+                chances = chances.saturating_sub(1);
                 self.proven.push_back(place);
                 continue;
             }
@@ -285,6 +307,9 @@ impl Queues {
             let hash = place.hash(places.file());
             if let Some(lost) = self.lost_at(hash).filter(|_| is_new) {
                 *lost = hash;
+            }
+            if keeps_spares {
+                self.add_spare(&taken);
             }
             return Some(taken);
         }
@@ -387,7 +412,7 @@ mod tests {
             assert_eq!(cache.used_bytes(), 100 * PAGE_BYTES);
         }
         assert_eq!(cache.used_bytes(), 0);
-        let queued: usize = cache.shards.iter().map(|shard| shard.lock().len()).sum();
+        let queued: usize = cache.shards.iter().map(|shard| shard.queues.lock().len()).sum();
         assert!(queued <= 2 * QUEUE_LEN_MIN, "{queued}");
     }
 
@@ -417,6 +442,30 @@ mod tests {
         assert_eq!(cache.used_bytes(), kept as u64 * PAGE_BYTES);
         drop(pages);
         assert_eq!(cache.used_bytes(), 0);
+    }
+
+    #[test]
+    fn every_shard_keeps_its_share_when_memory_is_taken_and_given_back() {
+        let pages_max = SHARD_BYTES / PAGE_BYTES * 8;
+        let cache = Arc::new(BlockCache::new(pages_max * PAGE_BYTES));
+        assert_eq!(cache.shards.len(), 8);
+        let pages = Slots::<Page>::new(&cache, 3, 1 << 17);
+        let hot = 0..pages_max as usize / 4;
+        let all = 0..pages_max as usize;
+        hits(&pages, all.clone());
+        hits(&pages, hot.clone());
+        // In many small steps, as memtables grow.
+        for step in 0..32 {
+            cache.set_capacity(|| (pages_max - step * pages_max / 64) * PAGE_BYTES);
+        }
+        assert!(cache.used_bytes() <= (pages_max / 2 + pages_max / 64) * PAGE_BYTES);
+        // But for those that had to go after so many chances.
+        assert!(hits(&pages, hot.clone()) >= hot.len() * 98 / 100, "what is used stays");
+        let fewest = cache.shards.iter().map(|shard| shard.queues.lock().len()).min();
+        assert!(fewest >= Some(pages_max as usize / 8 / 3), "{fewest:?}");
+        cache.set_capacity(|| pages_max * PAGE_BYTES);
+        hits(&pages, all.clone());
+        assert!(hits(&pages, all) > pages_max as usize * 9 / 10, "and there is room again");
     }
 
     #[test]

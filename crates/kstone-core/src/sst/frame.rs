@@ -10,7 +10,7 @@
 //! Pure bytes to bytes: the writer seals frames, the reader and `verify` open them.
 //!
 //! Invariant: opening a frame allocates at most [`GROWTH_MAX`] times the frame's own length (plus
-//! a page), and never more than [`PAYLOAD_LEN_MAX`] unless the frame itself is longer. The writer
+//! a page, and an eighth of it all where the payload is padded), and never more than [`PAYLOAD_LEN_MAX`] unless the frame itself is longer. The writer
 //! stays inside these limits, so that the reader may refuse what is outside.
 
 use std::cell::RefCell;
@@ -169,7 +169,10 @@ pub(super) fn open_padded(
     let packed = Packed::parse(frame)?;
     let padded = padded_len(packed.len);
     let mut buf = if spare.len() == padded { spare } else { BytesMut::zeroed(padded) };
-    packed.unpack_into(buf.get_mut(..packed.len).unwrap_or_default())?;
+    let (payload, padding) = buf.split_at_mut_checked(packed.len).unwrap_or_default();
+    packed.unpack_into(payload)?;
+    // What the buffer held before is nobody's business.
+    padding.fill(0);
     Ok((buf, packed.len))
 }
 
@@ -300,6 +303,34 @@ mod tests {
         for compression in ALL {
             let (frame, checksum) = sealed(compression, &zeros);
             assert_eq!(open(frame, checksum).unwrap().len(), zeros.len());
+        }
+    }
+
+    #[test]
+    fn a_payload_fits_into_a_buffer_that_held_another() {
+        let payloads: [Vec<u8>; 5] = [
+            Vec::new(),
+            vec![7; 300],
+            (0..300u32).map(|n| (n * n >> 3) as u8).collect(),
+            b"abc".repeat(1300),
+            vec![1; 10_000],
+        ];
+        for compression in [Compression::None, Compression::Lz4, Compression::Zstd { level: 3 }] {
+            let mut sealer = FrameSealer::new(compression).unwrap();
+            for payload in &payloads {
+                let mut frame = Vec::new();
+                let checksum = sealer.seal(payload, &mut frame);
+                let fresh = open_padded(&frame, checksum, BytesMut::new()).unwrap();
+                assert_eq!(&fresh.0[..fresh.1], payload);
+                for dirty_len in [1, 256, fresh.0.len(), 1 << 20] {
+                    let dirty = BytesMut::from(vec![0xee; dirty_len].as_slice());
+                    let place = dirty.as_ptr();
+                    let (buf, len) = open_padded(&frame, checksum, dirty).unwrap();
+                    assert_eq!((&buf, len), (&fresh.0, fresh.1), "nothing is left of before");
+                    assert!(dirty_len != buf.len() || buf.as_ptr() == place, "it is that buffer");
+                }
+                assert!(open_padded(&frame, checksum ^ 1, BytesMut::new()).is_err());
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A reader is made for every live file when the database opens, so making one opens nothing and
 //! reads nothing. Footer, index, filter and blocks are read when first needed and checked then;
-//! all but the footer (a few dozen bytes) count against the cache's budget. Index and filter are kept
+//! all but the footer (a few dozen bytes) count against the cache's budget for as long as they are kept. Index and filter are kept
 //! here as long as the cache lets them be pinned, else in the cache.
 //!
 //! Called by the levels of a stripe, which have hashed the key already.
@@ -44,7 +44,7 @@ pub(crate) struct SstHit {
     pub(crate) kind: Kind,
     /// 0 = never.
     pub(crate) expires_at_ms: u64,
-    /// Shares the cached block's memory.
+    /// A copy, or, if it is large, a share in its block's memory.
     pub(crate) value: Bytes,
 }
 
@@ -84,6 +84,8 @@ impl Deref for Indexed {
 }
 
 impl Part for Indexed {
+    const HOLDS_MORE: bool = true;
+
     fn weight(&self) -> usize {
         self.index.weight() + self.index.count() * Slots::<Block>::PLACE_BYTES
     }
@@ -142,14 +144,17 @@ impl SstReader {
             Some(seq) if seq <= max_seq => SEQ_MAX,
             Some(_) => return Ok(None),
         };
-        // The filter is one look; the bounds are two keys that lie somewhere else.
+        // A filter at hand is one look; the bounds are two keys that lie somewhere else. Before a
+        // filter is read, or the file for want of one, it is seen whether it can be of use.
+        if self.pinned_filter.get().is_none() && self.is_outside(key, max_seq) {
+            return Ok(None);
+        }
         let has_filter = match self.filter_admits(hash)? {
             Some(false) => {
                 self.cache.counters().count(Count::FilterUseful);
                 return Ok(None);
             }
             Some(true) => true,
-            None if self.is_outside(key) => return Ok(None),
             None => false,
         };
         let hit = self.search(key, hash, own_seq_max)?;
@@ -159,8 +164,11 @@ impl SstReader {
         Ok(hit)
     }
 
-    fn is_outside(&self, key: &[u8]) -> bool {
-        key < self.meta.smallest.as_slice() || key > self.meta.largest.as_slice()
+    fn is_outside(&self, key: &[u8], max_seq: Seq) -> bool {
+        let meta = &*self.meta;
+        max_seq < meta.global_seq.unwrap_or(meta.min_seq)
+            || key < meta.smallest.as_slice()
+            || key > meta.largest.as_slice()
     }
 
     /// Looks the key up by the sequence numbers that are in the file's bytes.

@@ -53,6 +53,9 @@ pub(super) trait Part: Send + Sync + std::fmt::Debug + 'static {
     fn weight(&self) -> usize;
 
     fn uses(&self) -> &Uses;
+
+    /// Whether other parts are found by this one, and go with it.
+    const HOLDS_MORE: bool = false;
 }
 
 /// The places of parts of one kind.
@@ -72,6 +75,9 @@ pub(super) trait Places: Send + Sync + std::fmt::Debug {
     /// How often the part was used; `None` if there is none. The count goes on from there less one,
     /// or from nothing.
     fn ask_uses(&self, nth: u32, forget_all: bool) -> Option<u8>;
+
+    /// [`Part::HOLDS_MORE`] of the parts.
+    fn hold_more(&self) -> bool;
 
     /// Takes a part out. The caller drops it, without a lock, and has `weight` bytes fewer to count.
     fn take(&self, nth: u32) -> Option<Taken>;
@@ -137,6 +143,10 @@ impl<P: Part> Places for Slots<P> {
         Some(count)
     }
 
+    fn hold_more(&self) -> bool {
+        P::HOLDS_MORE
+    }
+
     fn take(&self, nth: u32) -> Option<Taken> {
         let part = self.slots.get(nth as usize)?.lock().take()?;
         Some(Taken { weight: part.weight(), part })
@@ -147,7 +157,10 @@ impl<P: Part> Drop for Slots<P> {
     /// What was kept here goes with it, and the cache has it off its books at once. (It finds that
     /// the places are gone when it next comes to them.)
     fn drop(&mut self) {
-        let parts = self.slots.iter().filter_map(|slot| slot.lock().take());
-        self.cache.count_out(parts.map(|part| part.weight()));
+        for (nth, slot) in self.slots.iter().enumerate() {
+            if let Some(part) = slot.lock().take() {
+                self.cache.count_out(self.file, nth, part.weight());
+            }
+        }
     }
 }

@@ -575,6 +575,55 @@ fn the_cache_stays_within_its_budget_when_that_shrinks() {
 }
 
 #[test]
+fn what_a_reader_holds_does_not_change_when_its_block_makes_room_for_others() {
+    // Values that share their block's memory, and values that do not.
+    let value = |i: usize| vec![(i * 7) as u8; if i % 2 == 0 { 3000 } else { 100 }];
+    let entries: Vec<Entry> =
+        (0..600).map(|i| Entry::put(format!("k{i:05}"), 1, value(i))).collect();
+    let sample = write(&entries, small());
+    let handles = Arc::new(FileHandles::new(sample.vfs.clone(), dir().to_owned(), 10));
+    let cache = Arc::new(BlockCache::new(64 << 10));
+    let meta = Arc::new(sample.meta.clone());
+    let reader = Arc::new(SstReader::open(meta, handles, cache.clone(), DB));
+    let mut cursor = reader.cursor(true);
+    cursor.seek(b"k00300", 1).unwrap();
+    let held: Vec<_> = (0..600)
+        .step_by(11)
+        .map(|i| (i, get_hit(&reader, format!("k{i:05}").as_bytes()).value))
+        .collect();
+    for round in 0..3 {
+        for i in (0..600).rev() {
+            let found = get_hit(&reader, format!("k{i:05}").as_bytes()).value;
+            assert_eq!(found, value(i), "round {round}");
+        }
+    }
+    for (i, found) in held {
+        assert_eq!(found, value(i));
+    }
+    let entry = cursor.entry().unwrap();
+    assert_eq!((entry.key, entry.value), (&b"k00300"[..], value(300).as_slice()));
+    assert!(cache.stats().data_misses > 600, "the blocks do not all fit");
+}
+
+fn get_hit(reader: &SstReader, key: &[u8]) -> SstHit {
+    reader.get(key, key_hash(key), u64::MAX).unwrap().unwrap()
+}
+
+#[test]
+fn a_key_outside_of_a_damaged_file_is_not_looked_for_in_it() {
+    let sample = write(&varied(), small());
+    sample.vfs.replace(&path(), b"nothing of what was here".to_vec());
+    let reader = sample.reader();
+    let get = |key: &[u8], seq| reader.get(key, key_hash(key), seq);
+    assert!(matches!(get(b"zzz", u64::MAX), Ok(None)), "behind its last key");
+    let inside = sample.meta.smallest.clone();
+    assert!(matches!(get(&inside, u64::MAX), Err(Error::Corruption { .. })));
+    if let Some(before) = sample.meta.min_seq.checked_sub(1) {
+        assert!(matches!(get(&inside, before), Ok(None)), "older than all it has");
+    }
+}
+
+#[test]
 fn file_names_round_trip_and_nothing_else_parses() {
     for (stripe, id) in [(0, 0), (7, 42), (255, u64::MAX)] {
         assert_eq!(parse_file_name(&file_name(stripe, id)), Some((stripe, id)));

@@ -113,19 +113,11 @@ impl Levels {
 
     /// The cursor that [`cursors`](Self::cursors) would give, if it would give just one.
     pub(crate) fn only_cursor(&self, low: &[u8], high: Option<&[u8]>) -> Option<Cursor> {
-        let mut levels = self.levels.iter().enumerate().filter(|(_, level)| !level.is_empty());
-        let (n, level) = levels.next()?;
-        let is_only = levels.all(|(_, level)| !level.iter().any(|file| file.overlaps(low, high)));
-        match level.as_slice() {
-            _ if !is_only => None,
-            [file] => file.overlaps(low, high).then(|| Cursor::file(file, true)),
-            files if n == 0 => {
-                let mut files = files.iter().filter(|file| file.overlaps(low, high));
-                let first = files.next()?;
-                files.next().is_none().then(|| Cursor::file(first, true))
-            }
-            files => run_cursor(files, low, high),
-        }
+        let l0 = self.level(0).iter().filter(|file| file.overlaps(low, high));
+        let runs = self.levels.iter().skip(1).filter_map(|level| run_cursor(level, low, high));
+        let mut cursors = l0.map(|file| Cursor::file(file, true)).chain(runs);
+        let first = cursors.next()?;
+        cursors.next().is_none().then_some(first)
     }
 
     /// Whether any file may hold a key of `[low, high)`.
