@@ -37,7 +37,7 @@ kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjal
   --records N        records in the database, the large rows excepted
   --value-len N      values of N bytes in all rows (100, and 1024 in some)
   --budget-mib N     memory for each engine (256, and 64 for the large rows)
-  --only TEXT        only workloads whose name contains TEXT
+  --only TEXT        only workloads whose name contains TEXT, or one of several: A|B
   --engines A,B      only these engines
   --dir PATH         where the databases are made; not a RAM disk (beside the build)
   --save             keep the samples in runs/";
@@ -164,7 +164,8 @@ fn parse_plan() -> Outcome<Plan> {
     }
     plan.size.records = records.unwrap_or(plan.size.records);
     plan.cases.retain(|case| {
-        let named = only.as_ref().is_none_or(|text| case.name().contains(text));
+        let has_one_of = |texts: &String| texts.split('|').any(|text| case.name().contains(text));
+        let named = only.as_ref().is_none_or(has_one_of);
         named && (large || !case.workload.is_large())
     });
     // Every partition is full, and 64 writers have at least a record each.

@@ -311,7 +311,7 @@ mod tests {
         let payloads: [Vec<u8>; 5] = [
             Vec::new(),
             vec![7; 300],
-            (0..300u32).map(|n| (n * n >> 3) as u8).collect(),
+            (0..300u32).map(|n| ((n * n) >> 3) as u8).collect(),
             b"abc".repeat(1300),
             vec![1; 10_000],
         ];

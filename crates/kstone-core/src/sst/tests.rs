@@ -577,7 +577,7 @@ fn the_cache_stays_within_its_budget_when_that_shrinks() {
 #[test]
 fn what_a_reader_holds_does_not_change_when_its_block_makes_room_for_others() {
     // Values that share their block's memory, and values that do not.
-    let value = |i: usize| vec![(i * 7) as u8; if i % 2 == 0 { 3000 } else { 100 }];
+    let value = |i: usize| vec![(i * 7) as u8; if i.is_multiple_of(2) { 3000 } else { 100 }];
     let entries: Vec<Entry> =
         (0..600).map(|i| Entry::put(format!("k{i:05}"), 1, value(i))).collect();
     let sample = write(&entries, small());
