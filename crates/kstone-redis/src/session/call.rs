@@ -8,7 +8,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use crate::reply::{Tree, Value};
-use crate::session::{Session, Step};
+use crate::session::{Session, Step, left_of};
 
 /// Wakes the thread that waits.
 struct Unpark(Thread);
@@ -52,10 +52,7 @@ impl Session {
         };
         if let Step::Waiting(mut waiting) = step {
             let (server, until_ms) = (Arc::clone(&self.server), waiting.until_ms);
-            let left = || {
-                let now_ms = server.engine.now_ms();
-                until_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms)))
-            };
+            let left = || left_of(&server, until_ms);
             if wait(waiting.served(self, &mut out), left).is_none() {
                 wait(waiting.time_out(self, &mut out), || None);
             }

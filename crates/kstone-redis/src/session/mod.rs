@@ -133,11 +133,17 @@ pub struct Waiting {
     durable: Option<Durable>,
 }
 
+/// How long it is until then, and not less: the beginning of a wait was cut to a millisecond, which may
+/// have ended at once, and nobody is to be told before their time.
+fn left_of(server: &Server, until_ms: Option<u64>) -> Option<Duration> {
+    let now_ms = server.engine.now_ms();
+    until_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_add(1).saturating_sub(now_ms)))
+}
+
 impl Waiting {
     /// How long to wait at most; `None` is for ever.
     pub fn left(&self) -> Option<Duration> {
-        let now_ms = self.server.engine.now_ms();
-        self.until_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms)))
+        left_of(&self.server, self.until_ms)
     }
 
     /// Waits until the command is served, and says the reply. May be cancelled and called again.
