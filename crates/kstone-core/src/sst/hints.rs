@@ -32,7 +32,8 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    /// `None` for a block that is too long, or has too many keys for the table, or whose entries are malformed (as a lookup will tell).
+    /// `None` for a block that is too long, or has too many keys for the table, or whose entries are
+    /// malformed (as a lookup will tell).
     pub(super) fn of(block: &Block) -> Option<Hints> {
         if block.entries_len() > ENTRIES_LEN_MAX {
             return None;

@@ -2,8 +2,8 @@
 //!
 //! A flush or a compaction feeds entries in order to an [`SstWriter`]; readers ask an
 //! [`SstReader`] for one key, or walk it with an [`SstCursor`]. Files are shared by many readers
-//! and never change, so the blocks they consist of live in one [`BlockCache`], and the open files
-//! in one bounded [`FileHandles`], for the whole database.
+//! and never change, so the blocks they consist of are kept in memory as one [`BlockCache`] allows, and
+//! the open files in one bounded [`FileHandles`], for the whole database.
 //!
 //! ```text
 //! data block 0 | data block 1 | … | filter | index | properties | footer

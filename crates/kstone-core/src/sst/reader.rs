@@ -296,20 +296,17 @@ impl SstReader {
         let Some(handle) = index.handle(nth) else { return Ok(None) };
         self.cache.counters().count(Count::DataMiss);
         let mut spare = self.cache.spare(self.meta.file_id, nth);
-        let place = spare.as_mut().and_then(Arc::get_mut);
-        let block = match place {
+        let block = match spare.as_mut().and_then(Arc::get_mut) {
             Some(place) => {
                 *place = self.read_block_into(handle, place.take_buffer())?;
                 spare
             }
-            None => None,
+            None => Some(Arc::new(self.read_block(handle)?)),
         };
-        let block = match block {
-            Some(block) => block,
-            None => Arc::new(self.read_block(handle)?),
-        };
-        index.blocks.put(nth, &block);
-        Ok(Some(block))
+        if let Some(block) = &block {
+            index.blocks.put(nth, block);
+        }
+        Ok(block)
     }
 
     /// The footer, read and checked on first use.
