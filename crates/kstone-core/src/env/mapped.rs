@@ -21,11 +21,14 @@ use rustix::fs::fstatfs;
 /// So much is made writable at once; some pages, however long the machine's are. Less: more calls;
 /// more: a sync soon afterwards writes pages that nothing was stored to.
 const STEP_BYTES: usize = 16 << 10;
-/// So much behind the stores is taken out of the process's memory at once (the page cache keeps it).
-const BEHIND_BYTES: usize = 1 << 20;
+/// So much behind the stores is taken out of the process's memory at once (the page cache keeps it); a
+/// multiple of every machine's pages. Little, because a sync interrupts the other cores for each page
+/// that it finds mapped.
+const BEHIND_BYTES: usize = 64 << 10;
 
-/// What is given up ends at a multiple of this, which is one of every machine's pages.
-const GIVEN_UP_UNIT: usize = 64 << 10;
+/// What is as long as this is better written: one call, where storing it takes some, and no page of it
+/// is ever mapped.
+pub(super) const STORED_MAX: usize = 32 << 10;
 
 /// `f_type` of file systems that overwrite in place, so that a store to an allocated block needs no
 /// new one: ext2 to ext4, tmpfs. Others (XFS too, once files share blocks) may find the disk full at
@@ -79,7 +82,7 @@ impl Mapped {
             self.give_up(self.writable.end);
             self.writable = first..first;
         } else if start - self.writable.start >= BEHIND_BYTES {
-            self.give_up(start / GIVEN_UP_UNIT * GIVEN_UP_UNIT);
+            self.give_up(start / BEHIND_BYTES * BEHIND_BYTES);
         }
         let from = self.writable.end;
         let to = end.next_multiple_of(STEP_BYTES).min(self.map.len());

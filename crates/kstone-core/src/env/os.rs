@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
-use super::mapped::Mapped;
+use super::mapped::{self, Mapped};
 use super::{OpenMode, Vfs, VfsFile, VfsLock};
 use crate::sync::Mutex;
 
@@ -165,6 +165,9 @@ impl Stores {
     /// Whether the bytes are stored; `false` leaves it to the caller.
     #[cfg(target_os = "linux")]
     fn store(&mut self, file: &File, buf: &[u8], offset: u64) -> bool {
+        if buf.len() >= mapped::STORED_MAX {
+            return false;
+        }
         if let Stores::Untried = self {
             *self = Mapped::of(file).map_or(Stores::Written, Stores::Mapped);
         }
@@ -491,11 +494,15 @@ mod tests {
         file.allocate(3 << 20).unwrap();
         let mut expected = vec![0; 3 << 20];
         // From the front to the back, twice, as a segment that is used again; stores and writes take
-        // turns, and some are longer than what is made writable at once.
+        // turns, some are longer than what is made writable at once, some than what is stored.
         for round in 0..2u8 {
             let mut at = 64;
             for n in 0u32.. {
-                let len = if n % 50 == 7 { 40_000 } else { 100 + n as usize % 90 };
+                let len = match n % 50 {
+                    7 => 40_000,
+                    31 => 20_000,
+                    _ => 100 + n as usize % 90,
+                };
                 let Some(place) = expected.get_mut(at..at + len) else { break };
                 place.fill(1 + round + (n % 200) as u8);
                 match n % 11 {
