@@ -232,6 +232,29 @@ fn the_log_thread_writes_what_nobody_waits_for_and_ends_with_everything_synced()
 }
 
 #[test]
+fn syncing_ahead_tells_nobody_that_it_worked_and_everybody_that_it_failed() {
+    let vfs = TestVfs::new();
+    let log = open_in(&vfs.env(false), 1 << 20);
+    log.has_thread.store(true, Ordering::SeqCst);
+    let write_much = || {
+        for _ in 0..40 {
+            commit(&log, &[7; 10_000]);
+        }
+        log.drive();
+    };
+    let before = vfs.syncs();
+    write_much();
+    assert!(vfs.syncs() > before, "nothing was synced ahead");
+    assert_eq!(log.durable(), 0);
+    vfs.set_sync_fails(true);
+    write_much();
+    vfs.set_sync_fails(false);
+    let error = log.wait_durable(1).unwrap_err();
+    assert!(matches!(&error, Error::Poisoned { cause } if cause.contains("on fire")), "{error}");
+    assert!(matches!(log.append(b"more", 1), Err(Error::Poisoned { .. })));
+}
+
+#[test]
 fn commits_that_nobody_writes_out_do_not_pile_up() {
     let log = open_in(&TestVfs::new().env(false), 1 << 20);
     for _ in 0..100 {

@@ -22,9 +22,9 @@ use rustix::fs::fstatfs;
 /// more: a sync soon afterwards writes pages that nothing was stored to.
 const STEP_BYTES: usize = 16 << 10;
 /// So much behind the stores is taken out of the process's memory at once (the page cache keeps it); a
-/// multiple of every machine's pages. Little, because a sync interrupts the other cores for each page
-/// that it finds mapped.
-const BEHIND_BYTES: usize = 64 << 10;
+/// multiple of every machine's pages. More: a sync interrupts the other cores for each page that it
+/// finds mapped. Less: every time is an interrupt, too.
+const BEHIND_BYTES: usize = 256 << 10;
 
 /// What is as long as this is better written: one call, where storing it takes some, and no page of it
 /// is ever mapped.
