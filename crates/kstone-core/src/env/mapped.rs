@@ -28,7 +28,7 @@ const BEHIND_BYTES: usize = 256 << 10;
 
 /// What is as long as this is better written: one call, where storing it takes some, and no page of it
 /// is ever mapped.
-pub(super) const STORED_MAX: usize = 32 << 10;
+pub(super) const WRITTEN_MIN: usize = 32 << 10;
 
 /// `f_type` of file systems that overwrite in place, so that a store to an allocated block needs no
 /// new one: ext2 to ext4, tmpfs. Others (XFS too, once files share blocks) may find the disk full at

@@ -165,7 +165,7 @@ impl Stores {
     /// Whether the bytes are stored; `false` leaves it to the caller.
     #[cfg(target_os = "linux")]
     fn store(&mut self, file: &File, buf: &[u8], offset: u64) -> bool {
-        if buf.len() >= mapped::STORED_MAX {
+        if buf.len() >= mapped::WRITTEN_MIN {
             return false;
         }
         if let Stores::Untried = self {
