@@ -16,7 +16,6 @@
 use std::cell::RefCell;
 
 use bytes::{Bytes, BytesMut};
-use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Compression;
@@ -59,10 +58,9 @@ pub(crate) enum FrameFault {
     Undecodable,
 }
 
-/// Appends frames to a buffer; keeps the compressors' memory from one frame to the next.
+/// Appends frames to a buffer; keeps memory from one frame to the next.
 pub(super) struct FrameSealer {
     compression: Compression,
-    lz4: CompressTable,
     zstd: Option<zstd::bulk::Compressor<'static>>,
     /// Room for the longest payload so far; it is not cleared for the next one.
     packed: Vec<u8>,
@@ -85,7 +83,7 @@ impl FrameSealer {
             ),
             Compression::None | Compression::Lz4 => None,
         };
-        Ok(FrameSealer { compression, lz4: CompressTable::default(), zstd, packed: Vec::new() })
+        Ok(FrameSealer { compression, zstd, packed: Vec::new() })
     }
 
     /// Appends the frame of `payload` to `out`, compressed if that pays; answers its checksum.
@@ -117,8 +115,8 @@ impl FrameSealer {
     }
 
     fn compress_lz4(&mut self, payload: &[u8]) -> Option<(u8, usize)> {
-        self.room(get_maximum_output_size(payload.len()));
-        Some((LZ4, compress_into_with_table(payload, &mut self.packed, &mut self.lz4).ok()?))
+        self.room(lz4::block::compress_bound(payload.len()).ok()?);
+        Some((LZ4, lz4::block::compress_to_buffer(payload, None, false, &mut self.packed).ok()?))
     }
 
     fn compress_zstd(&mut self, payload: &[u8]) -> Option<(u8, usize)> {
@@ -239,7 +237,7 @@ impl<'a> Packed<'a> {
                 payload.copy_from_slice(self.bytes);
                 Some(self.len)
             }
-            LZ4 => lz4_flex::block::decompress_into(self.bytes, payload).ok(),
+            LZ4 => decompress_lz4(self.bytes, payload),
             ZSTD => decompress_zstd(self.bytes, payload),
             other => return Err(FrameFault::UnknownCompression(other)),
         };
@@ -249,6 +247,13 @@ impl<'a> Packed<'a> {
 
 fn growth_limit(packed_len: usize) -> usize {
     packed_len.saturating_mul(GROWTH_MAX).saturating_add(GROWTH_SLACK)
+}
+
+fn decompress_lz4(packed: &[u8], payload: &mut [u8]) -> Option<usize> {
+    // The library takes lengths of 31 bits, and does not ask whether its source's is one.
+    i32::try_from(packed.len()).ok()?;
+    let len = i32::try_from(payload.len()).ok()?;
+    lz4::block::decompress_to_buffer(packed, Some(len), payload).ok()
 }
 
 thread_local! {
