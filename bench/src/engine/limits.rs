@@ -7,12 +7,17 @@ use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const BLOCK_LEN: usize = 4096;
 const BLOCKS: u64 = 4096;
 const CHUNK_LEN: usize = 1 << 20;
+/// Often enough for a percentile, seldom enough to be no load.
+const PROBE_EVERY: Duration = Duration::from_millis(5);
 
 /// A loop that overwrites a block of a preallocated file and calls `fdatasync`.
 #[derive(Clone, Copy, Serialize)]
@@ -29,20 +34,11 @@ impl BareSyncs {
     /// Runs the loop for a fixed time in the folder `dir`.
     pub fn measure(dir: &Path, time_ms: u64) -> Outcome<BareSyncs> {
         let path = dir.join("bare-syncs");
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
-        let block = [0x5a; BLOCK_LEN];
-        for _ in 0..BLOCKS {
-            file.write_all(&block)?;
-        }
-        file.sync_all()?;
+        let file = preallocated(&path)?;
         let mut times_ns = Vec::new();
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(time_ms) {
-            let before = Instant::now();
-            let nth = times_ns.len() as u64 % BLOCKS;
-            file.write_all_at(&block, nth * BLOCK_LEN as u64)?;
-            file.sync_data()?;
-            times_ns.push(nanos(before.elapsed()));
+            times_ns.push(overwrite_and_sync(&file, times_ns.len() as u64)?);
         }
         let elapsed = start.elapsed();
         fs::remove_file(&path)?;
@@ -53,6 +49,57 @@ impl BareSyncs {
             p50_us: quantile_us(0.5),
             p999_us: quantile_us(0.999),
         })
+    }
+}
+
+fn preallocated(path: &Path) -> Outcome<File> {
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(path)?;
+    for _ in 0..BLOCKS {
+        file.write_all(&[0x5a; BLOCK_LEN])?;
+    }
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// How long that took, in nanoseconds.
+fn overwrite_and_sync(file: &File, nth: u64) -> std::io::Result<u32> {
+    let before = Instant::now();
+    file.write_all_at(&[0x5a; BLOCK_LEN], nth % BLOCKS * BLOCK_LEN as u64)?;
+    file.sync_data()?;
+    Ok(nanos(before.elapsed()))
+}
+
+/// The same, done now and then while an engine is at work: what a sync takes on the disk as it is then.
+pub struct SyncProbe {
+    path: PathBuf,
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<std::io::Result<Vec<u32>>>,
+}
+
+impl SyncProbe {
+    /// Begins, on a thread of its own, with a file of its own.
+    pub fn start(path: PathBuf) -> Outcome<SyncProbe> {
+        let file = preallocated(&path)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            let mut times_ns = Vec::new();
+            while !ends.load(Ordering::Relaxed) {
+                times_ns.push(overwrite_and_sync(&file, times_ns.len() as u64)?);
+                std::thread::sleep(PROBE_EVERY);
+            }
+            Ok(times_ns)
+        });
+        Ok(SyncProbe { path, is_over, thread })
+    }
+
+    /// Ends; answers the 99.9th percentile, in microseconds.
+    pub fn finish(self) -> Outcome<Option<f64>> {
+        self.is_over.store(true, Ordering::Relaxed);
+        let mut times_ns = self.thread.join().map_err(|_| "the probe panicked")??;
+        fs::remove_file(&self.path)?;
+        times_ns.sort_unstable();
+        Ok(quantile(&times_ns, 0.999).map(|ns| ns / 1e3))
     }
 }
 

@@ -36,7 +36,8 @@ kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjal
   --rounds N         medians of N rounds
   --records N        records in the database, the large rows excepted
   --value-len N      values of N bytes in all rows (100, and 1024 in some)
-  --budget-mib N     memory for each engine (256, and 64 for the large rows)
+  --budget-mib N     memory for each engine (256, 2048 where 1 KiB values are read, and 64 for the
+                     large rows)
   --only TEXT        only workloads whose name contains TEXT, or one of several: A|B
   --engines A,B      only these engines
   --dir PATH         where the databases are made; not a RAM disk (beside the build)
@@ -45,6 +46,8 @@ kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjal
 const LARGE_RECORDS: u32 = 10_000_000;
 /// Enough for all records of 100 bytes, however an engine keeps them: reads are to be warm.
 const MEMORY_BYTES: usize = 256 << 20;
+/// So many times that for records with longer values, where they are read.
+const LONG_VALUE_MEMORY: usize = 8;
 /// What the large rows are about: little memory.
 const LARGE_MEMORY_BYTES: usize = 64 << 20;
 
@@ -56,6 +59,8 @@ struct Plan {
     size: Size,
     large_size: Size,
     cases: Vec<Case>,
+    /// The command line says how much memory there is.
+    has_own_budget: bool,
     growth: Option<Vec<u32>>,
     engines: Option<Vec<EngineName>>,
     dir: PathBuf,
@@ -103,6 +108,7 @@ fn parse_plan() -> Outcome<Plan> {
         size,
         large_size: Size { records: LARGE_RECORDS, memory_bytes: LARGE_MEMORY_BYTES, ..size },
         cases: Case::all(),
+        has_own_budget: false,
         growth: None,
         engines: None,
         dir: machine::build_dir()?.join("bench-data"),
@@ -146,6 +152,7 @@ fn parse_plan() -> Outcome<Plan> {
             Long("budget-mib") => {
                 plan.size.memory_bytes = parser.value()?.parse::<usize>()? << 20;
                 plan.large_size.memory_bytes = plan.size.memory_bytes;
+                plan.has_own_budget = true;
             }
             Long("only") => only = Some(parser.value()?.string()?),
             Long("engines") => {
@@ -192,8 +199,13 @@ fn parse_count(text: &str) -> Outcome<u32> {
 
 impl Plan {
     fn size_of(&self, case: Case) -> Size {
-        let size = if case.workload.is_large() { self.large_size } else { self.size };
-        Size { value_len: case.value_len, ..size }
+        if case.workload.is_large() {
+            return Size { value_len: case.value_len, ..self.large_size };
+        }
+        let is_long = case.value_len > dataset::VALUE_LEN && case.workload.is_warm();
+        let times = if is_long && !self.has_own_budget { LONG_VALUE_MEMORY } else { 1 };
+        let memory_bytes = self.size.memory_bytes * times;
+        Size { value_len: case.value_len, memory_bytes, ..self.size }
     }
 
     fn rounds_of(&self, case: Case) -> usize {
@@ -217,11 +229,12 @@ fn run(plan: &Plan, dir: &Path) -> Outcome<()> {
     let Size { records, memory_bytes, .. } = plan.size;
     println!("{machine}");
     println!(
-        "{} records, keys of {} bytes, values of 100 or as named, {} MiB for each engine, LZ4 where \
-         there is compression; rounds: {}",
+        "{} records, keys of {} bytes, values of 100 or as named, {} MiB for each engine ({} where \
+         longer values are read), LZ4 where there is compression; rounds: {}",
         figures::thousands(f64::from(records)),
         dataset::JOINED_LEN,
         memory_bytes >> 20,
+        if plan.has_own_budget { memory_bytes >> 20 } else { (memory_bytes * LONG_VALUE_MEMORY) >> 20 },
         plan.rounds
     );
 

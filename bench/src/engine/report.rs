@@ -172,11 +172,10 @@ impl Row {
             )],
             Workload::Large => vec![
                 at_most(
-                    "longest stall in p99.9 bare syncs",
-                    over(
-                        self.ours(|run| run.measured.longest_ms.map(|ms| ms * 1e3)),
-                        bare(|bare| bare.p999_us),
-                    ),
+                    "longest stall in p99.9 syncs during the run",
+                    self.ours(|run| {
+                        Some(run.measured.longest_ms? * 1e3 / run.measured.disk_p999_us?)
+                    }),
                     5.0,
                 ),
                 at_most(
@@ -221,10 +220,11 @@ impl Results {
         }
 
         type Measure = fn(&Run) -> Option<f64>;
-        let costs: [(&str, Measure); 9] = [
+        let costs: [(&str, Measure); 10] = [
             ("p99, µs", |run| run.measured.p99_us),
             ("p99.9, µs", |run| run.measured.p999_us),
             ("longest call, ms", |run| run.measured.longest_ms),
+            ("p99.9 of a sync beside it, µs", |run| run.measured.disk_p999_us),
             ("to rest afterwards, ms", |run| run.measured.settle_s.map(|s| s * 1e3)),
             ("bytes written for a byte", |run| run.measured.write_amplification),
             ("files", |run| run.measured.files.map(|files| files as f64)),

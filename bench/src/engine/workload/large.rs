@@ -5,6 +5,7 @@ use super::{Measured, Size, expect_scan, nanos, quantile, read, reopen};
 use crate::Outcome;
 use crate::engine::dataset::Values;
 use crate::engine::engines::{Durability, Engine};
+use crate::engine::limits::SyncProbe;
 use crate::machine;
 use crate::random::shuffled;
 use std::path::Path;
@@ -18,6 +19,7 @@ pub fn fill_then_read<E: Engine>(dir: &Path, size: Size, seed: u64) -> Outcome<M
 
     let mut values = Values::new(1, size.value_len);
     let mut latencies_ns = Vec::with_capacity(ids.len());
+    let probe = SyncProbe::start(dir.with_extension("probe"))?;
     let start = Instant::now();
     let (mut last, mut longest) = (start, Duration::ZERO);
     for &id in &ids {
@@ -28,6 +30,7 @@ pub fn fill_then_read<E: Engine>(dir: &Path, size: Size, seed: u64) -> Outcome<M
         last = now;
     }
     let elapsed = start.elapsed();
+    let disk_p999_us = probe.finish()?;
     // The list of times is as long as that of the records.
     let memory_bytes = memory_without_lists(size).saturating_sub(4 * u64::from(size.records));
     latencies_ns.sort_unstable();
@@ -47,6 +50,7 @@ pub fn fill_then_read<E: Engine>(dir: &Path, size: Size, seed: u64) -> Outcome<M
         per_second: Some(f64::from(size.records) / elapsed.as_secs_f64()),
         p999_us: quantile(&latencies_ns, 0.999).map(|ns| ns / 1e3),
         longest_ms: Some(longest.as_secs_f64() * 1e3),
+        disk_p999_us,
         settle_s: Some(settle_s),
         memory_bytes: Some(memory_bytes),
         files: Some(files),

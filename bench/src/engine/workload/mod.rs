@@ -117,6 +117,9 @@ pub struct Measured {
     pub p999_us: Option<f64>,
     /// The longest call.
     pub longest_ms: Option<f64>,
+    /// The 99.9th percentile of a small overwrite and its `fdatasync`, by somebody else on the same disk
+    /// meanwhile.
+    pub disk_p999_us: Option<f64>,
     /// How long the engine then worked on until at rest; what a fill left for later.
     pub settle_s: Option<f64>,
     /// Processor time of the whole process for a million records, until at rest.
@@ -216,6 +219,11 @@ impl Workload {
                 | Workload::Range20
                 | Workload::Scan
         )
+    }
+
+    /// Whether it is about reads that find everything in memory, also while something else is written.
+    pub fn is_warm(self) -> bool {
+        self.only_reads() || matches!(self, Workload::Zipf1 | Workload::Zipf2 | Workload::ZipfReads)
     }
 
     /// Whether it has the size, the rounds and the switch of the large rows.
