@@ -88,8 +88,11 @@ struct Queues {
     new: VecDeque<Place>,
     proven: VecDeque<Place>,
     /// Who was let go from `new` lately: a hash of each, where the hash says. Newer ones overwrite
-    /// older ones; 0 is nobody.
+    /// older ones; 0 is nobody. Empty until somebody is let go: a database that fits its memory, or
+    /// has nothing in it, does not pay for the table.
     lost: Box<[u32]>,
+    /// The length of `lost`, a power of two.
+    lost_len: usize,
     /// Blocks that were let go and that nobody else holds, for the next to be read into: memory that
     /// is taken and given back all the time, by different threads, is not always found again.
     spares: Vec<Arc<Block>>,
@@ -247,8 +250,8 @@ impl Place {
 impl Queues {
     fn new(bytes: u64) -> Self {
         // Twice as many as fit, because the cache may grow to twice what it was made for.
-        let lost = (2 * (bytes / ITEM_BYTES_TYPICAL)).min(LOST_MAX).next_power_of_two() as usize;
-        Queues { lost: vec![0; lost].into(), ..Queues::default() }
+        let lost = (2 * (bytes / ITEM_BYTES_TYPICAL)).min(LOST_MAX).next_power_of_two();
+        Queues { lost_len: lost as usize, ..Queues::default() }
     }
 
     fn add(&mut self, place: Place, file: FileId) {
@@ -278,6 +281,15 @@ impl Queues {
         }
     }
 
+    fn note_lost(&mut self, hash: u32) {
+        if self.lost.is_empty() {
+            self.lost = vec![0; self.lost_len].into();
+        }
+        if let Some(lost) = self.lost_at(hash) {
+            *lost = hash;
+        }
+    }
+
     fn lost_at(&mut self, hash: u32) -> Option<&mut u32> {
         let at = hash as usize & (self.lost.len().wrapping_sub(1));
         self.lost.get_mut(at)
@@ -304,9 +316,8 @@ impl Queues {
             }
             let Some(taken) = places.take(place.nth) else { continue };
             // Who was proven once and is not needed any more has to start anew.
-            let hash = place.hash(places.file());
-            if let Some(lost) = self.lost_at(hash).filter(|_| is_new) {
-                *lost = hash;
+            if is_new {
+                self.note_lost(place.hash(places.file()));
             }
             if keeps_spares {
                 self.add_spare(&taken);
