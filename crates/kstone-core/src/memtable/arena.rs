@@ -1,9 +1,11 @@
 //! Where the records of a memtable lie: appended to chunks that never move or shrink.
 //!
-//! A record is a fixed header, the key, and the value unless that is large:
+//! A record is a fixed header, when it expires if it does, the key, and the value unless that is
+//! large:
 //!
 //! ```text
-//! seq u64 | expires_at_ms u64 | key length << 3 | large << 2 | kind: u32 | value length or slot: u32
+//! seq u64 | key length << 4 | expires << 3 | large << 2 | kind: u32 | value length or slot: u32
+//! [ expires_at_ms u64 ] | key | [ value ]
 //! ```
 //!
 //! Large values are kept beside the chunks, so that a reader shares one instead of copying it.
@@ -22,14 +24,16 @@ pub(super) const INLINE_VALUE_LEN_MAX: usize = 4 * 1024;
 
 /// Small, because most of a database's stripes hold a handful of records most of the time.
 const CHUNK_LEN_MIN: usize = 4 * 1024;
-/// Large enough to make an allocation rare, small enough that the unused end of the last chunk
-/// does not distort the memory budget that the stripes share.
-const CHUNK_LEN_MAX: usize = 256 * 1024;
+/// Large enough to make an allocation rare, small enough that an allocator takes it from memory that
+/// others gave back, and does not ask the system for each.
+const CHUNK_LEN_MAX: usize = 64 * 1024;
 
-const HEADER_LEN: usize = 24;
-const KIND_BITS: u32 = 0b011;
-const LARGE_BIT: u32 = 0b100;
-const KEY_LEN_SHIFT: u32 = 3;
+const HEADER_LEN: usize = 16;
+const EXPIRY_LEN: usize = 8;
+const KIND_BITS: u32 = 0b0011;
+const LARGE_BIT: u32 = 0b0100;
+const EXPIRY_SHIFT: u32 = 3;
+const KEY_LEN_SHIFT: u32 = 4;
 
 /// Where a record starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,6 +75,13 @@ pub(super) struct Record<'a> {
     pub(super) value: Value<'a>,
 }
 
+/// The bytes of a record, and whatever follows it in its chunk.
+struct Parts<'a> {
+    head: &'a [u8],
+    key: &'a [u8],
+    rest: &'a [u8],
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Arena {
     chunks: Vec<Vec<u8>>,
@@ -97,16 +108,19 @@ impl Arena {
             (entry.value, entry.value.len())
         };
 
-        let mut header = [0u8; HEADER_LEN];
-        header[..8].copy_from_slice(&entry.seq.to_le_bytes());
-        header[8..16].copy_from_slice(&entry.expires_at_ms.to_le_bytes());
-        header[16..20].copy_from_slice(&meta.to_le_bytes());
-        header[20..].copy_from_slice(&(value_field as u32).to_le_bytes());
+        meta |= u32::from(entry.expires_at_ms != 0) << EXPIRY_SHIFT;
 
-        let index = self.chunk_with_room(HEADER_LEN + entry.key.len() + inline.len());
+        let mut header = [0u8; HEADER_LEN + EXPIRY_LEN];
+        header[..8].copy_from_slice(&entry.seq.to_le_bytes());
+        header[8..12].copy_from_slice(&meta.to_le_bytes());
+        header[12..16].copy_from_slice(&(value_field as u32).to_le_bytes());
+        header[16..].copy_from_slice(&entry.expires_at_ms.to_le_bytes());
+        let header = &header[..key_start(meta)];
+
+        let index = self.chunk_with_room(header.len() + entry.key.len() + inline.len());
         let chunk = &mut self.chunks[index];
         let loc = Loc { chunk: index as u32, offset: chunk.len() as u32 };
-        chunk.extend_from_slice(&header);
+        chunk.extend_from_slice(header);
         chunk.extend_from_slice(entry.key);
         chunk.extend_from_slice(inline);
         loc
@@ -116,42 +130,37 @@ impl Arena {
     /// What is in a chunk stays until the whole memtable goes.
     pub(super) fn release(&mut self, loc: Loc) {
         let header = self.header(loc);
-        if u32_at(header, 16) & LARGE_BIT != 0 {
-            let slot = u32_at(header, 20) as usize;
+        if u32_at(header, 8) & LARGE_BIT != 0 {
+            let slot = u32_at(header, 12) as usize;
             self.large_bytes -= std::mem::take(&mut self.large[slot]).len();
         }
     }
 
     #[inline]
     pub(super) fn key(&self, loc: Loc) -> &[u8] {
-        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
-        let (header, rest) = record.split_at(HEADER_LEN);
-        &rest[..(u32_at(header, 16) >> KEY_LEN_SHIFT) as usize]
+        self.parts(loc).key
     }
 
     #[inline]
     pub(super) fn key_and_seq(&self, loc: Loc) -> (&[u8], Seq) {
-        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
-        let (header, rest) = record.split_at(HEADER_LEN);
-        (&rest[..(u32_at(header, 16) >> KEY_LEN_SHIFT) as usize], u64_at(header, 0))
+        let parts = self.parts(loc);
+        (parts.key, u64_at(parts.head, 0))
     }
 
     #[inline]
     pub(super) fn record(&self, loc: Loc) -> Record<'_> {
-        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
-        let (header, rest) = record.split_at(HEADER_LEN);
-        let meta = u32_at(header, 16);
-        let value_field = u32_at(header, 20) as usize;
-        let (key, rest) = rest.split_at((meta >> KEY_LEN_SHIFT) as usize);
+        let Parts { head, key, rest } = self.parts(loc);
+        let meta = u32_at(head, 8);
+        let value_field = u32_at(head, 12) as usize;
         Record {
             key,
-            seq: u64_at(header, 0),
+            seq: u64_at(head, 0),
             kind: match meta & KIND_BITS {
                 1 => Kind::Put,
                 2 => Kind::Delete,
                 _ => Kind::DropPartition,
             },
-            expires_at_ms: u64_at(header, 8),
+            expires_at_ms: if head.len() > HEADER_LEN { u64_at(head, HEADER_LEN) } else { 0 },
             value: if meta & LARGE_BIT == 0 {
                 Value::Inline(&rest[..value_field])
             } else {
@@ -164,10 +173,8 @@ impl Arena {
     /// `skip` bytes, which the caller knows to be equal.
     #[inline]
     pub(super) fn order(&self, loc: Loc, skip: usize, key_rest: &[u8], seq: Seq) -> Ordering {
-        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
-        let (header, rest) = record.split_at(HEADER_LEN);
-        let key_len = (u32_at(header, 16) >> KEY_LEN_SHIFT) as usize;
-        rest[skip..key_len].cmp(key_rest).then_with(|| seq.cmp(&u64_at(header, 0)))
+        let Parts { head, key, .. } = self.parts(loc);
+        key[skip..].cmp(key_rest).then_with(|| seq.cmp(&u64_at(head, 0)))
     }
 
     /// Memory held outside this struct.
@@ -176,6 +183,15 @@ impl Arena {
             + self.large_bytes
             + self.chunks.capacity() * size_of::<Vec<u8>>()
             + self.large.capacity() * size_of::<Bytes>()
+    }
+
+    #[inline]
+    fn parts(&self, loc: Loc) -> Parts<'_> {
+        let record = &self.chunks[loc.chunk as usize][loc.offset as usize..];
+        let meta = u32_at(record, 8);
+        let (head, rest) = record.split_at(key_start(meta));
+        let (key, rest) = rest.split_at((meta >> KEY_LEN_SHIFT) as usize);
+        Parts { head, key, rest }
     }
 
     #[inline]
@@ -199,12 +215,15 @@ impl Arena {
         }
     }
 
-    /// A quarter of all chunks before it, within the limits: what a memtable holds but does not
+    /// About an eighth of all chunks before it, within the limits: what a memtable holds but does not
     /// use stays small beside its records, which doubling would not achieve for the few hundred
-    /// KiB that a stripe usually has. A record that would take much of such a chunk gets one of
+    /// KiB that a stripe usually has. A power of two, so that what a flushed memtable gives back is
+    /// just what others need: of chunks of any length, a third of the process's memory was
+    /// holes. A record that would take much of such a chunk gets one of
     /// exactly its length, so that the room left in the chunk that is being filled is not lost.
     fn add_chunk(&mut self, len: usize) -> usize {
-        let shared_len = (self.chunk_bytes / 4).clamp(CHUNK_LEN_MIN, CHUNK_LEN_MAX);
+        let eighth = self.chunk_bytes / 8;
+        let shared_len = (1 << eighth.max(1).ilog2()).clamp(CHUNK_LEN_MIN, CHUNK_LEN_MAX);
         let is_own = len > shared_len / 4;
         let chunk = Vec::with_capacity(if is_own { len } else { shared_len });
         self.chunk_bytes += chunk.capacity();
@@ -215,6 +234,12 @@ impl Arena {
         }
         index
     }
+}
+
+/// How much of a record lies before its key.
+#[inline]
+fn key_start(meta: u32) -> usize {
+    HEADER_LEN + EXPIRY_LEN * (meta >> EXPIRY_SHIFT & 1) as usize
 }
 
 #[inline]

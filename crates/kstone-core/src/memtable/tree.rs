@@ -1,4 +1,4 @@
-//! The B+tree over the arena's records: nodes in vectors, referring to each other by index.
+//! The B+tree over the arena's records: nodes referring to each other by index.
 //!
 //! It only grows. Full inner nodes are split on the way down, so a leaf's parent always has room
 //! and no path is kept. An inner node's separator is the location of the record that was first in
@@ -20,6 +20,9 @@ const ARRIVALS_MAX: usize = 128;
 const SLOT_BYTES: usize = 24;
 /// So many records ahead a leaf is asked for: it has come by then, and is still there.
 const AHEAD: usize = 6;
+
+/// Leaves of one allocation: some KiB, so that unused ones are a small part of a stripe's memory.
+const PAGE_LEAVES: usize = 4;
 
 const NONE: u32 = u32::MAX;
 const NOWHERE: u8 = u8::MAX;
@@ -55,10 +58,19 @@ pub(super) struct Tree {
     arrivals: Vec<Loc>,
 }
 
+/// Leaves in pages that never move and are all of one length, but for the first, which grows: most
+/// stripes have a handful of records. One vector of them would be copied when it grows, and leave
+/// behind a hole in the heap that is too small for the next.
+#[derive(Debug)]
+struct Leaves {
+    pages: Vec<Vec<Leaf>>,
+    len: usize,
+}
+
 /// The tree proper. Whoever calls it brings the arena.
 #[derive(Debug)]
 struct Nodes {
-    leaves: Vec<Leaf>,
+    leaves: Leaves,
     inners: Vec<Inner>,
     /// A leaf if `height` is 0, else an inner node.
     root: u32,
@@ -72,7 +84,7 @@ impl Tree {
     pub(super) fn new() -> Self {
         let leaf = Leaf { slots: Slots::new(), prev: NONE, next: NONE, latest: NOWHERE };
         let nodes = Nodes {
-            leaves: vec![leaf],
+            leaves: Leaves { pages: vec![vec![leaf]], len: 1 },
             inners: Vec::new(),
             root: 0,
             height: 0,
@@ -92,7 +104,7 @@ impl Tree {
         self.arena.bytes()
             + self.arrivals.capacity() * size_of::<Loc>()
             + self.arrivals.len() * SLOT_BYTES
-            + self.nodes.leaves.capacity() * size_of::<Leaf>()
+            + self.nodes.leaves.bytes()
             + self.nodes.inners.capacity() * size_of::<Inner>()
     }
 
@@ -144,17 +156,17 @@ impl Tree {
 
     #[inline]
     pub(super) fn record(&self, at: Position) -> Record<'_> {
-        self.arena.record(self.nodes.leaves[at.leaf as usize].slots.loc(at.index as usize))
+        self.arena.record(self.nodes.leaves.at(at.leaf).slots.loc(at.index as usize))
     }
 
     /// The first entry that is not before `(key, seq)`.
     #[inline]
     pub(super) fn at_or_after(&self, key: &[u8], seq: Seq) -> Option<Position> {
         let (leaf, index) = self.nodes.search(&self.arena, key, seq);
-        if index < self.nodes.leaves[leaf as usize].slots.len() {
+        if index < self.nodes.leaves.at(leaf).slots.len() {
             return Some(Position { leaf, index: index as u32 });
         }
-        self.first_of(self.nodes.leaves[leaf as usize].next)
+        self.first_of(self.nodes.leaves.at(leaf).next)
     }
 
     /// The last entry that is before `(key, seq)`.
@@ -175,7 +187,7 @@ impl Tree {
 
     #[inline]
     pub(super) fn next(&self, at: Position) -> Option<Position> {
-        let leaf = &self.nodes.leaves[at.leaf as usize];
+        let leaf = self.nodes.leaves.at(at.leaf);
         if (at.index as usize) + 1 < leaf.slots.len() {
             return Some(Position { index: at.index + 1, ..at });
         }
@@ -186,18 +198,63 @@ impl Tree {
     pub(super) fn prev(&self, at: Position) -> Option<Position> {
         match at.index.checked_sub(1) {
             Some(index) => Some(Position { index, ..at }),
-            None => self.last_of(self.nodes.leaves[at.leaf as usize].prev),
+            None => self.last_of(self.nodes.leaves.at(at.leaf).prev),
         }
     }
 
     fn first_of(&self, leaf: u32) -> Option<Position> {
-        let slots = &self.nodes.leaves.get(leaf as usize)?.slots;
+        let slots = &self.nodes.leaves.get(leaf)?.slots;
         (slots.len() > 0).then_some(Position { leaf, index: 0 })
     }
 
     fn last_of(&self, leaf: u32) -> Option<Position> {
-        let slots = &self.nodes.leaves.get(leaf as usize)?.slots;
+        let slots = &self.nodes.leaves.get(leaf)?.slots;
         Some(Position { leaf, index: slots.len().checked_sub(1)? as u32 })
+    }
+}
+
+impl Leaves {
+    #[inline]
+    fn at(&self, leaf: u32) -> &Leaf {
+        &self.pages[leaf as usize / PAGE_LEAVES][leaf as usize % PAGE_LEAVES]
+    }
+
+    #[inline]
+    fn at_mut(&mut self, leaf: u32) -> &mut Leaf {
+        &mut self.pages[leaf as usize / PAGE_LEAVES][leaf as usize % PAGE_LEAVES]
+    }
+
+    /// `None` for [`NONE`].
+    #[inline]
+    fn get(&self, leaf: u32) -> Option<&Leaf> {
+        self.pages.get(leaf as usize / PAGE_LEAVES)?.get(leaf as usize % PAGE_LEAVES)
+    }
+
+    fn get_mut(&mut self, leaf: u32) -> Option<&mut Leaf> {
+        self.pages.get_mut(leaf as usize / PAGE_LEAVES)?.get_mut(leaf as usize % PAGE_LEAVES)
+    }
+
+    fn push(&mut self, leaf: Leaf) {
+        match self.pages.as_mut_slice() {
+            [.., last] if last.len() < PAGE_LEAVES => {
+                if last.len() == last.capacity() {
+                    last.reserve_exact(last.len().min(PAGE_LEAVES - last.len()));
+                }
+                last.push(leaf);
+            }
+            _ => {
+                let mut page = Vec::with_capacity(PAGE_LEAVES);
+                page.push(leaf);
+                self.pages.push(page);
+            }
+        }
+        self.len += 1;
+    }
+
+    fn bytes(&self) -> usize {
+        let first = self.pages.first().map_or(0, Vec::capacity);
+        let leaves = first + (self.pages.len() - 1) * PAGE_LEAVES;
+        leaves * size_of::<Leaf>() + self.pages.capacity() * size_of::<Vec<Leaf>>()
     }
 }
 
@@ -206,7 +263,7 @@ impl Nodes {
     /// arrive in order need no search, and move nothing.
     #[inline]
     fn append(&mut self, arena: &Arena, key: &[u8], seq: Seq, loc: Loc) -> bool {
-        let last = &mut self.leaves[self.last_leaf as usize];
+        let last = self.leaves.at_mut(self.last_leaf);
         let is_behind = last.slots.all_before(arena, key, seq) && !last.slots.is_full();
         if is_behind {
             last.latest = last.slots.len() as u8;
@@ -219,13 +276,13 @@ impl Nodes {
     fn insert(&mut self, arena: &Arena, loc: Loc) -> Option<Loc> {
         let (key, seq) = arena.key_and_seq(loc);
         let (leaf, parent) = self.leaf_for_insert(arena, key, seq);
-        let slots = &mut self.leaves[leaf as usize].slots;
+        let slots = &mut self.leaves.at_mut(leaf).slots;
         match slots.search(arena, key, seq) {
             Ok(index) => return Some(slots.replace(index, loc)),
             Err(index) if slots.is_full() => self.split_leaf(arena, parent, index, key, loc),
             Err(index) => {
                 slots.insert(index, key, loc);
-                self.leaves[leaf as usize].latest = index as u8;
+                self.leaves.at_mut(leaf).latest = index as u8;
             }
         }
         self.shape += 1;
@@ -240,7 +297,7 @@ impl Nodes {
             let inner = &self.inners[node as usize];
             node = inner.children[inner.child_index(arena, key, seq)];
         }
-        self.leaves[node as usize].slots.expect();
+        self.leaves.at(node).slots.expect();
     }
 
     /// The leaf where `(key, seq)` is or belongs, and the place in it.
@@ -251,7 +308,7 @@ impl Nodes {
             let inner = &self.inners[node as usize];
             node = inner.children[inner.child_index(arena, key, seq)];
         }
-        match self.leaves[node as usize].slots.search(arena, key, seq) {
+        match self.leaves.at(node).slots.search(arena, key, seq) {
             Ok(index) | Err(index) => (node, index),
         }
     }
@@ -260,7 +317,7 @@ impl Nodes {
     /// children. If the leaf is full, the parent exists and has room.
     fn leaf_for_insert(&mut self, arena: &Arena, key: &[u8], seq: Seq) -> (u32, (u32, usize)) {
         let root_is_full = match self.height {
-            0 => self.leaves[self.root as usize].slots.is_full(),
+            0 => self.leaves.at(self.root).slots.is_full(),
             _ => self.inners[self.root as usize].slots.is_full(),
         };
         if root_is_full {
@@ -321,8 +378,8 @@ impl Nodes {
         loc: Loc,
     ) {
         let leaf = self.inners[parent as usize].children[child_index];
-        let right = self.leaves.len() as u32;
-        let left = &mut self.leaves[leaf as usize];
+        let right = self.leaves.len as u32;
+        let left = self.leaves.at_mut(leaf);
         let (len, middle) = (left.slots.len(), left.slots.len() / 2);
         let latest = usize::from(left.latest);
         let at = if index == latest + 1 {
@@ -347,13 +404,9 @@ impl Nodes {
 
         let separator = slots.loc(0);
         let next = std::mem::replace(&mut left.next, right);
-        match self.leaves.get_mut(next as usize) {
+        match self.leaves.get_mut(next) {
             Some(next) => next.prev = right,
             None => self.last_leaf = right,
-        }
-        if self.leaves.len() == self.leaves.capacity() {
-            // Not doubled: a leaf is large, and unused ones count against the memory budget.
-            self.leaves.reserve_exact((self.leaves.len() / 2).max(1));
         }
         self.leaves.push(Leaf { slots, prev: leaf, next, latest: right_latest });
         self.inners[parent as usize].insert(arena, child_index, separator, right);
