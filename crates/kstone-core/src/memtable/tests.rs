@@ -267,9 +267,9 @@ fn the_memory_of_small_records_is_close_to_their_length() {
         }
         let payload = pair.memtable.key_bytes() + pair.memtable.value_bytes();
         let per_record = (pair.memtable.bytes() as u64 - payload) / 30_000;
-        // A header of 24; a slot of 17 in leaves that are at least half full, in a vector of which
-        // up to a third is unused; inner nodes and the last chunk.
-        assert!((41..=24 + 17 * 3 + 10).contains(&per_record), "{per_record}");
+        // A header of 16; a slot of 17 in leaves that are at least half full; inner nodes and the
+        // last chunk.
+        assert!((33..=16 + 17 * 2 + 10).contains(&per_record), "{per_record}");
     }
 }
 
