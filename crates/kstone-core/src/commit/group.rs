@@ -4,11 +4,12 @@
 //! writer lock leads. It writes and syncs everything pending, wakes one thread that was not
 //! covered, which starts the next turn at once, and only then the first of those it did cover, who
 //! wake each other: their wake-ups, and the commits they go on to append, overlap with the next
-//! sync and make up the group after it. (A hand-over through a dedicated thread was rejected: it costs two more context
+//! sync and make up the group after it. Where it covered few, these come first, and the next turn
+//! begins when all of them are awake (`waiters`). (A hand-over through a dedicated thread was rejected: it costs two more context
 //! switches per sync on the path that callers wait for.)
 
 use super::queue::Item;
-use super::waiters::{Level, Reached, Wake};
+use super::waiters::{Gathering, Level, Reached, Wake};
 use super::{Log, park};
 use crate::entry::Seq;
 use crate::error::{Error, Result};
@@ -17,12 +18,17 @@ use crate::sync::atomic::Ordering;
 use crate::wal::{LogWriter, Next};
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// How often a thread looks for the end of another's write before it sleeps: for some ten
 /// microseconds, which is what sleeping would cost. Where every step is played in every order, once.
 const WRITE_SPINS: u32 = if cfg!(kstone_shuttle) { 1 } else { 64 };
 /// Between two looks: each takes the lock's cache line from whoever writes.
 const PAUSES: u32 = 4;
+
+/// How long the next turn waits for those whom the last one covered. They need microseconds, unless
+/// other programs want the processors; then it should not be much more than a few syncs.
+const GATHERING_MAX: Duration = Duration::from_micros(500);
 
 /// What the writer lock protects.
 #[derive(Debug)]
@@ -88,6 +94,14 @@ impl Log {
                 return Ok(());
             }
             self.check_healthy()?;
+            if level == Level::Durable && !registered {
+                let joined = self.waiters.lock().join_gathering(level, seq, &me);
+                if let Some(place) = joined {
+                    was_registered = true;
+                    self.wait_for_gathering(place);
+                    continue;
+                }
+            }
             if let Some(writer) = self.writer.try_lock() {
                 if registered {
                     self.waiters.lock().remove_thread(seq, &me);
@@ -103,6 +117,18 @@ impl Log {
                 self.waiters.lock().add_thread(level, seq, &me);
                 (registered, was_registered) = (true, true);
             }
+        }
+    }
+
+    /// Sleeps until a turn has covered the caller, or it is the one to lead, or too long.
+    fn wait_for_gathering(&self, place: Gathering) {
+        if place == Gathering::Later {
+            return park::park();
+        }
+        let began = self.env.clock.monotonic();
+        park::park_timeout(GATHERING_MAX);
+        if self.env.clock.monotonic().saturating_sub(began) >= GATHERING_MAX {
+            self.waiters.lock().give_up_gathering();
         }
     }
 

@@ -99,6 +99,24 @@ fn shuttle_threads_that_wake_each_other_leave_nobody_asleep() {
 }
 
 #[test]
+fn shuttle_groups_that_are_gathered_again_and_again_leave_nobody_asleep() {
+    check(|| {
+        let log = open(&TestVfs::new(), false, 1 << 14);
+        on_threads(&log, 4, |log, i| {
+            // Not all come back as often.
+            for _ in 0..=i {
+                let ticket = log.append(&[0; 40], 1).unwrap();
+                let seq = ticket.last_seq;
+                log.applied(ticket);
+                log.wait_durable(seq).unwrap();
+                assert!(log.durable() >= seq);
+            }
+        });
+        assert_eq!(log.durable(), 10);
+    });
+}
+
+#[test]
 fn shuttle_appends_that_need_segments_keep_their_order() {
     check(|| {
         let vfs = TestVfs::new();
