@@ -45,8 +45,6 @@ impl Machine {
             bottom_compression: Compression::None,
             tuning: Tuning {
                 block_bytes: 256,
-                // Keys are in the tops of indexes, too.
-                parts_beyond_bytes: 0,
                 l0_compact_files: 2,
                 l1_bytes: 4096,
                 file_bytes: 2048,
