@@ -50,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     ("sst_block", sst_block),
     ("sst_index", sst_index),
     ("sst_filter", sst_filter),
+    ("sst_directory", sst_directory),
     ("sst_properties", sst_properties),
     ("batch", batch),
     ("key", key),
@@ -160,6 +161,11 @@ pub fn sst_filter(bytes: &[u8]) {
     let _ = sst::check_filter(bytes);
 }
 
+/// The directory of a filter in pieces.
+pub fn sst_directory(bytes: &[u8]) {
+    let _ = sst::check_directory(bytes);
+}
+
 /// The properties, and a footer.
 pub fn sst_properties(bytes: &[u8]) {
     let _ = sst::check_properties(bytes);
@@ -222,10 +228,15 @@ pub fn scan_cursor(bytes: &[u8]) {
 /// Valid inputs, with the name of the target that each is for.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut seeds = Vec::new();
-    for compression in [Compression::None, Compression::Lz4, Compression::Zstd { level: 3 }] {
+    for (compression, in_parts) in [
+        (Compression::None, false),
+        (Compression::Lz4, false),
+        (Compression::Zstd { level: 3 }, false),
+        (Compression::None, true),
+    ] {
         let env = env();
         // A seed that cannot be made is a bug in the engine, which its own tests report better.
-        let _ = fill(&env, compression);
+        let _ = fill(&env, compression, in_parts);
         let names = env.vfs.list(Path::new(DIR)).unwrap_or_default();
         for name in names {
             let mut bytes = read_file(&*env.vfs, &name);
@@ -261,13 +272,19 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// A small database with records of all kinds, in files and in the log.
-fn fill(env: &Env, compression: Compression) -> Result<()> {
-    let options = Options { compression, bottom_compression: compression, ..options() };
+fn fill(env: &Env, compression: Compression, in_parts: bool) -> Result<()> {
+    let mut options = Options { compression, bottom_compression: compression, ..options() };
+    let mut records = 40;
+    if in_parts {
+        // A block for each, and more than one part of an index has.
+        options.tuning = Tuning { block_bytes: 1, parts_beyond_bytes: 0, ..options.tuning };
+        records = 70;
+    }
     let engine = Engine::open_with(env.clone(), DIR, options)?;
     let write = |batch: &WriteBatch| engine.write(batch, Durability::Sync)?.wait();
     let table = engine.create_table()?;
     let mut batch = WriteBatch::new();
-    for n in 0..40u64 {
+    for n in 0..records {
         let key = Key::with_sk("partition", format!("sort key {n:03}"));
         batch.put(table, &key, format!("a value of some length, {n}").as_bytes())?;
     }
@@ -315,8 +332,13 @@ fn parts_of(target: &str, bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
             let footer_at = bytes.len().saturating_sub(FOOTER_LEN);
             let [filter, index, properties] =
                 [0, 20, 40].map(|at| handle_at(bytes, footer_at + at).unwrap_or_default());
-            parts.push(("sst_filter", payload(filter).to_vec()));
+            let is_in_parts = is_in_parts(bytes, footer_at);
+            let filter_kind = if is_in_parts { "sst_directory" } else { "sst_filter" };
+            parts.push((filter_kind, payload(filter).to_vec()));
             parts.push(("sst_index", payload(index).to_vec()));
+            if is_in_parts {
+                return parts;
+            }
             parts.push(("sst_properties", payload(properties).to_vec()));
             parts.push(("sst_properties", bytes.get(footer_at..).unwrap_or_default().to_vec()));
             for slot in index_slots(bytes, index) {
@@ -478,6 +500,7 @@ const MANIFEST_HEADER_LEN: usize = 44;
 const RECORD_HEADER_LEN: usize = 16;
 const FOOTER_LEN: usize = 108;
 const FRAME_TRAILER_LEN: usize = 13;
+const PIECE_FRAME_LEN: usize = 64 * 64 + FRAME_TRAILER_LEN;
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Reader::new(bytes.get(at..)?).u32()
@@ -625,10 +648,19 @@ fn for_each_record(bytes: &[u8], each: &mut dyn FnMut(usize, usize)) {
 fn reseal_sst(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     let Some(footer_at) = bytes.len().checked_sub(FOOTER_LEN) else { return out };
+    let is_in_parts = is_in_parts(bytes, footer_at);
     if let Some(index) = handle_at(bytes, footer_at + 20) {
         for slot in index_slots(bytes, index) {
+            if let Some(part) = handle_at(bytes, slot).filter(|_| is_in_parts) {
+                for slot in index_slots(bytes, part) {
+                    reseal_frame(&mut out, slot);
+                }
+            }
             reseal_frame(&mut out, slot);
         }
+    }
+    if let Some(directory) = handle_at(bytes, footer_at).filter(|_| is_in_parts) {
+        reseal_pieces(&mut out, directory);
     }
     for at in [0, 20, 40] {
         reseal_frame(&mut out, footer_at + at);
@@ -636,6 +668,25 @@ fn reseal_sst(bytes: &[u8]) -> Vec<u8> {
     let checksum = out.get(footer_at..footer_at + 92).map_or(0, xxh3_64);
     put(&mut out, footer_at + 92, &checksum.to_le_bytes());
     out
+}
+
+/// Whether the footer says that filter and index are in parts.
+fn is_in_parts(bytes: &[u8], footer_at: usize) -> bool {
+    u32_at(bytes, footer_at + 88) == Some(2)
+}
+
+/// Computes the checksums of a filter's pieces, and puts them into both places.
+fn reseal_pieces(out: &mut [u8], (at, len): (usize, usize)) {
+    let first = u64_at(out, at).and_then(|first| usize::try_from(first).ok()).unwrap_or(usize::MAX);
+    for nth in 0..len.saturating_sub(13 + FRAME_TRAILER_LEN) / 8 {
+        let Some(start) = first.checked_add(nth * PIECE_FRAME_LEN) else { return };
+        let Some(body) = out.get(start..).and_then(|rest| rest.get(..PIECE_FRAME_LEN - 8)) else {
+            return;
+        };
+        let checksum = xxh3_64(body).to_le_bytes();
+        put(out, start + PIECE_FRAME_LEN - 8, &checksum);
+        put(out, at + 13 + 8 * nth, &checksum);
+    }
 }
 
 /// The frame that the handle at `at` points to, if it lies inside the file.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::sst::Compression;
+use crate::sst::{Compression, PARTS_BEYOND_BYTES};
 
 /// How a database is opened.
 #[derive(Debug, Clone)]
@@ -77,6 +77,8 @@ pub struct Tuning {
     pub restart_interval: usize,
     /// Filter bits per key.
     pub filter_bits_per_key: u32,
+    /// Length of a file's filter, or of its index, beyond which both are written in parts.
+    pub parts_beyond_bytes: usize,
     /// L0 files of one stripe that make it due for compaction, whether anybody reads it or not. Fewer:
     /// L1 is written more often; more: readers look into more files until they have paid for a merge.
     pub l0_compact_files: usize,
@@ -96,6 +98,7 @@ impl Default for Tuning {
             block_bytes: 4096,
             restart_interval: 4,
             filter_bits_per_key: 14,
+            parts_beyond_bytes: PARTS_BEYOND_BYTES,
             l0_compact_files: 8,
             l0_stop_files: 24,
             l1_bytes: 8 << 20,

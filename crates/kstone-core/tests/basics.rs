@@ -100,8 +100,22 @@ fn the_real_machine_works_the_same() {
 
 #[test]
 fn purge_leaves_no_byte_in_any_file() {
-    let (disk, clock) = (SimDisk::new(2), Arc::new(ManualClock::at(1000)));
+    check_purge(tiny());
+}
+
+/// Keys are in the parts of indexes and in their tops, too.
+#[test]
+fn purge_leaves_no_byte_in_any_file_in_parts() {
     let mut options = tiny();
+    options.tuning.parts_beyond_bytes = 0;
+    // A block for each record, and files of several parts.
+    options.tuning.block_bytes = 1;
+    options.tuning.file_bytes = 1 << 20;
+    check_purge(options);
+}
+
+fn check_purge(mut options: Options) {
+    let (disk, clock) = (SimDisk::new(2), Arc::new(ManualClock::at(1000)));
     options.compression = kstone_core::Compression::None;
     options.bottom_compression = kstone_core::Compression::None;
     let engine = Engine::open_with(sim_env(&disk, &clock), "db", options).unwrap();

@@ -173,6 +173,7 @@ fn damaged_parts_of_files_are_refused() {
         "sst_block",
         "sst_index",
         "sst_filter",
+        "sst_directory",
         "sst_properties",
         "batch",
         "key",

@@ -3,7 +3,8 @@
 //!
 //! `tests/golden/v2/plain` is uncompressed and compared in full. `tests/golden/v2/packed` holds the
 //! same records under LZ4 (its L0) and Zstandard (its last level); another version of those
-//! libraries may choose other bytes, so it is only read. `tests/golden/v1` is the same from before
+//! libraries may choose other bytes, so it is only read. `tests/golden/v2/parts` is uncompressed too, with
+//! a block for each entry and with filters and indexes in parts. `tests/golden/v1` is the same from before
 //! the log's version 2, and only read.
 //!
 //! `KSTONE_BLESS=1 cargo test -p kstone-core --test golden` writes the files of the newest version
@@ -177,6 +178,12 @@ fn env() -> Env {
     }
 }
 
+fn parts() -> Options {
+    let plain = plain();
+    let tuning = Tuning { block_bytes: 1, parts_beyond_bytes: 0, ..plain.tuning };
+    Options { tuning, ..plain }
+}
+
 /// A folder's files by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -264,7 +271,8 @@ fn golden(version: &str, variant: &str) -> Files {
     static BLESS: std::sync::Once = std::sync::Once::new();
     BLESS.call_once(|| {
         if std::env::var_os("KSTONE_BLESS").is_some() {
-            for (variant, options) in [("plain", plain()), ("packed", packed())] {
+            for (variant, options) in [("plain", plain()), ("packed", packed()), ("parts", parts())]
+            {
                 let folder = folder(NEWEST, variant);
                 let _ = std::fs::remove_dir_all(&folder);
                 std::fs::create_dir_all(&folder).unwrap();
@@ -347,6 +355,13 @@ fn a_compressed_database_is_read() {
     check(NEWEST, "packed", &packed());
 }
 
+#[test]
+fn a_database_with_files_in_parts_is_read() {
+    check(NEWEST, "parts", &parts());
+    // By who would write them whole.
+    check(NEWEST, "parts", &plain());
+}
+
 /// Killed under version 1, killed again under version 2 before anything was flushed: the log then
 /// is of both.
 #[test]
@@ -373,10 +388,15 @@ fn a_log_of_version_1_goes_on_in_version_2() {
 
 #[test]
 fn the_same_writes_still_give_the_same_bytes() {
-    let (golden, generated) = (golden(NEWEST, "plain"), generate(&plain()));
+    for (variant, options) in [("plain", plain()), ("parts", parts())] {
+        check_bytes(&golden(NEWEST, variant), &generate(&options));
+    }
+}
+
+fn check_bytes(golden: &Files, generated: &Files) {
     let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&generated), names(&golden));
-    for (name, bytes) in &golden {
+    assert_eq!(names(generated), names(golden));
+    for (name, bytes) in golden {
         let differ = bytes.iter().zip(&generated[name]).position(|(a, b)| a != b);
         assert!(
             generated[name] == *bytes,
@@ -432,7 +452,9 @@ fn frame(file: &[u8], handle: usize) -> (&[u8], u8) {
 #[test]
 fn sst_files_are_laid_out_as_the_format_says() {
     let (mut kinds, mut entries) = (BTreeMap::new(), BTreeSet::new());
-    let versions = [(OLD, "plain"), (OLD, "packed"), (NEWEST, "plain"), (NEWEST, "packed")];
+    let mut most_parts = 0;
+    let versions =
+        [(OLD, "plain"), (OLD, "packed"), (NEWEST, "plain"), (NEWEST, "packed"), (NEWEST, "parts")];
     for (version, variant) in versions {
         let files = golden(version, variant);
         for (name, file) in files.iter().filter(|(name, _)| name.ends_with(".sst")) {
@@ -442,13 +464,18 @@ fn sst_files_are_laid_out_as_the_format_says() {
             assert_eq!(file[footer + 60..footer + 76], db_id(&files));
             let (id, stripe) = (u64_at(file, footer + 76), file[footer + 84]);
             assert_eq!(*name, format!("{stripe:03}-{id}.sst"));
-            assert_eq!(u32_at(file, footer + 88), 1);
-            let (index, _) = frame(file, footer + 20);
-            let index_at = u64_at(file, footer + 20) as usize;
-            let count = u32_at(index, 0) as usize;
+            let is_in_parts = variant == "parts";
+            assert_eq!(u32_at(file, footer + 88), if is_in_parts { 2 } else { 1 });
+            let top_slots = index_slots(file, footer + 20);
+            let slots = if is_in_parts {
+                most_parts = most_parts.max(top_slots.len());
+                top_slots.iter().flat_map(|&slot| index_slots(file, slot)).collect()
+            } else {
+                top_slots.clone()
+            };
             let mut end = 0;
-            for i in 0..count {
-                let slot = index_at + 8 + 8 * count + 28 * i;
+            let mut keys = Vec::new();
+            for slot in slots {
                 let (block, kind) = frame(file, slot);
                 assert_eq!(u64_at(file, slot), end);
                 end += u64::from(u32_at(file, slot + 8));
@@ -471,19 +498,70 @@ fn sst_files_are_laid_out_as_the_format_says() {
                         take(&mut rest, value_len);
                         let table = u32::from_be_bytes(*key.first_chunk().unwrap());
                         entries.insert((table, tag & 3, has_expiry));
+                        keys.push(key.clone());
                     }
+                }
+            }
+            if is_in_parts {
+                end = look_at_pieces(file, footer, end, &keys);
+                for (nth, &slot) in top_slots.iter().enumerate() {
+                    assert_eq!(u64_at(file, slot), end);
+                    end += u64::from(u32_at(file, slot + 8));
+                    let blocks = index_slots(file, slot);
+                    assert!(blocks.len() == 64 || nth + 1 == top_slots.len());
+                    assert_eq!(
+                        u64_at(file, slot + 20),
+                        u64_at(file, blocks[blocks.len() - 1] + 20)
+                    );
                 }
             }
             assert_eq!(end, u64_at(file, footer));
         }
     }
+    assert!(most_parts > 1, "one of the indexes has several parts");
     let kinds: Vec<_> = kinds.into_keys().collect();
-    assert_eq!(kinds, [("packed", 0), ("packed", 1), ("packed", 2), ("plain", 0)]);
+    assert_eq!(kinds, [("packed", 0), ("packed", 1), ("packed", 2), ("parts", 0), ("plain", 0)]);
     // Puts, deletes and drop marks; a table that was dropped; the expiry index.
     for entry in [(0, 1, false), (0, 1, true), (1, 2, false), (0, 3, false), (2, 1, true)] {
         assert!(entries.contains(&entry), "{entry:?} is not among {entries:?}");
     }
     assert!(entries.contains(&(u32::MAX, 1, false)), "{entries:?}");
+}
+
+/// Where the slots of the index are that the handle at `handle` points to.
+fn index_slots(file: &[u8], handle: usize) -> Vec<usize> {
+    let (index, kind) = frame(file, handle);
+    assert_eq!(kind, 0);
+    let (at, count) = (u64_at(file, handle) as usize, u32_at(index, 0) as usize);
+    (0..count).map(|i| at + 8 + 8 * count + 28 * i).collect()
+}
+
+/// Follows a filter in pieces, which begins at `start` and has these keys; answers where it ends.
+fn look_at_pieces(file: &[u8], footer: usize, start: u64, keys: &[Vec<u8>]) -> u64 {
+    let (directory, _) = frame(file, footer);
+    assert_eq!(u64_at(directory, 0), start);
+    let (lines, probes) = (u64::from(u32_at(directory, 8)), directory[12]);
+    assert_eq!(directory.len() as u64, 13 + 8 * lines / 64);
+    let piece = |nth: u64| &file[(start + nth * 4109) as usize..][..4109];
+    for nth in 0..lines / 64 {
+        let checksum = u64_at(directory, 13 + 8 * nth as usize);
+        assert_eq!(checksum, u64_at(piece(nth), 4101));
+        assert_eq!(checksum, xxh3_64(&piece(nth)[..4101]));
+    }
+    for key in keys {
+        let hash = xxh3_64(key);
+        let line = ((hash >> 32) * lines) >> 32;
+        let bits = &piece(line / 64)[(line % 64) as usize * 64..][..64];
+        let mut source = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for probe in 0..probes {
+            if probe > 0 && probe % 7 == 0 {
+                source = source.wrapping_mul(0xd6e8_feb8_6659_fd93);
+            }
+            let bit = (source << (9 * (probe % 7))) >> 55;
+            assert!(bits[bit as usize / 8] >> (bit % 8) & 1 == 1, "{key:?}");
+        }
+    }
+    start + lines / 64 * 4109
 }
 
 /// What the chunks of some segments turned out to hold.
@@ -685,35 +763,37 @@ fn the_manifest_and_current_are_laid_out_as_the_format_says() {
     assert!(tags.into_iter().eq([1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 13]));
 }
 
-/// Every dump of docs/format.md shows what is in the golden files: offset, bytes up to column 43
-/// (or to an ellipsis), then the remark.
+/// Every dump of docs/format.md shows what is in the golden files: offset, bytes in 38 columns (or to an
+/// ellipsis), then the remark.
 #[test]
 fn the_dumps_of_the_format_description_are_of_these_files() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let files = golden(NEWEST, "plain");
+    let (files, in_parts) = (golden(NEWEST, "plain"), golden(NEWEST, "parts"));
     assert!(text.contains(std::str::from_utf8(&files["CURRENT"]).unwrap()), "CURRENT");
     let (mut file, mut checked) = (None, BTreeMap::new());
     for line in text.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
+        if let Some(heading) = line.strip_prefix("##") {
             file = match heading {
-                "MANIFEST-n" => Some("MANIFEST-000003"),
-                "wal-n.log" => Some("wal-000000.log"),
-                "SSS-id.sst" => Some("000-9.sst"),
+                " MANIFEST-n" => Some((&files, "MANIFEST-000003")),
+                " wal-n.log" => Some((&files, "wal-000000.log")),
+                " SSS-id.sst" => Some((&files, "000-9.sst")),
+                "# Version 2: in parts" => Some((&in_parts, "154-11.sst")),
+                _ if heading.starts_with('#') => file,
                 _ => None,
             };
         }
-        let (Some(name), Some((at, rest))) = (file, line.split_at_checked(3)) else { continue };
-        let (Ok(at), true) = (usize::from_str_radix(at, 16), rest.starts_with("  ")) else {
+        let (Some((files, name)), Some((at, rest))) = (file, line.split_once("  ")) else {
             continue;
         };
-        let shown = rest.chars().skip(2).take(38).take_while(|&c| c != '…');
+        let (Ok(at), 3..=4) = (usize::from_str_radix(at, 16), at.len()) else { continue };
+        let shown = rest.chars().take(38).take_while(|&c| c != '…');
         let shown: String = shown.filter(|c| !c.is_whitespace()).collect();
         let bytes = &files[name][at..at + shown.len() / 2];
         let real: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(shown, real, "{name}: {line}");
         *checked.entry(name).or_insert(0) += bytes.len();
     }
-    assert_eq!(checked.len(), 3, "{checked:?}");
+    assert_eq!(checked.len(), 4, "{checked:?}");
     assert!(checked.values().all(|&bytes| bytes > 100), "{checked:?}");
 }

@@ -83,6 +83,11 @@ fn draw_options(dice: &Dice) -> Options {
             block_bytes: dice.pick(&[64, 256, 4096]),
             restart_interval: dice.pick(&[1, 4, 16]),
             filter_bits_per_key: 10,
+            // Half of the runs have all files in parts, the other half none.
+            parts_beyond_bytes: match compression {
+                Compression::None => 0,
+                _ => Tuning::default().parts_beyond_bytes,
+            },
             l0_compact_files: dice.pick(&[2, 3]),
             l0_stop_files: 8,
             l1_bytes: dice.pick(&[512, 2048]),

@@ -17,6 +17,8 @@ pub struct Settings {
     /// See [`Tuning`].
     pub filter_bits_per_key: u32,
     /// See [`Tuning`].
+    pub parts_beyond_bytes: usize,
+    /// See [`Tuning`].
     pub l0_compact_files: usize,
     /// See [`Tuning`].
     pub l1_bytes: u64,
@@ -44,6 +46,7 @@ impl Settings {
             block_bytes: 1,
             restart_interval: 1,
             filter_bits_per_key: 1,
+            parts_beyond_bytes: 0,
             l0_compact_files: 1,
             l1_bytes: 1,
             file_bytes: 1,
@@ -64,6 +67,7 @@ impl Settings {
             block_bytes: tuning.block_bytes,
             restart_interval: tuning.restart_interval,
             filter_bits_per_key: tuning.filter_bits_per_key,
+            parts_beyond_bytes: tuning.parts_beyond_bytes,
             l0_compact_files: tuning.l0_compact_files,
             l1_bytes: tuning.l1_bytes,
             file_bytes: tuning.file_bytes,
@@ -88,6 +92,7 @@ impl Settings {
                 block_bytes: self.block_bytes,
                 restart_interval: self.restart_interval,
                 filter_bits_per_key: self.filter_bits_per_key,
+                parts_beyond_bytes: self.parts_beyond_bytes,
                 l0_compact_files: self.l0_compact_files,
                 l0_stop_files: self.l0_compact_files + 2,
                 l1_bytes: self.l1_bytes,
@@ -134,6 +139,11 @@ pub fn settings() -> impl Strategy<Value = Settings> {
                 block_bytes: block,
                 restart_interval: restart,
                 filter_bits_per_key: filter,
+                // In parts or not, half and half.
+                parts_beyond_bytes: match block {
+                    1 | 300 => 0,
+                    _ => Tuning::default().parts_beyond_bytes,
+                },
                 l0_compact_files: l0,
                 l1_bytes: l1,
                 file_bytes: file,

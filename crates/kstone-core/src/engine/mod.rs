@@ -268,6 +268,7 @@ impl Inner {
                 self.options.compression
             },
             filter_bits_per_key: tuning.filter_bits_per_key,
+            parts_beyond_bytes: tuning.parts_beyond_bytes,
         }
     }
 

@@ -7,14 +7,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::filter::Filter;
-use super::footer::{FOOTER_LEN, Footer, Properties};
+use super::filter_parts::{Directory, PIECE_LINES, each_piece};
+use super::footer::{FOOTER_LEN, Footer, Properties, VERSION_IN_PARTS, VERSION_WHOLE};
 use super::frame::{FrameSealer, seal_raw};
 use super::index::{Handle, IndexBuilder};
+use super::indexed::PART_BLOCKS;
 use super::run::Run;
 use super::{Compression, FileIdent, SstMeta, SstOptions, file_name};
 use crate::entry::Seq;
 use crate::env::{OpenMode, Vfs, VfsFile};
 use crate::error::{Error, Result};
+
+/// Writes are this large at least. Smaller ones cost a system call each; larger ones only memory.
+pub(super) const WRITE_BYTES: usize = 256 << 10;
 
 /// Where frames are made before they go to their file. It outlives the files, because what
 /// compressors keep for themselves is best used again while it is warm: who writes hundreds of
@@ -44,6 +49,7 @@ pub(crate) struct SstAssembly {
     file: Arc<dyn VfsFile>,
     ident: FileIdent,
     filter_bits_per_key: u32,
+    parts_beyond_bytes: usize,
     index: IndexBuilder,
     /// The latest block: its place in the index is told from the key behind it.
     unindexed: Option<Handle>,
@@ -74,6 +80,7 @@ impl SstAssembly {
             file,
             ident,
             filter_bits_per_key: options.filter_bits_per_key,
+            parts_beyond_bytes: options.parts_beyond_bytes,
             index: IndexBuilder::default(),
             unindexed: None,
             hashes: Vec::new(),
@@ -121,20 +128,79 @@ impl SstAssembly {
     /// folder. After an error the file is useless and still there; the caller removes it.
     pub(crate) fn finish(mut self, outbox: &mut Outbox) -> Result<(SstMeta, Arc<dyn VfsFile>)> {
         self.index_latest(None);
-        let filter = if self.hashes.is_empty() {
-            Handle { offset: self.offset(outbox), ..Handle::default() }
+        let (version, (filter, index)) = if self.is_large() {
+            (VERSION_IN_PARTS, self.append_in_parts(outbox)?)
         } else {
-            let filter = Filter::build(&self.hashes, self.filter_bits_per_key);
-            self.append_raw(&filter.encode(), outbox)?
+            (VERSION_WHOLE, self.append_whole(outbox)?)
         };
-        let index = self.append_raw(&self.index.encode(), outbox)?;
         self.properties
             .bound(std::mem::take(&mut self.smallest), std::mem::take(&mut self.last_key));
         let properties = self.append_raw(&self.properties.encode(), outbox)?;
-        let mut footer = Footer { filter, index, properties, ident: self.ident, checksum: 0 };
+        let ident = self.ident;
+        let mut footer = Footer { filter, index, properties, ident, version, checksum: 0 };
         outbox.pending.extend_from_slice(&footer.encode());
         self.flush(outbox)?;
         Ok((self.properties.into_meta(self.ident, self.written, footer.checksum), self.file))
+    }
+
+    /// Whether filter and index are so long that who needs a little of them should not have to read
+    /// all.
+    fn is_large(&self) -> bool {
+        let filter_len = match self.hashes.len() {
+            0 => 0,
+            keys => Filter::encoded_len(keys, self.filter_bits_per_key),
+        };
+        filter_len.max(self.index.len()) > self.parts_beyond_bytes
+    }
+
+    /// Appends filter and index; answers where they are.
+    fn append_whole(&mut self, outbox: &mut Outbox) -> Result<(Handle, Handle)> {
+        let filter = if self.hashes.is_empty() {
+            self.nothing(outbox)
+        } else {
+            let filter = Filter::build(&self.hashes, self.filter_bits_per_key, 1);
+            self.append_raw(&filter.encode(), outbox)?
+        };
+        Ok((filter, self.append_raw(&self.index.encode(), outbox)?))
+    }
+
+    /// Appends pieces of the filter, parts of the index, the directory of the ones and the top of the
+    /// others; answers where these two are.
+    fn append_in_parts(&mut self, outbox: &mut Outbox) -> Result<(Handle, Handle)> {
+        let mut directory = None;
+        if !self.hashes.is_empty() {
+            let filter = Filter::build(&self.hashes, self.filter_bits_per_key, PIECE_LINES);
+            let mut pieces = Vec::new();
+            for piece in each_piece(&filter) {
+                pieces.push(self.append_part(&piece, outbox)?);
+            }
+            directory = Some(Directory::of(&filter, &pieces));
+        }
+        let mut top = IndexBuilder::default();
+        let count = self.index.count();
+        for start in (0..count).step_by(PART_BLOCKS) {
+            let end = count.min(start + PART_BLOCKS);
+            let part = self.append_part(&self.index.encode_part(start..end), outbox)?;
+            top.add_part(part, &self.index, end - 1);
+        }
+        let directory = match directory {
+            Some(directory) => self.append_raw(&directory.encode(), outbox)?,
+            None => self.nothing(outbox),
+        };
+        Ok((directory, self.append_raw(&top.encode(), outbox)?))
+    }
+
+    /// One of many that are more than should wait in memory together.
+    fn append_part(&mut self, payload: &[u8], outbox: &mut Outbox) -> Result<Handle> {
+        if outbox.pending.len() >= WRITE_BYTES {
+            self.flush(outbox)?;
+        }
+        self.append_raw(payload, outbox)
+    }
+
+    /// Where a filter would be.
+    fn nothing(&self, outbox: &Outbox) -> Handle {
+        Handle { offset: self.offset(outbox), ..Handle::default() }
     }
 
     /// Seals a block; [`index_latest`](Self::index_latest) is due before the next one.

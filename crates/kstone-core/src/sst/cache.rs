@@ -12,7 +12,8 @@
 //! The parts are divided among shards by where they are in their files, each with its queues and its
 //! share of the memory.
 //!
-//! Filters and indexes of live files are asked by every get. Their readers hold them directly, up to
+//! Filters and indexes of live files (those of large ones: their directories and tops) are asked by every
+//! get. Their readers hold them directly, up to
 //! half of the budget ([`BlockCache::pin`]); what they hold is taken off what the cache may hold, so
 //! the budget is still one. Beyond that half they are kept like blocks.
 //!
@@ -203,27 +204,27 @@ impl BlockCache {
 
     /// A block that is needed no more, to read the next one into: nobody else has it, or is about to
     /// let it go.
-    pub(super) fn spare(&self, file: FileId, nth: usize) -> Option<Arc<Block>> {
-        self.shard_of(file, nth)?.queues.lock().spares.pop()
+    pub(super) fn spare(&self, file: FileId, number: u32) -> Option<Arc<Block>> {
+        self.shard_of(file, number)?.queues.lock().spares.pop()
     }
 
     /// Blocks that are neighbours go to different shards, so that one large file fills them all.
-    fn shard_of(&self, file: FileId, nth: usize) -> Option<&Shard> {
-        self.shards.get((file as usize).wrapping_add(nth) % self.shards.len())
+    fn shard_of(&self, file: FileId, number: u32) -> Option<&Shard> {
+        self.shards.get((file as usize).wrapping_add(number as usize) % self.shards.len())
     }
 
     /// A part has been put at a place that had none.
     pub(super) fn count_in(&self, places: &Arc<dyn Places>, nth: u32, weight: usize) {
-        let Some(shard) = self.shard_of(places.file(), nth as usize) else { return };
+        let Some(shard) = self.shard_of(places.file(), places.number(nth)) else { return };
         shard.kept_bytes.fetch_add(item_bytes(weight), Relaxed);
         let place = Place { places: Arc::downgrade(places), nth };
-        shard.queues.lock().add(place, places.file());
+        shard.queues.lock().add(place, &**places);
         self.shrink(shard, true);
     }
 
     /// A part is gone, and its place with it.
-    pub(super) fn count_out(&self, file: FileId, nth: usize, weight: usize) {
-        if let Some(shard) = self.shard_of(file, nth) {
+    pub(super) fn count_out(&self, file: FileId, number: u32, weight: usize) {
+        if let Some(shard) = self.shard_of(file, number) {
             shard.kept_bytes.fetch_sub(item_bytes(weight), Relaxed);
         }
     }
@@ -241,8 +242,9 @@ impl BlockCache {
 
 impl Place {
     /// Never 0.
-    fn hash(&self, file: FileId) -> u32 {
-        let mixed = (file << 32 ^ u64::from(self.nth)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn hash(&self, places: &dyn Places) -> u32 {
+        let mixed = (places.file() << 32 ^ u64::from(places.number(self.nth)))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 32) as u32 | 1 << 31
     }
 }
@@ -254,8 +256,8 @@ impl Queues {
         Queues { lost_len: lost as usize, ..Queues::default() }
     }
 
-    fn add(&mut self, place: Place, file: FileId) {
-        let hash = place.hash(file);
+    fn add(&mut self, place: Place, places: &dyn Places) {
+        let hash = place.hash(places);
         match self.lost_at(hash) {
             Some(lost) if *lost == hash => {
                 *lost = 0;
@@ -317,7 +319,7 @@ impl Queues {
             let Some(taken) = places.take(place.nth) else { continue };
             // Who was proven once and is not needed any more has to start anew.
             if is_new {
-                self.note_lost(place.hash(places.file()));
+                self.note_lost(place.hash(&*places));
             }
             if keeps_spares {
                 self.add_spare(&taken);
@@ -378,7 +380,7 @@ mod tests {
     #[test]
     fn what_is_used_again_survives_a_scan() {
         let cache = Arc::new(BlockCache::new(100 * PAGE_BYTES));
-        let pages = Slots::<Page>::new(&cache, 1, 10_000);
+        let pages = Slots::<Page>::new(&cache, 1, 0, 10_000);
         for _ in 0..3 {
             hits(&pages, 0..50);
         }
@@ -390,7 +392,7 @@ mod tests {
     #[test]
     fn what_comes_back_soon_is_kept_though_it_was_never_used_twice_while_it_was_there() {
         let cache = Arc::new(BlockCache::new(100 * PAGE_BYTES));
-        let pages = Slots::<Page>::new(&cache, 1, 10_000);
+        let pages = Slots::<Page>::new(&cache, 1, 0, 10_000);
         // A hot set fills the long queue, so a newcomer has only the short one to prove itself in.
         for _ in 0..3 {
             hits(&pages, 0..90);
@@ -404,7 +406,7 @@ mod tests {
     #[test]
     fn what_is_not_used_any_more_makes_room() {
         let cache = Arc::new(BlockCache::new(100 * PAGE_BYTES));
-        let pages = Slots::<Page>::new(&cache, 1, 10_000);
+        let pages = Slots::<Page>::new(&cache, 1, 0, 10_000);
         for _ in 0..3 {
             hits(&pages, 0..90);
         }
@@ -418,7 +420,7 @@ mod tests {
     fn what_goes_with_its_file_is_not_counted_and_its_places_are_forgotten() {
         let cache = Arc::new(BlockCache::new(1000 * PAGE_BYTES));
         for file in 0..100 {
-            let pages = Slots::<Page>::new(&cache, file, 100);
+            let pages = Slots::<Page>::new(&cache, file, 0, 100);
             hits(&pages, 0..100);
             assert_eq!(cache.used_bytes(), 100 * PAGE_BYTES);
         }
@@ -430,7 +432,7 @@ mod tests {
     #[test]
     fn threads_that_put_and_lose_the_same_pages_keep_the_books_right() {
         let cache = Arc::new(BlockCache::new(20 * PAGE_BYTES));
-        let pages = Slots::<Page>::new(&cache, 1, 64);
+        let pages = Slots::<Page>::new(&cache, 1, 0, 64);
         std::thread::scope(|scope| {
             for seed in 0..4usize {
                 let (cache, pages) = (&cache, &pages);
@@ -460,7 +462,7 @@ mod tests {
         let pages_max = SHARD_BYTES / PAGE_BYTES * 8;
         let cache = Arc::new(BlockCache::new(pages_max * PAGE_BYTES));
         assert_eq!(cache.shards.len(), 8);
-        let pages = Slots::<Page>::new(&cache, 3, 1 << 17);
+        let pages = Slots::<Page>::new(&cache, 3, 0, 1 << 17);
         let hot = 0..pages_max as usize / 4;
         let all = 0..pages_max as usize;
         hits(&pages, all.clone());
@@ -482,7 +484,7 @@ mod tests {
     #[test]
     fn however_many_are_in_use_one_goes() {
         let cache = Arc::new(BlockCache::new(1000 * PAGE_BYTES));
-        let pages = Slots::<Page>::new(&cache, 1, 10_000);
+        let pages = Slots::<Page>::new(&cache, 1, 0, 10_000);
         for _ in 0..4 {
             hits(&pages, 0..1000);
         }

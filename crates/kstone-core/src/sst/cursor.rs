@@ -1,7 +1,7 @@
 //! Walks the entries of one SST in both directions.
 //!
-//! Called by the merging iterators above. A cursor keeps the index and its current block alive,
-//! whatever the cache does. After an error it is on no entry, and may be positioned again.
+//! Called by the merging iterators above. A cursor keeps the index, or the part of it that
+//! it is in, and its current block alive, whatever the cache does. After an error it is on no entry, and may be positioned again.
 
 use std::sync::Arc;
 
@@ -9,15 +9,11 @@ use bytes::Bytes;
 
 use super::block::{Block, Malformed, SEQ_MAX};
 use super::block_cursor::{BlockCursor, Reached};
-use super::index::{Handle, Index};
-use super::reader::{Indexed, SstReader};
+use super::index_walk::IndexWalk;
+use super::read_ahead::ReadAhead;
+use super::reader::SstReader;
 use crate::entry::{EntryRef, Seq, View};
 use crate::error::{Error, Result};
-
-/// The most that one read-ahead reads. Past this a disk is busy with moving bytes, not with us.
-const READ_AHEAD_BYTES_MAX: usize = 256 << 10;
-/// How far the first read of a sequential scan reaches; doubled with each read from there.
-const READ_AHEAD_BYTES_MIN: usize = 32 << 10;
 
 /// A position in a file: on an entry, or on none.
 #[derive(Debug)]
@@ -26,29 +22,20 @@ pub(crate) struct SstCursor {
     /// The number that all entries have in place of their own, if there is one.
     global_seq: Option<Seq>,
     /// Loaded when the cursor is first positioned.
-    index: Option<Arc<Indexed>>,
+    index: Option<IndexWalk>,
     block: Option<BlockCursor>,
-    /// Which block `block` is.
+    /// Which block `block` is, and where.
     slot: usize,
+    offset: u64,
     /// `None` if blocks go through the cache.
     ahead: Option<ReadAhead>,
-}
-
-/// Bytes of the file that were read in one go because their turn will come.
-#[derive(Debug, Default)]
-struct ReadAhead {
-    offset: u64,
-    bytes: Bytes,
-    /// The block whose turn comes next if the scan is sequential.
-    next_slot: usize,
-    window: usize,
 }
 
 impl SstCursor {
     pub(super) fn new(reader: Arc<SstReader>, fill_cache: bool) -> Self {
         let ahead = if fill_cache { None } else { Some(ReadAhead::default()) };
         let global_seq = reader.meta().global_seq;
-        SstCursor { reader, global_seq, index: None, block: None, slot: 0, ahead }
+        SstCursor { reader, global_seq, index: None, block: None, slot: 0, offset: 0, ahead }
     }
 
     #[inline]
@@ -76,7 +63,7 @@ impl SstCursor {
     }
 
     pub(crate) fn seek_last(&mut self) -> Result<()> {
-        let last = self.index()?.count().wrapping_sub(1);
+        let last = self.with_index(IndexWalk::last)?;
         if self.load(last)? { self.walk(BlockCursor::seek_last) } else { Ok(()) }
     }
 
@@ -203,7 +190,8 @@ impl SstCursor {
 
     /// [`seek`](Self::seek) by the sequence numbers that are in the file's bytes.
     fn seek_own(&mut self, key: &[u8], seq: Seq) -> Result<()> {
-        let slot = self.index()?.find(key, seq).unwrap_or(usize::MAX);
+        let slot = self.with_index(|index, reader| index.find(reader, key, seq))?;
+        let slot = slot.unwrap_or(usize::MAX);
         if !self.load(slot)? {
             return Ok(());
         }
@@ -217,7 +205,8 @@ impl SstCursor {
 
     /// [`seek_before`](Self::seek_before) by the sequence numbers that are in the file's bytes.
     fn seek_before_own(&mut self, key: &[u8], seq: Seq) -> Result<()> {
-        let Some(slot) = self.index()?.find(key, seq) else { return self.seek_last() };
+        let slot = self.with_index(|index, reader| index.find(reader, key, seq))?;
+        let Some(slot) = slot else { return self.seek_last() };
         if !self.load(slot)? {
             return Ok(());
         }
@@ -232,15 +221,6 @@ impl SstCursor {
         }
     }
 
-    fn index(&mut self) -> Result<Arc<Indexed>> {
-        if let Some(index) = &self.index {
-            return Ok(index.clone());
-        }
-        let index = self.reader.index(self.ahead.is_none())?;
-        self.index = Some(index.clone());
-        Ok(index)
-    }
-
     /// Moves inside the current block.
     #[inline]
     fn walk(&mut self, how: impl FnOnce(&mut BlockCursor) -> Result<(), Malformed>) -> Result<()> {
@@ -253,8 +233,39 @@ impl SstCursor {
     #[cold]
     fn damaged(&mut self) -> Error {
         self.block = None;
-        let handle = self.index.as_ref().and_then(|index| index.handle(self.slot));
-        self.reader.malformed(handle.unwrap_or_default().offset)
+        self.reader.malformed(self.offset)
+    }
+
+    /// Asks the index, which is loaded first if that has not been done. If that fails the cursor is on
+    /// no entry.
+    fn with_index<T>(
+        &mut self,
+        ask: impl FnOnce(&mut IndexWalk, &SstReader) -> Result<T>,
+    ) -> Result<T> {
+        let asked = match &mut self.index {
+            Some(index) => ask(index, &self.reader),
+            None => IndexWalk::new(&self.reader, self.ahead.is_none())
+                .and_then(|index| ask(self.index.insert(index), &self.reader)),
+        };
+        if asked.is_err() {
+            self.block = None;
+        }
+        asked
+    }
+
+    /// Block `slot`, and where it is; `None` if there is no such block.
+    fn read_block(&mut self, slot: usize) -> Result<Option<(Arc<Block>, u64)>> {
+        let found = self.with_index(|index, reader| index.locate(reader, slot))?;
+        let Some((index, place)) = found else { return Ok(None) };
+        let Some(ahead) = &mut self.ahead else {
+            let offset = index.handle(place).unwrap_or_default().offset;
+            return Ok(self.reader.block(&index, place)?.map(|block| (block, offset)));
+        };
+        let Some((handle, frame)) = ahead.frame(&self.reader, &index, place, slot)? else {
+            return Ok(None);
+        };
+        let block = self.reader.parse_block(handle, frame)?;
+        Ok(Some((Arc::new(block), handle.offset)))
     }
 
     /// Makes block `slot` the current one, on no entry yet; `false` if there is no such block.
@@ -265,13 +276,8 @@ impl SstCursor {
             block.invalidate();
             return Ok(true);
         }
-        let index = self.index()?;
-        let loaded = match &mut self.ahead {
-            None => self.reader.block(&index, slot),
-            Some(ahead) => ahead.block(&self.reader, &index, slot),
-        };
-        let block = match loaded {
-            Ok(Some(block)) => block,
+        let (block, offset) = match self.read_block(slot) {
+            Ok(Some(loaded)) => loaded,
             Ok(None) => {
                 if let Some(block) = &mut self.block {
                     block.invalidate();
@@ -288,49 +294,7 @@ impl SstCursor {
             None => self.block = Some(BlockCursor::new(block)),
         }
         self.slot = slot;
+        self.offset = offset;
         Ok(true)
-    }
-}
-
-impl ReadAhead {
-    /// Block `slot`, from what was read already, or from a read that reaches the further the
-    /// longer the scan has been sequential. A single seek reads a single block.
-    fn block(
-        &mut self,
-        reader: &SstReader,
-        index: &Index,
-        slot: usize,
-    ) -> Result<Option<Arc<Block>>> {
-        let Some(handle) = index.handle(slot) else { return Ok(None) };
-        reader.check_data_handle(handle)?;
-        if self.get(handle).is_none() {
-            self.window = if slot == self.next_slot {
-                (self.window * 2).clamp(READ_AHEAD_BYTES_MIN, READ_AHEAD_BYTES_MAX)
-            } else {
-                0
-            };
-            let mut end = handle;
-            for next in (slot + 1..).map_while(|slot| index.handle(slot)) {
-                let len = next.end().and_then(|end| end.checked_sub(handle.offset));
-                if Some(next.offset) != end.end() || len.is_none_or(|len| len > self.window as u64)
-                {
-                    break;
-                }
-                reader.check_data_handle(next)?;
-                end = next;
-            }
-            let len = end.end().and_then(|end| end.checked_sub(handle.offset)).unwrap_or(0);
-            self.bytes = reader.read(handle.offset, len as usize)?;
-            self.offset = handle.offset;
-        }
-        self.next_slot = slot + 1;
-        let frame = self.get(handle).ok_or_else(|| reader.malformed(handle.offset))?;
-        Ok(Some(Arc::new(reader.parse_block(handle, frame)?)))
-    }
-
-    fn get(&self, handle: Handle) -> Option<Bytes> {
-        let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
-        let end = start.checked_add(handle.len as usize)?;
-        (end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
     }
 }

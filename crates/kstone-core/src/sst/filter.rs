@@ -17,9 +17,9 @@
 use super::slots::{Part, Uses};
 use xxhash_rust::xxh3::xxh3_64;
 
-const LINE_LEN: usize = 64;
+pub(super) const LINE_LEN: usize = 64;
 const LINE_BITS: u64 = 512;
-const PROBES_MAX: u32 = 16;
+pub(super) const PROBES_MAX: u32 = 16;
 const P0: u64 = 0x9e37_79b9_7f4a_7c15;
 const P1: u64 = 0xd6e8_feb8_6659_fd93;
 const PROBE_BITS: u32 = 9;
@@ -34,7 +34,35 @@ pub(crate) fn key_hash(key: &[u8]) -> u64 {
 /// One line, aligned so that it never lies on two cache lines.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Line([u64; 8]);
+pub(super) struct Line([u64; 8]);
+
+impl Line {
+    /// It may be of any key.
+    pub(super) const FULL: Line = Line([u64::MAX; 8]);
+
+    pub(super) fn decode(bytes: &[u8; LINE_LEN]) -> Self {
+        let mut words = [0; 8];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Line(words)
+    }
+
+    /// `false` if no key with this hash has set its bits here.
+    #[inline]
+    pub(super) fn may_contain(&self, hash: u64, probes: u32) -> bool {
+        let mut hit = 1;
+        // No early way out: eight loads from one cache line are cheaper than a mispredicted branch.
+        probe(hash, probes, |word, bit| hit &= self.0[word] >> bit);
+        hit & 1 == 1
+    }
+}
+
+/// The line of a hash, of so many lines.
+#[inline]
+pub(super) fn line_of(hash: u64, lines: usize) -> usize {
+    (((hash >> 32) * lines as u64) >> 32) as usize
+}
 
 /// A filter, ready to be asked.
 #[derive(Debug)]
@@ -55,17 +83,20 @@ impl Part for Filter {
 }
 
 impl Filter {
-    /// A filter of the keys with these hashes.
-    pub(super) fn build(hashes: &[u64], bits_per_key: u32) -> Self {
-        let bits = (hashes.len() as u64).saturating_mul(u64::from(bits_per_key));
-        // A line's number is computed from 32 bits of the hash.
-        let lines = bits.div_ceil(LINE_BITS).clamp(1, u64::from(u32::MAX));
+    /// How long a filter of so many keys is.
+    pub(super) fn encoded_len(keys: usize, bits_per_key: u32) -> usize {
+        line_count(keys, bits_per_key, 1) as usize * LINE_LEN + 1
+    }
+
+    /// A filter of the keys with these hashes, whose lines are a multiple of `multiple`.
+    pub(super) fn build(hashes: &[u64], bits_per_key: u32, multiple: usize) -> Self {
+        let lines = line_count(hashes.len(), bits_per_key, multiple as u64);
         // ln 2 × bits per key would be best in one large line; crowded small lines want fewer.
         let probes = ((bits_per_key * 4).div_ceil(7)).clamp(1, PROBES_MAX);
         let lines = vec![Line([0; 8]); lines as usize].into();
         let mut filter = Filter { lines, probes, uses: Uses::default() };
         for &hash in hashes {
-            let at = filter.line_of(hash);
+            let at = line_of(hash, filter.lines.len());
             if let Some(line) = filter.lines.get_mut(at) {
                 probe(hash, probes, |word, bit| line.0[word] |= 1 << bit);
             }
@@ -81,22 +112,24 @@ impl Filter {
         if chunks.is_empty() || !rest.is_empty() || !(1..=PROBES_MAX).contains(&probes) {
             return None;
         }
-        let line = |chunk: &[u8; LINE_LEN]| {
-            let mut words = [0; 8];
-            for (word, bytes) in words.iter_mut().zip(chunk.as_chunks::<8>().0) {
-                *word = u64::from_le_bytes(*bytes);
-            }
-            Line(words)
-        };
-        let lines = chunks.iter().map(line).collect();
-        Some(Filter { lines, probes, uses: Uses::default() })
+        Some(Self::of_lines(chunks.iter().map(Line::decode).collect(), probes))
+    }
+
+    pub(super) fn of_lines(lines: Box<[Line]>, probes: u32) -> Self {
+        Filter { lines, probes, uses: Uses::default() }
+    }
+
+    pub(super) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    pub(super) fn probes(&self) -> u32 {
+        self.probes
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.lines.len() * LINE_LEN + 1);
-        for word in self.lines.iter().flat_map(|line| line.0) {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
+        encode_lines(&self.lines, &mut out);
         out.push(self.probes as u8);
         out
     }
@@ -104,16 +137,22 @@ impl Filter {
     /// `false` if no key with this hash is in the file.
     #[inline]
     pub(super) fn may_contain(&self, hash: u64) -> bool {
-        let Some(line) = self.lines.get(self.line_of(hash)) else { return true };
-        let mut hit = 1;
-        // No early way out: eight loads from one cache line are cheaper than a mispredicted branch.
-        probe(hash, self.probes, |word, bit| hit &= line.0[word] >> bit);
-        hit & 1 == 1
+        let Some(line) = self.lines.get(line_of(hash, self.lines.len())) else { return true };
+        line.may_contain(hash, self.probes)
     }
+}
 
-    #[inline]
-    fn line_of(&self, hash: u64) -> usize {
-        (((hash >> 32) * self.lines.len() as u64) >> 32) as usize
+fn line_count(keys: usize, bits_per_key: u32, multiple: u64) -> u64 {
+    let bits = (keys as u64).saturating_mul(u64::from(bits_per_key));
+    let lines = bits.div_ceil(LINE_BITS).max(1).next_multiple_of(multiple);
+    // A line's number is computed from 32 bits of the hash.
+    lines.min(u64::from(u32::MAX) / multiple * multiple)
+}
+
+/// Appends the bytes of the lines.
+pub(super) fn encode_lines(lines: &[Line], out: &mut Vec<u8>) {
+    for word in lines.iter().flat_map(|line| line.0) {
+        out.extend_from_slice(&word.to_le_bytes());
     }
 }
 
@@ -149,7 +188,7 @@ mod tests {
 
     fn false_positive_rate(keys: u64, bits_per_key: u32) -> f64 {
         let hashes: Vec<u64> = (0..keys).map(hash).collect();
-        let filter = Filter::decode(&Filter::build(&hashes, bits_per_key).encode()).unwrap();
+        let filter = Filter::decode(&Filter::build(&hashes, bits_per_key, 1).encode()).unwrap();
         assert!(hashes.iter().all(|&h| filter.may_contain(h)), "a filter must never deny a key");
         let asked = 1_000_000;
         (keys..keys + asked).filter(|&i| filter.may_contain(hash(i))).count() as f64 / asked as f64

@@ -10,7 +10,8 @@
 //! smallest key, largest key                  each a varint length and the bytes
 //! ```
 //!
-//! The footer, 108 bytes, the same in all format versions to come:
+//! The footer, 108 bytes, the same in all format versions to come. In version 2 it points to the
+//! filter's directory and the index's top in place of the filter and the index:
 //!
 //! ```text
 //!   0  filter      offset u64, len u32, checksum u64; len 0 = no filter
@@ -20,7 +21,7 @@
 //!  76  file        u64: its id
 //!  84  stripe      u8
 //!  85  zero        3 bytes
-//!  88  version     u32: 1
+//!  88  version     u32: 1; 2 where filter and index are in parts
 //!  92  checksum    u64: xxh3-64 of the 92 bytes before it
 //! 100  magic       "KSTNSST" and a line feed
 //! ```
@@ -36,7 +37,10 @@ use crate::codec::{Reader, put_varint};
 use crate::entry::{EntryRef, Kind, Seq};
 
 pub(super) const FOOTER_LEN: usize = 108;
-pub(super) const VERSION: u32 = 1;
+/// Filter and index are one frame each.
+pub(super) const VERSION_WHOLE: u32 = 1;
+/// Filter and index are in parts: the newest version that this build reads.
+pub(super) const VERSION_IN_PARTS: u32 = 2;
 const CHECKSUM_AT: usize = 92;
 const MAGIC: [u8; 8] = *b"KSTNSST\n";
 
@@ -214,6 +218,7 @@ pub(crate) struct Footer {
     pub(crate) index: Handle,
     pub(crate) properties: Handle,
     pub(crate) ident: FileIdent,
+    pub(crate) version: u32,
     /// Filled in by [`encode`](Self::encode) and [`parse_footer`].
     pub(crate) checksum: u64,
 }
@@ -242,15 +247,20 @@ impl Footer {
         out.extend_from_slice(&self.ident.db_id);
         out.extend_from_slice(&self.ident.file_id.to_le_bytes());
         out.extend_from_slice(&[self.ident.stripe, 0, 0, 0]);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.version.to_le_bytes());
         self.checksum = xxh3_64(&out);
         out.extend_from_slice(&self.checksum.to_le_bytes());
         out.extend_from_slice(&MAGIC);
         out
     }
 
-    /// Where the data blocks end.
-    pub(super) fn data_end(&self) -> u64 {
+    pub(super) fn is_in_parts(&self) -> bool {
+        self.version == VERSION_IN_PARTS
+    }
+
+    /// Where that ends to which the parts named here point: data blocks and, in version 2, the parts of
+    /// filter and index.
+    pub(super) fn blocks_end(&self) -> u64 {
         self.filter.offset
     }
 }
@@ -278,12 +288,12 @@ pub(crate) fn parse_footer(bytes: &[u8], file_bytes: u64) -> Result<Footer, Foot
         let (file_id, stripe) = (reader.u64()?, reader.u8()?);
         let zero = reader.bytes(3)?;
         let ident = FileIdent { db_id, stripe, file_id };
-        let footer = Footer { filter, index, properties, ident, checksum: stored };
-        Some((footer, zero, reader.u32()?))
+        let version = reader.u32()?;
+        Some((Footer { filter, index, properties, ident, version, checksum: stored }, zero))
     };
-    let (footer, zero, version) = fields().ok_or(FooterFault::Layout)?;
-    if version != VERSION {
-        return Err(FooterFault::Version(version));
+    let (footer, zero) = fields().ok_or(FooterFault::Layout)?;
+    if !(VERSION_WHOLE..=VERSION_IN_PARTS).contains(&footer.version) {
+        return Err(FooterFault::Version(footer.version));
     }
     let back_to_back = footer.filter.end() == Some(footer.index.offset)
         && footer.index.end() == Some(footer.properties.offset)

@@ -155,6 +155,17 @@ pub(super) fn open(frame: Bytes, parent_checksum: u64) -> Result<Bytes, FrameFau
     unpack(frame)
 }
 
+/// The same for a payload that is never compressed, and of which nothing is kept.
+pub(super) fn open_raw(frame: &[u8], parent_checksum: u64) -> Result<&[u8], FrameFault> {
+    check(frame, parent_checksum)?;
+    let packed = Packed::parse(frame)?;
+    if packed.kind == NONE {
+        Ok(packed.bytes)
+    } else {
+        Err(FrameFault::UnknownCompression(packed.kind))
+    }
+}
+
 /// The same for a payload that will be kept among many: answers a copy in a buffer of one of a few
 /// lengths, and how much of that is the payload. `spare` is such a buffer that is needed no more, or
 /// anything else; if it has the right length it is the one that is answered.
@@ -189,7 +200,7 @@ fn check(frame: &[u8], parent_checksum: u64) -> Result<(), FrameFault> {
 }
 
 /// The next of sixteen lengths up to each power of two, and of no more than one for [`PAD_MIN`] bytes.
-fn padded_len(len: usize) -> usize {
+pub(super) fn padded_len(len: usize) -> usize {
     len.next_multiple_of((len.next_power_of_two() / 16).max(PAD_MIN))
 }
 

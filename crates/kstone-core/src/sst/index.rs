@@ -23,10 +23,14 @@
 //! possible. Because it has a sequence number, any `(key, seq)` belongs to exactly one block, even
 //! where the versions of one key fill several.
 //!
+//! An index of many blocks is in parts, each of which has this form, and so has their top, whose slots
+//! point to them ([`indexed`](super::indexed)).
+//!
 //! A search compares heads, which are dense (eight to a cache line), and looks at the rests only
 //! where heads are equal. Built by the writer, searched by reader and cursor.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use bytes::Bytes;
 
@@ -85,26 +89,44 @@ impl IndexBuilder {
         self.slots.push((handle, seq));
     }
 
+    /// Adds a part of an index, the last of whose blocks is `nth` of `blocks`.
+    pub(super) fn add_part(&mut self, part: Handle, blocks: &IndexBuilder, nth: usize) {
+        self.keys.extend_from_slice(blocks.key(nth));
+        self.ends.push(self.keys.len());
+        self.slots.push((part, blocks.slots.get(nth).map_or(0, |(_, seq)| *seq)));
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.slots.len()
+    }
+
     /// About how long the payload will be.
     pub(super) fn len(&self) -> usize {
         HEADER_LEN + self.keys.len() + self.slots.len() * (HEAD_LEN + SLOT_LEN + END_LEN)
     }
 
+    fn key(&self, i: usize) -> &[u8] {
+        let start = i.checked_sub(1).and_then(|i| self.ends.get(i)).copied().unwrap_or(0);
+        self.ends.get(i).and_then(|&end| self.keys.get(start..end)).unwrap_or_default()
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
-        let key = |i: usize| {
-            let start = i.checked_sub(1).and_then(|i| self.ends.get(i)).copied().unwrap_or(0);
-            self.ends.get(i).and_then(|&end| self.keys.get(start..end)).unwrap_or_default()
-        };
-        let count = self.slots.len();
-        let prefix_len = common_prefix_len(key(0), key(count.saturating_sub(1)));
-        let rests = || (0..count).map(|i| key(i).get(prefix_len..).unwrap_or_default());
-        let mut out = Vec::with_capacity(self.len());
-        out.extend_from_slice(&(count as u32).to_le_bytes());
+        self.encode_part(0..self.count())
+    }
+
+    /// The index of these blocks.
+    pub(super) fn encode_part(&self, blocks: Range<usize>) -> Vec<u8> {
+        let key = |i: usize| self.key(i);
+        let slots = self.slots.get(blocks.clone()).unwrap_or_default();
+        let prefix_len = common_prefix_len(key(blocks.start), key(blocks.end.saturating_sub(1)));
+        let rests = || blocks.clone().map(|i| key(i).get(prefix_len..).unwrap_or_default());
+        let mut out = Vec::new();
+        out.extend_from_slice(&(slots.len() as u32).to_le_bytes());
         out.extend_from_slice(&(prefix_len as u32).to_le_bytes());
         for rest in rests() {
             out.extend_from_slice(&head(rest).to_le_bytes());
         }
-        for (handle, seq) in &self.slots {
+        for (handle, seq) in slots {
             out.extend_from_slice(&handle.offset.to_le_bytes());
             out.extend_from_slice(&handle.len.to_le_bytes());
             out.extend_from_slice(&handle.checksum.to_le_bytes());
@@ -115,7 +137,7 @@ impl IndexBuilder {
             end += rest.len() as u32;
             out.extend_from_slice(&end.to_le_bytes());
         }
-        out.extend_from_slice(key(0).get(..prefix_len).unwrap_or_default());
+        out.extend_from_slice(key(blocks.start).get(..prefix_len).unwrap_or_default());
         for rest in rests() {
             out.extend_from_slice(rest);
         }
@@ -176,7 +198,7 @@ impl Index {
         Some(Index { payload, count, prefix_len })
     }
 
-    /// How many data blocks the file has.
+    /// How many blocks it points to.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -195,6 +217,17 @@ impl Index {
     /// The separator of block `i`, put together. For `verify`.
     pub(super) fn separator(&self, i: usize) -> Option<(Vec<u8>, Seq)> {
         Some(([self.prefix(), self.rest(i)?].concat(), self.seq(i)?))
+    }
+
+    /// Whether separator `i` is separator `j` of the other.
+    pub(super) fn has_separator_of(&self, i: usize, other: &Index, j: usize) -> bool {
+        match (self.rest(i), other.rest(j)) {
+            (Some(ours), Some(theirs)) => {
+                let ours = self.prefix().iter().chain(ours);
+                ours.eq(other.prefix().iter().chain(theirs)) && self.seq(i) == other.seq(j)
+            }
+            _ => false,
+        }
     }
 
     /// The block that `(key, seq)` belongs to: the first whose separator is not in front of it.

@@ -9,18 +9,26 @@
 //! data block 0 | data block 1 | … | filter | index | properties | footer
 //! ```
 //!
+//! A large file (version 2) has filter and index in parts that are found by a *directory* and a *top*, so
+//! that a get reads, and keeps in memory, only the parts that it needs:
+//!
+//! ```text
+//! data blocks | pieces of the filter | parts of the index | directory | top | properties | footer
+//! ```
+//!
 //! Integers are little-endian throughout. Every part but the footer is a *frame* ([`frame`]): a
 //! payload, possibly compressed, and its checksum. The parts lie back to back, so that no byte of
 //! the file is outside some checksum. Each checksum is also kept by the part that points there
-//! (the index for data blocks, the footer for the other three, the manifest for the footer): a
-//! read that was misdirected to another, internally valid place is caught.
+//! (the index for data blocks, directory and top for pieces and parts, the footer for the other three,
+//! the manifest for the footer): a read that was misdirected to another, internally valid place is caught.
 //!
 //! | part | owner of the bytes |
 //! |---|---|
 //! | frame | [`frame`] |
 //! | data block | [`block`] |
-//! | index | [`index`] |
+//! | index, its parts and top | [`index`] |
 //! | filter | [`filter`] |
+//! | filter's pieces and directory | [`filter_parts`] |
 //! | properties, footer | [`footer`] |
 //!
 //! This module calls `env` (files) and `codec`; it knows nothing of levels, snapshots or the log.
@@ -31,11 +39,18 @@ mod block_cursor;
 mod cache;
 mod cursor;
 mod filter;
+mod filter_parts;
 mod footer;
 mod frame;
 mod handles;
+mod held;
 mod hints;
 mod index;
+mod index_walk;
+mod indexed;
+#[cfg(test)]
+mod parts_tests;
+mod read_ahead;
 mod reader;
 mod run;
 mod slots;
@@ -60,6 +75,7 @@ pub(crate) use writer::SstWriter;
 pub(crate) use {
     block::check_block,
     filter::check_filter,
+    filter_parts::check_directory,
     footer::{check_properties, parse_footer},
     frame::check_frame,
     index::check_index,
@@ -98,7 +114,14 @@ pub(crate) struct SstOptions {
     pub(crate) compression: Compression,
     /// 0 leaves the filter out.
     pub(crate) filter_bits_per_key: u32,
+    /// A file whose filter or index is longer has both in parts.
+    pub(crate) parts_beyond_bytes: usize,
 }
+
+/// 32 KiB, some 500 blocks. Smaller: files that are small anyway are asked in one more step, for each
+/// of filter and index, and pay for that whenever they are in memory; larger: who reads them when
+/// they are not reads so much for one key, and throws as much out.
+pub(crate) const PARTS_BEYOND_BYTES: usize = 32 << 10;
 
 impl Default for SstOptions {
     fn default() -> Self {
@@ -107,6 +130,7 @@ impl Default for SstOptions {
             restart_interval: 16,
             compression: Compression::Lz4,
             filter_bits_per_key: 14,
+            parts_beyond_bytes: PARTS_BEYOND_BYTES,
         }
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! A reader is made for every live file when the database opens, so making one opens nothing and
 //! reads nothing. Footer, index, filter and blocks are read when first needed and checked then;
-//! all but the footer (a few dozen bytes) count against the cache's budget for as long as they are kept. Index and filter are kept
-//! here as long as the cache lets them be pinned, else in the cache.
+//! all but the footer (a few dozen bytes) count against the cache's budget for as long as they are
+//! kept. Index and filter, or what finds their parts, are kept here as long as the cache lets them be
+//! pinned, else in the cache.
 //!
 //! Called by the levels of a stripe, which have hashed the key already.
 
 use std::cell::RefCell;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -18,11 +18,14 @@ use super::block::{Block, Found, Malformed, SEQ_MAX};
 use super::cache::BlockCache;
 use super::cursor::SstCursor;
 use super::filter::Filter;
-use super::footer::{FOOTER_LEN, Footer, FooterFault, Properties, VERSION, parse_footer};
+use super::filter_parts::PiecedFilter;
+use super::footer::{FOOTER_LEN, Footer, FooterFault, Properties, VERSION_IN_PARTS, parse_footer};
 use super::frame::{self, FrameFault, TRAILER_LEN};
 use super::handles::FileHandles;
+use super::held::Held;
 use super::index::{Handle, Index};
-use super::slots::{Part, Slots, Uses};
+use super::indexed::{IndexTop, Indexed};
+use super::slots::{Places, numbers};
 use super::stats::Count;
 use super::{FileIdent, SstMeta};
 use crate::entry::{Kind, Seq};
@@ -59,50 +62,39 @@ pub(crate) struct SstReader {
     global_seq: Option<Seq>,
     /// Read and checked once. Threads that race read it twice and agree.
     footer: OnceLock<Footer>,
-    pinned_index: OnceLock<Arc<Indexed>>,
-    pinned_filter: OnceLock<Arc<Filter>>,
-    /// Where they may be kept if they cannot be pinned; not made before that is known.
-    kept_index: OnceLock<Arc<Slots<Indexed>>>,
-    kept_filter: OnceLock<Arc<Slots<Filter>>>,
+    /// These two of a small file,
+    index: Held<Indexed>,
+    filter: Held<Filter>,
+    /// and these two of a large one, which has them in parts.
+    top: Held<IndexTop>,
+    pieces: Held<PiecedFilter>,
 }
 
-/// A file's index, and a place for each of the blocks that it points to.
-#[derive(Debug)]
-pub(super) struct Indexed {
-    index: Index,
-    blocks: Arc<Slots<Block>>,
-    uses: Uses,
+/// What was learnt of a key before the file is searched for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// It is not between the file's first key and its last, or too old.
+    Outside,
+    /// The filter says that it is not there,
+    Denied,
+    /// or that it may be.
+    Admitted,
+    NoFilter,
 }
 
-impl Deref for Indexed {
-    type Target = Index;
-
+impl Asked {
     #[inline]
-    fn deref(&self) -> &Index {
-        &self.index
-    }
-}
-
-impl Part for Indexed {
-    const HOLDS_MORE: bool = true;
-
-    fn weight(&self) -> usize {
-        self.index.weight() + self.index.count() * Slots::<Block>::PLACE_BYTES
-    }
-
-    fn uses(&self) -> &Uses {
-        &self.uses
+    fn of(may_contain: bool) -> Self {
+        if may_contain { Asked::Admitted } else { Asked::Denied }
     }
 }
 
 impl Drop for SstReader {
     fn drop(&mut self) {
-        if let Some(index) = self.pinned_index.get() {
-            self.cache.unpin(index.weight());
-        }
-        if let Some(filter) = self.pinned_filter.get() {
-            self.cache.unpin(filter.weight());
-        }
+        self.index.unpin(&self.cache);
+        self.filter.unpin(&self.cache);
+        self.top.unpin(&self.cache);
+        self.pieces.unpin(&self.cache);
     }
 }
 
@@ -121,10 +113,10 @@ impl SstReader {
             cache,
             db_id,
             footer: OnceLock::new(),
-            pinned_index: OnceLock::new(),
-            pinned_filter: OnceLock::new(),
-            kept_index: OnceLock::new(),
-            kept_filter: OnceLock::new(),
+            index: Held::default(),
+            filter: Held::default(),
+            top: Held::default(),
+            pieces: Held::default(),
         }
     }
 
@@ -144,21 +136,24 @@ impl SstReader {
             Some(seq) if seq <= max_seq => SEQ_MAX,
             Some(_) => return Ok(None),
         };
-        // A filter at hand is one look; the bounds are two keys that lie somewhere else. Before a
-        // filter is read, or the file for want of one, it is seen whether it can be of use.
-        if self.pinned_filter.get().is_none() && self.is_outside(key, max_seq) {
-            return Ok(None);
-        }
-        let has_filter = match self.filter_admits(hash)? {
-            Some(false) => {
+        // A filter at hand is one look; the bounds are two keys that lie somewhere else.
+        let asked = match self.filter.pinned() {
+            Some(filter) => {
+                self.cache.counters().count(Count::FilterHit);
+                Asked::of(filter.may_contain(hash))
+            }
+            None => self.ask_filter(key, hash, max_seq)?,
+        };
+        match asked {
+            Asked::Admitted | Asked::NoFilter => {}
+            Asked::Denied => {
                 self.cache.counters().count(Count::FilterUseful);
                 return Ok(None);
             }
-            Some(true) => true,
-            None => false,
-        };
+            Asked::Outside => return Ok(None),
+        }
         let hit = self.search(key, hash, own_seq_max)?;
-        if hit.is_none() && has_filter && self.meta.newest_seq() <= max_seq {
+        if hit.is_none() && asked == Asked::Admitted && self.meta.newest_seq() <= max_seq {
             self.cache.counters().count(Count::FilterFalsePositive);
         }
         Ok(hit)
@@ -174,13 +169,14 @@ impl SstReader {
     /// Looks the key up by the sequence numbers that are in the file's bytes.
     fn search(&self, key: &[u8], hash: u64, own_seq_max: Seq) -> Result<Option<SstHit>> {
         let cached;
-        let index = match self.pinned_index.get() {
+        let index = match self.index.pinned() {
             Some(pinned) => {
                 self.cache.counters().count(Count::IndexHit);
                 pinned
             }
             None => {
-                cached = self.index(true)?;
+                let Some(found) = self.index_for(key, own_seq_max)? else { return Ok(None) };
+                cached = found;
                 &cached
             }
         };
@@ -216,69 +212,50 @@ impl SstReader {
         SstCursor::new(self.clone(), fill_cache)
     }
 
-    /// The index; kept unless the caller is only passing through, who finds no place for blocks.
-    pub(super) fn index(&self, fill_cache: bool) -> Result<Arc<Indexed>> {
-        if let Some(index) = self.pinned_index.get() {
-            self.cache.counters().count(Count::IndexHit);
-            return Ok(Arc::clone(index));
-        }
-        if let Some(index) = self.kept_index.get().and_then(|kept| kept.get(0)) {
-            self.cache.counters().count(Count::IndexHit);
-            return Ok(index);
-        }
-        self.cache.counters().count(Count::IndexMiss);
-        let index = self.read_index()?;
-        let places = if fill_cache { index.count() } else { 0 };
-        let blocks = Slots::new(&self.cache, self.meta.file_id, places);
-        let index = Arc::new(Indexed { index, blocks, uses: Uses::default() });
-        if fill_cache {
-            self.keep(&self.pinned_index, &self.kept_index, &index);
-        }
-        Ok(index)
-    }
-
-    /// What the filter says about the key with this hash; `None` if the file has no filter.
-    #[inline]
-    fn filter_admits(&self, hash: u64) -> Result<Option<bool>> {
-        if let Some(filter) = self.pinned_filter.get() {
+    /// Asks a filter that is not pinned as a whole.
+    #[inline(never)]
+    fn ask_filter(&self, key: &[u8], hash: u64, max_seq: Seq) -> Result<Asked> {
+        if let Some(pieces) = self.pieces.pinned()
+            && let Some(said) = pieces.ask_kept(hash)
+        {
             self.cache.counters().count(Count::FilterHit);
-            return Ok(Some(filter.may_contain(hash)));
+            return Ok(Asked::of(said));
         }
-        Ok(self.filter()?.map(|filter| filter.may_contain(hash)))
-    }
-
-    fn filter(&self) -> Result<Option<Arc<Filter>>> {
-        let handle = self.footer()?.filter;
-        if handle.len == 0 {
-            return Ok(None);
+        // Before a filter is read, or the file for want of one, it is seen whether it can be of use.
+        if self.is_outside(key, max_seq) {
+            return Ok(Asked::Outside);
         }
-        if let Some(filter) = self.kept_filter.get().and_then(|kept| kept.get(0)) {
+        let footer = self.footer()?;
+        if footer.filter.len == 0 {
+            return Ok(Asked::NoFilter);
+        }
+        if footer.is_in_parts() {
+            return self.ask_piece(hash).map(Asked::of);
+        }
+        if let Some(filter) = self.filter.get() {
             self.cache.counters().count(Count::FilterHit);
-            return Ok(Some(filter));
+            return Ok(Asked::of(filter.may_contain(hash)));
         }
         self.cache.counters().count(Count::FilterMiss);
-        let filter = self.read_filter()?.map(Arc::new);
-        if let Some(filter) = &filter {
-            self.keep(&self.pinned_filter, &self.kept_filter, filter);
-        }
-        Ok(filter)
+        let filter = Arc::new(self.read_filter()?);
+        self.filter.keep(&self.cache, self.meta.file_id, numbers::FILTER, &filter);
+        Ok(Asked::of(filter.may_contain(hash)))
     }
 
-    /// Pins a part if the cache gives up the memory for it, else puts it where it may be kept.
-    fn keep<P: Part>(
-        &self,
-        pinned: &OnceLock<Arc<P>>,
-        kept: &OnceLock<Arc<Slots<P>>>,
-        part: &Arc<P>,
-    ) {
-        let weight = part.weight();
-        if !self.cache.pin(weight) {
-            let slots = || Slots::new(&self.cache, self.meta.file_id, 1);
-            kept.get_or_init(slots).put(0, part);
-        } else if pinned.set(Arc::clone(part)).is_err() {
-            // Another thread was first.
-            self.cache.unpin(weight);
-        }
+    pub(super) fn cache(&self) -> &Arc<BlockCache> {
+        &self.cache
+    }
+
+    pub(super) fn held_index(&self) -> &Held<Indexed> {
+        &self.index
+    }
+
+    pub(super) fn held_top(&self) -> &Held<IndexTop> {
+        &self.top
+    }
+
+    pub(super) fn held_pieces(&self) -> &Held<PiecedFilter> {
+        &self.pieces
     }
 
     /// Block `nth`, from the cache or into it; `None` if there is no such block.
@@ -295,7 +272,8 @@ impl SstReader {
     fn load_block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
         let Some(handle) = index.handle(nth) else { return Ok(None) };
         self.cache.counters().count(Count::DataMiss);
-        let mut spare = self.cache.spare(self.meta.file_id, nth);
+        let number = index.blocks.number(nth as u32);
+        let mut spare = self.cache.spare(self.meta.file_id, number);
         let block = match spare.as_mut().and_then(Arc::get_mut) {
             Some(place) => {
                 *place = self.read_block_into(handle, place.take_buffer())?;
@@ -336,21 +314,20 @@ impl SstReader {
         Ok(footer)
     }
 
+    /// The index, or the top of one in parts.
     pub(super) fn read_index(&self) -> Result<Index> {
         let handle = self.footer()?.index;
         Index::parse(self.read_frame(handle)?)
             .ok_or_else(|| Error::corruption(&self.path(), handle.offset, "the index is malformed"))
     }
 
-    pub(super) fn read_filter(&self) -> Result<Option<Filter>> {
+    /// The filter of a file that has one, and has it whole.
+    pub(super) fn read_filter(&self) -> Result<Filter> {
         let handle = self.footer()?.filter;
-        if handle.len == 0 {
-            return Ok(None);
-        }
         let filter = Filter::decode(&self.read_frame(handle)?);
         let malformed =
             || Error::corruption(&self.path(), handle.offset, "the filter is malformed");
-        filter.ok_or_else(malformed).map(Some)
+        filter.ok_or_else(malformed)
     }
 
     pub(super) fn read_properties(&self) -> Result<Properties> {
@@ -368,27 +345,38 @@ impl SstReader {
 
     /// The same, into a buffer that may have the right length.
     fn read_block_into(&self, handle: Handle, spare: BytesMut) -> Result<Block> {
-        self.check_data_handle(handle)?;
+        self.check_handle(handle)?;
         let len = handle.len as usize;
         if len > FRAME_LEN_MAX {
             return self.parse_block(handle, self.read(handle.offset, len)?);
         }
-        // Taken, not borrowed: nothing is held while the file is read.
-        let mut frame = FRAME.take();
-        if frame.len() < len {
-            frame.resize(len, 0);
-        }
-        let block = self.read_small_block(handle, frame.get_mut(..len).unwrap_or_default(), spare);
-        FRAME.set(frame);
-        block
-    }
-
-    fn read_small_block(&self, handle: Handle, frame: &mut [u8], spare: BytesMut) -> Result<Block> {
-        self.read_into(frame, handle.offset)?;
-        let (bytes, len) = frame::open_padded(frame, handle.checksum, spare)
-            .map_err(|fault| self.damaged(handle.offset, fault))?;
+        let open = |frame: &[u8]| frame::open_padded(frame, handle.checksum, spare);
+        let (bytes, len) = self.read_small(handle, open)?;
         let block = Block::parse_padded(bytes.freeze(), len);
         block.map_err(|_| self.malformed(handle.offset))
+    }
+
+    /// Reads a frame that will be copied when it is opened, so its own memory can be used again.
+    pub(super) fn read_small<T>(
+        &self,
+        handle: Handle,
+        open: impl FnOnce(&[u8]) -> Result<T, FrameFault>,
+    ) -> Result<T> {
+        let len = handle.len as usize;
+        // Taken, not borrowed: nothing is held while the file is read.
+        let mut buf = FRAME.take();
+        if buf.len() < len {
+            buf.resize(len, 0);
+        }
+        let frame = buf.get_mut(..len).unwrap_or_default();
+        let read = self.read_into(frame, handle.offset);
+        let opened =
+            read.and_then(|()| open(frame).map_err(|fault| self.damaged(handle.offset, fault)));
+        // A long one is not kept.
+        buf.truncate(FRAME_LEN_MAX);
+        buf.shrink_to(FRAME_LEN_MAX);
+        FRAME.set(buf);
+        opened
     }
 
     /// Makes a block of its frame, which has been read.
@@ -397,10 +385,11 @@ impl SstReader {
         Block::parse(payload).map_err(|_| self.malformed(handle.offset))
     }
 
-    /// Refuses a handle that points outside of the data blocks, before anything is allocated.
-    pub(super) fn check_data_handle(&self, handle: Handle) -> Result<()> {
-        let data_end = self.footer()?.data_end();
-        if handle.end().is_some_and(|end| end <= data_end) && handle.len as usize > TRAILER_LEN {
+    /// Refuses a handle of the index that points outside of the blocks and parts, before anything is
+    /// allocated.
+    pub(super) fn check_handle(&self, handle: Handle) -> Result<()> {
+        let blocks_end = self.footer()?.blocks_end();
+        if handle.end().is_some_and(|end| end <= blocks_end) && handle.len as usize > TRAILER_LEN {
             return Ok(());
         }
         let what = "the index points to a block outside of the data";
@@ -425,11 +414,11 @@ impl SstReader {
     }
 
     /// A part that the footer points to (whose layout was checked against the file's length).
-    fn read_frame(&self, handle: Handle) -> Result<Bytes> {
+    pub(super) fn read_frame(&self, handle: Handle) -> Result<Bytes> {
         self.open_frame(handle, self.read(handle.offset, handle.len as usize)?)
     }
 
-    fn open_frame(&self, handle: Handle, frame: Bytes) -> Result<Bytes> {
+    pub(super) fn open_frame(&self, handle: Handle, frame: Bytes) -> Result<Bytes> {
         frame::open(frame, handle.checksum).map_err(|fault| self.damaged(handle.offset, fault))
     }
 
@@ -473,7 +462,7 @@ fn footer_of(file: &dyn VfsFile, path: &Path, file_bytes: u64) -> Result<Footer>
     let bytes = read_bytes(file, || path.to_owned(), at, FOOTER_LEN)?;
     parse_footer(&bytes, file_bytes).map_err(|fault| match fault {
         FooterFault::Version(found) => {
-            Error::Version { path: path.to_owned(), found, supported: VERSION }
+            Error::Version { path: path.to_owned(), found, supported: VERSION_IN_PARTS }
         }
         fault => Error::corruption(path, at, fault.to_string()),
     })

@@ -63,7 +63,19 @@ pub(super) trait Part: Send + Sync + std::fmt::Debug + 'static {
 pub(super) struct Slots<P: Part> {
     cache: Arc<BlockCache>,
     file: FileId,
+    /// The number of the first part in its file; see [`numbers`].
+    first: u32,
     slots: Box<[Slot<P>]>,
+}
+
+/// Where the parts of each kind begin to be numbered, so that no two parts of a file have the same
+/// number: by file and number the cache divides parts among shards, and knows them again.
+pub(super) mod numbers {
+    pub(in super::super) const BLOCKS: usize = 0;
+    pub(in super::super) const FILTER_PIECES: usize = 1 << 30;
+    pub(in super::super) const INDEX_PARTS: usize = 2 << 30;
+    pub(in super::super) const INDEX: usize = 3 << 30;
+    pub(in super::super) const FILTER: usize = INDEX + 1;
 }
 
 type Slot<P> = Mutex<Option<Arc<P>>>;
@@ -71,6 +83,9 @@ type Slot<P> = Mutex<Option<Arc<P>>>;
 /// What the cache knows of [`Slots`] of any kind.
 pub(super) trait Places: Send + Sync + std::fmt::Debug {
     fn file(&self) -> FileId;
+
+    /// The number of a part in its file.
+    fn number(&self, nth: u32) -> u32;
 
     /// How often the part was used; `None` if there is none. The count goes on from there less one,
     /// or from nothing.
@@ -93,9 +108,15 @@ impl<P: Part> Slots<P> {
     /// Bytes that a place takes.
     pub(super) const PLACE_BYTES: usize = size_of::<Slot<P>>();
 
-    pub(super) fn new(cache: &Arc<BlockCache>, file: FileId, count: usize) -> Arc<Self> {
+    /// Places for `count` parts, numbered from `first` on.
+    pub(super) fn new(
+        cache: &Arc<BlockCache>,
+        file: FileId,
+        first: usize,
+        count: usize,
+    ) -> Arc<Self> {
         let slots = std::iter::repeat_with(Slot::default).take(count).collect();
-        Arc::new(Slots { cache: Arc::clone(cache), file, slots })
+        Arc::new(Slots { cache: Arc::clone(cache), file, first: first as u32, slots })
     }
 
     /// The part, if it is kept.
@@ -131,6 +152,11 @@ impl<P: Part> Places for Slots<P> {
         self.file
     }
 
+    #[inline]
+    fn number(&self, nth: u32) -> u32 {
+        self.first.wrapping_add(nth)
+    }
+
     fn ask_uses(&self, nth: u32, forget_all: bool) -> Option<u8> {
         let slot = self.slots.get(nth as usize)?.lock();
         let uses = slot.as_ref()?.uses();
@@ -159,7 +185,7 @@ impl<P: Part> Drop for Slots<P> {
     fn drop(&mut self) {
         for (nth, slot) in self.slots.iter().enumerate() {
             if let Some(part) = slot.lock().take() {
-                self.cache.count_out(self.file, nth, part.weight());
+                self.cache.count_out(self.file, self.number(nth as u32), part.weight());
             }
         }
     }

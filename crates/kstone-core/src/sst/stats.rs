@@ -75,9 +75,11 @@ impl ReadStats {
 pub(crate) struct ReadCounts {
     pub(crate) data_hits: u64,
     pub(crate) data_misses: u64,
+    /// Indexes, or parts of them, found in the cache. A top that had to be read is a miss of its own.
     pub(crate) index_hits: u64,
     pub(crate) index_misses: u64,
-    /// Filters found in the cache; with `filter_misses`, how often a filter was asked.
+    /// Filters, or pieces of them, found in the cache; with `filter_misses`, how often a filter was
+    /// asked, and how often a directory had to be read.
     pub(crate) filter_hits: u64,
     pub(crate) filter_misses: u64,
     /// Gets that ended at the filter: the key is not in the file.

@@ -14,20 +14,20 @@ use crate::entry::{EntryRef, Kind, SEQ_MAX, Seq, View, entry_order};
 use crate::env::Vfs;
 use crate::error::Error;
 
-const DB: [u8; 16] = *b"a database's id!";
-const IDENT: FileIdent = FileIdent { db_id: DB, stripe: 7, file_id: 42 };
+pub(super) const DB: [u8; 16] = *b"a database's id!";
+pub(super) const IDENT: FileIdent = FileIdent { db_id: DB, stripe: 7, file_id: 42 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
-    key: Vec<u8>,
-    seq: Seq,
-    kind: Kind,
-    expires_at_ms: u64,
-    value: Vec<u8>,
+pub(super) struct Entry {
+    pub(super) key: Vec<u8>,
+    pub(super) seq: Seq,
+    pub(super) kind: Kind,
+    pub(super) expires_at_ms: u64,
+    pub(super) value: Vec<u8>,
 }
 
 impl Entry {
-    fn put(key: impl Into<Vec<u8>>, seq: Seq, value: impl Into<Vec<u8>>) -> Self {
+    pub(super) fn put(key: impl Into<Vec<u8>>, seq: Seq, value: impl Into<Vec<u8>>) -> Self {
         Entry { key: key.into(), seq, kind: Kind::Put, expires_at_ms: 0, value: value.into() }
     }
 
@@ -53,20 +53,20 @@ impl Entry {
 }
 
 /// A finished file, and what is needed to read it.
-struct Sample {
-    vfs: Arc<TestVfs>,
-    meta: SstMeta,
+pub(super) struct Sample {
+    pub(super) vfs: Arc<TestVfs>,
+    pub(super) meta: SstMeta,
 }
 
-fn dir() -> &'static Path {
+pub(super) fn dir() -> &'static Path {
     Path::new("db")
 }
 
-fn path() -> PathBuf {
+pub(super) fn path() -> PathBuf {
     dir().join(file_name(IDENT.stripe, IDENT.file_id))
 }
 
-fn write(entries: &[Entry], options: SstOptions) -> Sample {
+pub(super) fn write(entries: &[Entry], options: SstOptions) -> Sample {
     let vfs = Arc::new(TestVfs::default());
     let mut writer = SstWriter::create(&*vfs, dir(), IDENT, options).unwrap();
     for entry in entries {
@@ -84,18 +84,26 @@ impl Sample {
         Arc::new(SstReader::open(Arc::new(meta), handles, cache, db_id))
     }
 
-    fn reader(&self) -> Arc<SstReader> {
+    pub(super) fn reader(&self) -> Arc<SstReader> {
         self.reader_of(self.meta.clone(), DB)
+    }
+
+    /// A reader with a cache of so many bytes for it alone.
+    pub(super) fn reader_with(&self, cache_bytes: u64) -> (Arc<SstReader>, Arc<BlockCache>) {
+        let handles = Arc::new(FileHandles::new(self.vfs.clone(), dir().to_owned(), 10));
+        let cache = Arc::new(BlockCache::new(cache_bytes));
+        let meta = Arc::new(self.meta.clone());
+        (Arc::new(SstReader::open(meta, handles, cache.clone(), DB)), cache)
     }
 }
 
-fn faults(reader: &SstReader) -> Vec<String> {
+pub(super) fn faults(reader: &SstReader) -> Vec<String> {
     let mut faults = Vec::new();
     reader.verify(&mut |offset, what| faults.push(format!("{offset}: {what}"))).unwrap();
     faults
 }
 
-fn get(reader: &SstReader, key: &[u8], max_seq: Seq) -> Option<Entry> {
+pub(super) fn get(reader: &SstReader, key: &[u8], max_seq: Seq) -> Option<Entry> {
     reader.get(key, key_hash(key), max_seq).unwrap().map(|hit| Entry {
         key: key.to_vec(),
         seq: hit.seq,
@@ -105,14 +113,14 @@ fn get(reader: &SstReader, key: &[u8], max_seq: Seq) -> Option<Entry> {
     })
 }
 
-fn current(cursor: &SstCursor) -> Option<Entry> {
+pub(super) fn current(cursor: &SstCursor) -> Option<Entry> {
     let entry = cursor.entry().map(Entry::from_ref);
     assert_eq!(entry.is_some(), cursor.valid());
     assert_eq!(cursor.value_bytes(), entry.as_ref().map_or(&[][..], |e| &e.value));
     entry
 }
 
-fn forward(cursor: &mut SstCursor) -> Vec<Entry> {
+pub(super) fn forward(cursor: &mut SstCursor) -> Vec<Entry> {
     let mut all = Vec::new();
     cursor.seek_first().unwrap();
     while let Some(entry) = current(cursor) {
@@ -122,7 +130,7 @@ fn forward(cursor: &mut SstCursor) -> Vec<Entry> {
     all
 }
 
-fn backward(cursor: &mut SstCursor) -> Vec<Entry> {
+pub(super) fn backward(cursor: &mut SstCursor) -> Vec<Entry> {
     let mut all = Vec::new();
     cursor.seek_last().unwrap();
     while let Some(entry) = current(cursor) {
@@ -135,7 +143,7 @@ fn backward(cursor: &mut SstCursor) -> Vec<Entry> {
 
 /// Versions, deletes, marks, expiries, keys that are prefixes of each other, the empty key, a
 /// value of several blocks, an empty value.
-fn varied() -> Vec<Entry> {
+pub(super) fn varied() -> Vec<Entry> {
     let mut entries = vec![
         Entry::put("", 5, "the empty key"),
         Entry { kind: Kind::DropPartition, ..Entry::put("a", 90, "") },
@@ -155,8 +163,13 @@ fn varied() -> Vec<Entry> {
     entries
 }
 
-fn small() -> SstOptions {
+pub(super) fn small() -> SstOptions {
     SstOptions { block_bytes: 200, restart_interval: 4, ..SstOptions::default() }
+}
+
+/// With filter and index in parts, however short they are.
+pub(super) fn in_parts(options: SstOptions) -> SstOptions {
+    SstOptions { parts_beyond_bytes: 0, ..options }
 }
 
 const COMPRESSIONS: [Compression; 3] =
@@ -181,7 +194,7 @@ fn the_next_visible_key_is_what_looking_at_each_entry_would_find() {
         }
     }
     let options = SstOptions { block_bytes: 256, ..SstOptions::default() };
-    let reader = write(&entries, options).reader();
+    let reader = write(&entries, in_parts(options)).reader();
     let mut plain_steps = 0;
     // Ends inside of blocks and between them, of keys that are there and that are not.
     let keys = entries.iter().step_by(37).map(|entry| Some(entry.key.as_slice()));
@@ -258,7 +271,7 @@ fn the_next_key_is_the_next_one_that_is_another_key() {
 fn what_is_written_is_read_back_in_both_directions() {
     let entries = varied();
     for compression in COMPRESSIONS {
-        for options in [SstOptions::default(), small()] {
+        for options in [SstOptions::default(), small(), in_parts(small())] {
             let sample = write(&entries, SstOptions { compression, ..options });
             let reader = sample.reader();
             for fill_cache in [true, false] {
@@ -274,13 +287,14 @@ fn what_is_written_is_read_back_in_both_directions() {
 #[test]
 fn a_get_sees_the_newest_version_up_to_its_sequence_number() {
     let entries = varied();
-    let reader = write(&entries, small()).reader();
-    for max_seq in [0, 1, 5, 30, 59, 69, 70, 79, 80, 90, 1100, u64::MAX] {
-        for key in
-            entries.iter().map(|e| &e.key[..]).chain([&b"aa"[..], b"hos", b"user#0001", b"z"])
-        {
-            let expected = entries.iter().find(|e| e.key == key && e.seq <= max_seq);
-            assert_eq!(get(&reader, key, max_seq).as_ref(), expected, "{key:?} {max_seq}");
+    for options in [small(), in_parts(small())] {
+        let reader = write(&entries, options).reader();
+        for max_seq in [0, 1, 5, 30, 59, 69, 70, 79, 80, 90, 1100, u64::MAX] {
+            let others = [&b"aa"[..], b"hos", b"user#0001", b"z"];
+            for key in entries.iter().map(|e| &e.key[..]).chain(others) {
+                let expected = entries.iter().find(|e| e.key == key && e.seq <= max_seq);
+                assert_eq!(get(&reader, key, max_seq).as_ref(), expected, "{key:?} {max_seq}");
+            }
         }
     }
 }
@@ -337,8 +351,14 @@ fn the_largest_value_makes_a_block_of_its_own() {
 
 #[test]
 fn a_global_sequence_number_replaces_the_files_own() {
+    for options in [small(), SstOptions { block_bytes: 1, ..in_parts(small()) }] {
+        check_global_sequence_number(options);
+    }
+}
+
+fn check_global_sequence_number(options: SstOptions) {
     let entries: Vec<Entry> = (0..100).map(|i| Entry::put(format!("k{i:02}"), 0, "v")).collect();
-    let sample = write(&entries, small());
+    let sample = write(&entries, options);
     let reader = sample.reader_of(SstMeta { global_seq: Some(50), ..sample.meta.clone() }, DB);
     assert_eq!(get(&reader, b"k10", 49), None);
     assert_eq!(get(&reader, b"k10", 50).map(|e| e.seq), Some(50));
@@ -479,23 +499,25 @@ fn a_file_of_another_database_stripe_or_version_is_refused() {
     }
     let mut newer = bytes;
     let footer_at = newer.len() - footer::FOOTER_LEN;
-    newer[footer_at + 88] = 2;
+    newer[footer_at + 88] = 3;
     let checksum = key_hash(&newer[footer_at..footer_at + 92]);
     newer[footer_at + 92..footer_at + 100].copy_from_slice(&checksum.to_le_bytes());
     sample.vfs.replace(&path(), newer);
-    assert!(matches!(refusal(sample.reader()), Error::Version { found: 2, supported: 1, .. }));
+    assert!(matches!(refusal(sample.reader()), Error::Version { found: 3, supported: 2, .. }));
     assert!(!faults(&sample.reader()).is_empty());
 }
 
 #[test]
 fn a_file_cut_anywhere_is_refused() {
-    let sample = write(&varied()[..20], small());
-    let bytes = sample.vfs.bytes_of(&path());
-    for len in 0..bytes.len() {
-        sample.vfs.replace(&path(), bytes[..len].to_vec());
-        let refused = open_standalone(&*sample.vfs, &path(), Some(DB));
-        assert!(matches!(refused, Err(Error::Corruption { .. })), "{len}");
-        assert!(!faults(&sample.reader()).is_empty(), "{len}");
+    for options in [small(), in_parts(small())] {
+        let sample = write(&varied()[..20], options);
+        let bytes = sample.vfs.bytes_of(&path());
+        for len in 0..bytes.len() {
+            sample.vfs.replace(&path(), bytes[..len].to_vec());
+            let refused = open_standalone(&*sample.vfs, &path(), Some(DB));
+            assert!(matches!(refused, Err(Error::Corruption { .. })), "{len}");
+            assert!(!faults(&sample.reader()).is_empty(), "{len}");
+        }
     }
 }
 
@@ -670,6 +692,8 @@ proptest! {
         restart_interval in 1..6usize,
         compression in prop::sample::select(COMPRESSIONS.to_vec()),
         filter_bits_per_key in 0..20u32,
+        parts_beyond_bytes in prop::sample::select(vec![0, PARTS_BEYOND_BYTES]),
+        cache_bytes in prop::sample::select(vec![0, 4000, 16 << 20]),
         fill_cache: bool,
     ) {
         let model: BTreeMap<Position, Entry> = entries
@@ -677,9 +701,15 @@ proptest! {
             .map(|e| ((e.key.clone(), std::cmp::Reverse(e.seq)), e))
             .collect();
         let sorted: Vec<Entry> = model.values().cloned().collect();
-        let options = SstOptions { block_bytes, restart_interval, compression, filter_bits_per_key };
+        let options = SstOptions {
+            block_bytes,
+            restart_interval,
+            compression,
+            filter_bits_per_key,
+            parts_beyond_bytes,
+        };
         let sample = write(&sorted, options);
-        let reader = sample.reader();
+        let (reader, _) = sample.reader_with(cache_bytes);
         prop_assert_eq!(faults(&reader), Vec::<String>::new());
         let mut cursor = reader.cursor(fill_cache);
         prop_assert_eq!(&forward(&mut cursor), &sorted);
@@ -724,6 +754,7 @@ proptest! {
         check_block(&bytes);
         check_index(&bytes);
         check_filter(&bytes);
+        check_directory(&bytes);
         check_frame(&bytes);
         check_properties(&bytes);
         let _ = parse_footer(&bytes, bytes.len() as u64);

@@ -3,10 +3,12 @@
 //! Reads everything from the file, past the cache, and goes on after damage as far as it can: the
 //! operator wants to know all of it. Called by the engine's verify, on files that are in use.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::block_cursor::BlockCursor;
 use super::filter::{Filter, key_hash};
+use super::footer::Footer;
 use super::footer::Properties;
 use super::index::{Handle, Index};
 use super::reader::SstReader;
@@ -18,6 +20,11 @@ use crate::error::{Error, Result};
 struct Walk {
     seen: Properties,
     last: Option<(Vec<u8>, Seq)>,
+    /// The separator in front of the next block.
+    in_front: Option<(Vec<u8>, Seq)>,
+    /// Where the next block must begin; `None` if nobody can say.
+    expected_offset: Option<u64>,
+    blocks: u64,
     /// Keys that the filter denies.
     denied: u64,
     /// Whether some block could not be read, so that the counts cannot add up.
@@ -34,32 +41,28 @@ impl SstReader {
             Err(error) => return tell(error, report).map(|()| 0),
         };
         let properties = reported(self.read_properties(), report)?;
-        let filter = reported(self.read_filter(), report)?.flatten();
+        let (filter, pieces) = self.verify_filter(&footer, report)?;
         let Some(index) = reported(self.read_index(), report)? else { return Ok(0) };
         if let Err(what) = index.check() {
             report(footer.index.offset, what.to_owned());
         }
 
-        let mut walk = Walk::default();
-        let mut blocks = 0;
-        let mut expected_offset = 0;
-        for (slot, handle) in (0..).map_while(|i| Some((i, index.handle(i)?))) {
-            if handle.offset != expected_offset {
-                report(
-                    handle.offset,
-                    format!("block {slot} does not begin where the last one ends"),
-                );
-            }
-            expected_offset = handle.end().unwrap_or(u64::MAX);
-            blocks += 1;
-            self.verify_block(slot, handle, &index, filter.as_ref(), &mut walk, report)?;
-        }
-        if expected_offset != footer.data_end() {
-            report(expected_offset, "there are bytes that belong to no block".to_owned());
+        let mut walk = Walk { expected_offset: Some(0), ..Walk::default() };
+        let data_end = if footer.is_in_parts() {
+            self.verify_parts(&footer, &index, pieces, filter.as_ref(), &mut walk, report)?
+        } else {
+            self.verify_blocks(&index, filter.as_ref(), &mut walk, report)?;
+            Some(footer.blocks_end())
+        };
+        if let (Some(end), Some(data_end)) = (walk.expected_offset, data_end)
+            && end != data_end
+        {
+            report(end, "there are bytes that belong to no block".to_owned());
         }
         if walk.denied > 0 {
             report(footer.filter.offset, format!("the filter denies {} keys", walk.denied));
         }
+        let blocks = walk.blocks;
         if let Some(properties) = properties
             && !walk.incomplete
         {
@@ -68,11 +71,109 @@ impl SstReader {
         Ok(blocks)
     }
 
+    /// The filter, as far as it can be read, and from where to where its pieces are, if it is in pieces.
+    fn verify_filter(
+        &self,
+        footer: &Footer,
+        report: &mut dyn FnMut(u64, String),
+    ) -> Result<(Option<Filter>, Option<Range<u64>>)> {
+        if footer.filter.len == 0 {
+            return Ok((None, None));
+        }
+        if !footer.is_in_parts() {
+            return Ok((reported(self.read_filter(), report)?, None));
+        }
+        let Some(directory) = reported(self.read_directory(), report)? else {
+            return Ok((None, None));
+        };
+        let filter = self.read_pieces(&directory, &mut |error| tell(error, report))?;
+        Ok((Some(filter), directory.end().map(|end| directory.first()..end)))
+    }
+
+    /// Goes through all parts of an index, and through the blocks of each. Answers where data should
+    /// end, if that can be said.
+    fn verify_parts(
+        &self,
+        footer: &Footer,
+        top: &Index,
+        pieces: Option<Range<u64>>,
+        filter: Option<&Filter>,
+        walk: &mut Walk,
+        report: &mut dyn FnMut(u64, String),
+    ) -> Result<Option<u64>> {
+        let first_part = top.handle(0).unwrap_or_default().offset;
+        let has_filter = footer.filter.len > 0;
+        if let Some(pieces) = &pieces
+            && pieces.end != first_part
+        {
+            report(pieces.end, "the index does not begin where the filter ends".to_owned());
+        }
+        let mut expected_offset = first_part;
+        for (nth, handle) in (0..).map_while(|nth| Some((nth, top.handle(nth)?))) {
+            if handle.offset != expected_offset {
+                let what =
+                    format!("part {nth} of the index does not begin where the last one ends");
+                report(handle.offset, what);
+            }
+            expected_offset = handle.end().unwrap_or(u64::MAX);
+            match reported(self.read_part(top, nth, handle), report)? {
+                Some(part) => {
+                    if let Err(what) = part.check() {
+                        report(handle.offset, what.to_owned());
+                    }
+                    self.verify_blocks(&part, filter, walk, report)?;
+                }
+                None => {
+                    walk.incomplete = true;
+                    walk.expected_offset = None;
+                }
+            }
+            walk.in_front = top.separator(nth);
+        }
+        if expected_offset != footer.blocks_end() {
+            report(expected_offset, "there are bytes behind the parts of the index".to_owned());
+        }
+        Ok(if has_filter { pieces.map(|pieces| pieces.start) } else { Some(first_part) })
+    }
+
+    fn verify_blocks(
+        &self,
+        index: &Index,
+        filter: Option<&Filter>,
+        walk: &mut Walk,
+        report: &mut dyn FnMut(u64, String),
+    ) -> Result<()> {
+        for (slot, handle) in (0..).map_while(|i| Some((i, index.handle(i)?))) {
+            if walk.expected_offset.is_some_and(|expected| handle.offset != expected) {
+                let what = format!("block {} does not begin where the last one ends", walk.blocks);
+                report(handle.offset, what);
+            }
+            walk.expected_offset = Some(handle.end().unwrap_or(u64::MAX));
+            walk.blocks += 1;
+            let separator = index.separator(slot);
+            self.verify_block(handle, separator.as_ref(), filter, walk, report)?;
+            walk.in_front = separator;
+        }
+        Ok(())
+    }
+
     /// Shows every decoded part that can hold bytes of keys and values: index and data blocks.
     pub(crate) fn each_payload(&self, show: &mut dyn FnMut(&[u8])) -> Result<()> {
         let index = self.read_index()?;
-        for slot in 0.. {
-            let Some(handle) = index.handle(slot) else { break };
+        if !self.footer()?.is_in_parts() {
+            return self.each_block(&index, show);
+        }
+        for (nth, handle) in (0..).map_while(|nth| Some((nth, index.handle(nth)?))) {
+            self.each_block(&self.read_part(&index, nth, handle)?, show)?;
+            if let Some((separator, _)) = index.separator(nth) {
+                show(&separator);
+            }
+        }
+        Ok(())
+    }
+
+    fn each_block(&self, index: &Index, show: &mut dyn FnMut(&[u8])) -> Result<()> {
+        for (slot, handle) in (0..).map_while(|slot| Some((slot, index.handle(slot)?))) {
             show(self.read_block(handle)?.payload());
             if let Some((separator, _)) = index.separator(slot) {
                 show(&separator);
@@ -83,9 +184,8 @@ impl SstReader {
 
     fn verify_block(
         &self,
-        slot: usize,
         handle: Handle,
-        index: &Index,
+        separator: Option<&(Vec<u8>, Seq)>,
         filter: Option<&Filter>,
         walk: &mut Walk,
         report: &mut dyn FnMut(u64, String),
@@ -100,8 +200,6 @@ impl SstReader {
             walk.incomplete = true;
             return Ok(());
         }
-        let in_front = slot.checked_sub(1).and_then(|slot| index.separator(slot));
-        let separator = index.separator(slot);
         let mut moved = cursor.seek_first();
         while let (Ok(()), Some(entry)) = (moved, cursor.entry()) {
             let is_behind = |position: &(Vec<u8>, Seq)| {
@@ -110,10 +208,10 @@ impl SstReader {
             if !walk.last.as_ref().is_none_or(is_behind) {
                 report(handle.offset, "an entry is not behind those of earlier blocks".to_owned());
             }
-            if !in_front.as_ref().is_none_or(is_behind) {
+            if !walk.in_front.as_ref().is_none_or(is_behind) {
                 report(handle.offset, "an entry belongs to an earlier block".to_owned());
             }
-            if separator.as_ref().is_none_or(is_behind) {
+            if separator.is_none_or(is_behind) {
                 report(handle.offset, "an entry belongs to a later block".to_owned());
             }
             let key_is_new = walk.last.as_ref().is_none_or(|last| last.0 != entry.key);

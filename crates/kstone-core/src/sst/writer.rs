@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::assembly::{Outbox, SstAssembly};
+use super::assembly::{Outbox, SstAssembly, WRITE_BYTES};
 use super::block::{BlockBuilder, SEQ_MAX, common_prefix_len};
 use super::filter::key_hash;
 use super::frame::PAYLOAD_LEN_MAX;
@@ -16,9 +16,6 @@ use super::{FileIdent, SstMeta, SstOptions};
 use crate::entry::EntryRef;
 use crate::env::{Vfs, VfsFile};
 use crate::error::{Error, Result};
-
-/// Writes are this large at least. Smaller ones cost a system call each; larger ones only memory.
-const WRITE_BYTES: usize = 256 << 10;
 
 /// Half of what a frame may hold: the other half is a margin for the block's own fields.
 const ENTRY_LEN_MAX: usize = PAYLOAD_LEN_MAX / 2;
