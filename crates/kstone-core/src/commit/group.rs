@@ -8,8 +8,9 @@
 //! begins when all of them are awake (`waiters`). (A hand-over through a dedicated thread was rejected: it costs two more context
 //! switches per sync on the path that callers wait for.)
 
+use super::park::Thread;
 use super::queue::Item;
-use super::waiters::{Gathering, Level, Reached, Wake};
+use super::waiters::{Gathering, Level, Reached, Waiters, Wake};
 use super::{Log, park};
 use crate::entry::Seq;
 use crate::error::{Error, Result};
@@ -86,7 +87,7 @@ impl Log {
         loop {
             if self.reached().satisfies(level, seq) {
                 if was_registered {
-                    let next = self.waiters.lock().leave(seq, &me);
+                    let next = self.with_waiters(|waiters| waiters.leave(seq, &me));
                     if let Some(next) = next {
                         next.unpark();
                     }
@@ -94,16 +95,20 @@ impl Log {
                 return Ok(());
             }
             self.check_healthy()?;
-            if level == Level::Durable && !registered {
-                let joined = self.waiters.lock().join_gathering(level, seq, &me);
+            if level == Level::Durable && !registered && self.gathers.load(Ordering::Acquire) {
+                let joined = self.with_waiters(|waiters| {
+                    // Who has got it may not be in the list: see `Waiters`.
+                    let is_covered = self.reached().satisfies(level, seq);
+                    (!is_covered).then(|| waiters.join_gathering(level, seq, &me)).flatten()
+                });
                 if let Some(place) = joined {
                     was_registered = true;
-                    self.wait_for_gathering(place);
+                    self.wait_for_gathering(place, seq, &me);
                     continue;
                 }
             }
             if let Some(writer) = self.writer.try_lock() {
-                if registered {
+                if was_registered {
                     self.waiters.lock().remove_thread(seq, &me);
                     registered = false;
                 }
@@ -114,22 +119,34 @@ impl Log {
             } else {
                 // Then once more around: the lock may have been released before the holder could
                 // see this entry.
-                self.waiters.lock().add_thread(level, seq, &me);
-                (registered, was_registered) = (true, true);
+                let mut waiters = self.waiters.lock();
+                if !self.reached().satisfies(level, seq) {
+                    waiters.add_thread(level, seq, &me);
+                    (registered, was_registered) = (true, true);
+                }
             }
         }
     }
 
     /// Sleeps until a turn has covered the caller, or it is the one to lead, or too long.
-    fn wait_for_gathering(&self, place: Gathering) {
-        if place == Gathering::Later {
+    fn wait_for_gathering(&self, place: Gathering, seq: Seq, me: &Thread) {
+        if place == Gathering::Other {
             return park::park();
         }
         let began = self.env.clock.monotonic();
-        park::park_timeout(GATHERING_MAX);
-        if self.env.clock.monotonic().saturating_sub(began) >= GATHERING_MAX {
-            self.waiters.lock().give_up_gathering();
+        if park::park_timeout(GATHERING_MAX)
+            || self.env.clock.monotonic().saturating_sub(began) >= GATHERING_MAX
+        {
+            self.with_waiters(|waiters| waiters.give_up_gathering(seq, me));
         }
+    }
+
+    /// For everything that may begin or end a gathering.
+    fn with_waiters<R>(&self, change: impl FnOnce(&mut Waiters) -> R) -> R {
+        let mut waiters = self.waiters.lock();
+        let answer = change(&mut waiters);
+        self.gathers.store(waiters.is_gathering(), Ordering::Release);
+        answer
     }
 
     /// Waits a moment for somebody's write to end, and writes if nobody does; answers whether that
@@ -257,7 +274,7 @@ impl Log {
             let everybody = self.waiters.lock().take_all();
             return everybody.wake();
         }
-        let wake = self.waiters.lock().take_satisfied(self.reached());
+        let wake = self.with_waiters(|waiters| waiters.take_satisfied(self.reached()));
         if wake.next_leader.is_none() && wake.futures_left {
             self.signal.raise();
         }

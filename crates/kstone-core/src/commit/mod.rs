@@ -97,6 +97,9 @@ pub(crate) struct Log {
     durable: AtomicU64,
     publisher: Publisher,
     waiters: Mutex<Waiters>,
+    /// Whether `waiters` gather a group, as it was when they were last changed. Who reads that they do
+    /// looks again under their lock; who reads that they do not may lead, which is never wrong.
+    gathers: AtomicBool,
     /// When the oldest `Interval` commit came that no sync has started for, in microseconds of
     /// the stopwatch plus one; 0 = there is none.
     interval_since: AtomicU64,
@@ -185,6 +188,7 @@ impl Log {
             durable: AtomicU64::new(last_seq),
             publisher: Publisher::new(last_seq),
             waiters: Mutex::new(Waiters::default()),
+            gathers: AtomicBool::new(false),
             interval_since: AtomicU64::new(0),
             signal: Signal::default(),
             ahead: Mutex::new(None),

@@ -14,8 +14,12 @@ const ITERATIONS: usize = 2_000;
 /// Runs `test` under random schedules, and under PCT, which is better at bugs that take a few
 /// switches at just the wrong moments.
 fn check(test: impl Fn() + Send + Sync + Copy + 'static) {
-    shuttle::check_random(test, ITERATIONS);
-    shuttle::check_pct(test, ITERATIONS, 3);
+    check_times(ITERATIONS, test);
+}
+
+fn check_times(iterations: usize, test: impl Fn() + Send + Sync + Copy + 'static) {
+    shuttle::check_random(test, iterations);
+    shuttle::check_pct(test, iterations, 3);
 }
 
 fn open(vfs: &Arc<TestVfs>, threads: bool, segment_bytes: u64) -> Arc<Log> {
@@ -100,11 +104,12 @@ fn shuttle_threads_that_wake_each_other_leave_nobody_asleep() {
 
 #[test]
 fn shuttle_groups_that_are_gathered_again_and_again_leave_nobody_asleep() {
-    check(|| {
+    // One that is covered and stays in the list leads nobody in about one of 50,000 schedules.
+    check_times(30 * ITERATIONS, || {
         let log = open(&TestVfs::new(), false, 1 << 14);
-        on_threads(&log, 4, |log, i| {
+        on_threads(&log, 5, |log, i| {
             // Not all come back as often.
-            for _ in 0..=i {
+            for _ in 0..1 + i % 3 {
                 let ticket = log.append(&[0; 40], 1).unwrap();
                 let seq = ticket.last_seq;
                 log.applied(ticket);
@@ -112,7 +117,7 @@ fn shuttle_groups_that_are_gathered_again_and_again_leave_nobody_asleep() {
                 assert!(log.durable() >= seq);
             }
         });
-        assert_eq!(log.durable(), 10);
+        assert_eq!(log.durable(), 9);
     });
 }
 

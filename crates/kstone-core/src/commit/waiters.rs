@@ -13,7 +13,12 @@
 //! find a sync under way, and two halves take turns for good, each waiting for the other's sync: with 8
 //! writers a sync had 4 commits. Where many are covered, waking them takes longer than what is gained.
 //! The gathering is over when the last one leaves, who wakes the next leader; it depends on nobody coming
-//! back. If a woken thread gets no processor, the first that waits gives the gathering up after a while.
+//! back. The first who would have led in the meantime gives it up after a while: a woken thread may have
+//! to wait for a processor.
+//!
+//! Invariant: a thread in the list has not got what it waits for, or the turn that gave it that has its
+//! [`Waiters::take_satisfied`] still to come. So whoever is taken out to lead does, or somebody else is
+//! about to be.
 //!
 //! Called by `commit::group`; calls nothing.
 
@@ -73,8 +78,8 @@ impl ThreadWaiter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gathering {
     /// Has to see to it that there is an end to it.
-    First,
-    Later,
+    Keeper,
+    Other,
 }
 
 /// The waiting threads and futures.
@@ -87,8 +92,8 @@ pub(crate) struct Waiters {
     /// While a group is gathered: those who were covered and woken, and have not left yet.
     leaving: Vec<(Seq, ThreadId)>,
     is_gathering: bool,
-    /// Somebody waits for the end of it who would else have begun a turn.
-    is_joined: bool,
+    /// Who sees to it that the gathering has an end: the first who would else have begun a turn.
+    keeper: Option<(Seq, ThreadId)>,
     /// By level, sequence number and order of arrival.
     futures: BTreeMap<(Level, Seq, u64), Waker>,
     arrivals: u64,
@@ -125,7 +130,7 @@ impl Waiters {
         self.remove_thread(seq, thread);
         self.leaving.retain(|left| *left != (seq, thread.id()));
         if let Some(covered) = self.covered.pop_front() {
-            if self.is_gathering {
+            if self.is_gathering && covered.level == Level::Durable {
                 self.leaving.push(covered.name());
             }
             return Some(covered.thread);
@@ -133,7 +138,7 @@ impl Waiters {
         if !self.is_gathering || !self.leaving.is_empty() {
             return None;
         }
-        self.is_gathering = false;
+        self.end_gathering();
         self.next_leader()
     }
 
@@ -148,13 +153,26 @@ impl Waiters {
             return None;
         }
         self.add_thread(level, seq, thread);
-        let is_first = !std::mem::replace(&mut self.is_joined, true);
-        Some(if is_first { Gathering::First } else { Gathering::Later })
+        let me = (seq, thread.id());
+        let is_keeper = *self.keeper.get_or_insert(me) == me;
+        Some(if is_keeper { Gathering::Keeper } else { Gathering::Other })
     }
 
-    /// Those who are still missing are waited for no more.
-    pub(crate) fn give_up_gathering(&mut self) {
+    /// Those who are still missing are waited for no more; the caller will lead. Not if it has been
+    /// covered or taken out to lead meanwhile: then what is being gathered is another's affair.
+    pub(crate) fn give_up_gathering(&mut self, seq: Seq, thread: &Thread) {
+        if self.threads.iter().any(|w| w.name() == (seq, thread.id())) {
+            self.end_gathering();
+        }
+    }
+
+    pub(crate) fn is_gathering(&self) -> bool {
+        self.is_gathering
+    }
+
+    fn end_gathering(&mut self) {
         self.is_gathering = false;
+        self.keeper = None;
         self.leaving.clear();
     }
 
@@ -185,13 +203,15 @@ impl Waiters {
         let done = |w: &mut ThreadWaiter| reached.satisfies(w.level, w.seq);
         self.covered.extend(self.threads.extract_if(.., done));
         let first = self.covered.len().min(WOKEN_AT_ONCE);
-        let on_their_way = self.covered.len() + self.leaving.len();
-        self.is_gathering = (1..=GATHERED_MAX).contains(&on_their_way);
-        self.is_joined = false;
-        if self.is_gathering {
-            self.leaving.extend(self.covered.iter().take(first).map(ThreadWaiter::name));
+        // Who waited for a write has nothing to gain from a sync that begins later.
+        let is_durable = |w: &&ThreadWaiter| w.level == Level::Durable;
+        let on_their_way = self.covered.iter().filter(is_durable).count() + self.leaving.len();
+        if (1..=GATHERED_MAX).contains(&on_their_way) {
+            self.is_gathering = true;
+            let woken = self.covered.iter().take(first).filter(is_durable);
+            self.leaving.extend(woken.map(ThreadWaiter::name));
         } else {
-            self.leaving.clear();
+            self.end_gathering();
             wake.next_leader = self.next_leader();
         }
         wake.threads.extend(self.covered.drain(..first).map(|w| w.thread));
@@ -204,12 +224,13 @@ impl Waiters {
                 wake.futures.push(waker);
             }
         }
-        wake.futures_left = !self.futures.is_empty();
+        let one_will_lead = self.is_gathering && !self.threads.is_empty();
+        wake.futures_left = !self.futures.is_empty() && !one_will_lead;
         wake
     }
 
     pub(crate) fn take_all(&mut self) -> Wake {
-        self.give_up_gathering();
+        self.end_gathering();
         Wake {
             next_leader: None,
             futures_left: false,
@@ -265,8 +286,8 @@ mod tests {
         let wake = waiters.take_satisfied(synced(4));
         assert_eq!((wake.threads.len(), wake.next_leader.is_some()), (2, false));
         let join = |waiters: &mut Waiters, seq| waiters.join_gathering(Level::Durable, seq, &me);
-        assert_eq!(join(&mut waiters, 7), Some(Gathering::First));
-        assert_eq!(join(&mut waiters, 8), Some(Gathering::Later));
+        assert_eq!(join(&mut waiters, 7), Some(Gathering::Keeper));
+        assert_eq!(join(&mut waiters, 8), Some(Gathering::Other));
         assert!(waiters.leave(2, &me).is_some(), "the third is woken");
         assert!(waiters.leave(1, &me).is_some(), "and the fourth");
         assert!(waiters.leave(4, &me).is_none(), "the third has not left");
@@ -281,8 +302,13 @@ mod tests {
         let me = park::current();
         let mut waiters = waiting(4);
         waiters.take_satisfied(synced(3));
-        assert!(waiters.join_gathering(Level::Durable, 5, &me).is_some());
-        waiters.give_up_gathering();
+        for _ in 0..2 {
+            let joined = waiters.join_gathering(Level::Durable, 5, &me);
+            assert_eq!(joined, Some(Gathering::Keeper), "also if it comes round once more");
+        }
+        waiters.give_up_gathering(2, &me);
+        assert!(waiters.is_gathering(), "who is covered does not lead, and so may not end it");
+        waiters.give_up_gathering(5, &me);
         assert_eq!(waiters.join_gathering(Level::Durable, 5, &me), None);
         for (seq, wakes_another) in [(1, true), (2, false), (3, false)] {
             assert_eq!(waiters.leave(seq, &me).is_some(), wakes_another, "the one with {seq}");
@@ -298,7 +324,7 @@ mod tests {
         // The third has not been woken yet. It takes itself out, and wakes the fourth.
         assert!(waiters.leave(3, &me).is_some());
         assert!(waiters.leave(1, &me).is_none());
-        assert!(waiters.is_gathering, "two were woken and are still there");
+        assert!(waiters.is_gathering(), "two were woken and are still there");
     }
 
     #[test]
@@ -307,6 +333,6 @@ mod tests {
         waiters.take_satisfied(synced(4));
         // Of the six, two were woken as covered.
         assert_eq!(waiters.take_all().threads.len(), 4);
-        assert!(!waiters.is_gathering);
+        assert!(!waiters.is_gathering());
     }
 }
