@@ -73,7 +73,18 @@ fn overwrite_and_sync(file: &File, nth: u64) -> std::io::Result<u32> {
 pub struct SyncProbe {
     path: PathBuf,
     is_over: Arc<AtomicBool>,
-    thread: JoinHandle<std::io::Result<Vec<u32>>>,
+    thread: Option<JoinHandle<std::io::Result<Vec<u32>>>>,
+}
+
+impl Drop for SyncProbe {
+    /// Also of a run that failed: nothing is left behind.
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 impl SyncProbe {
@@ -90,14 +101,14 @@ impl SyncProbe {
             }
             Ok(times_ns)
         });
-        Ok(SyncProbe { path, is_over, thread })
+        Ok(SyncProbe { path, is_over, thread: Some(thread) })
     }
 
     /// Ends; answers the 99.9th percentile, in microseconds.
-    pub fn finish(self) -> Outcome<Option<f64>> {
+    pub fn finish(mut self) -> Outcome<Option<f64>> {
         self.is_over.store(true, Ordering::Relaxed);
-        let mut times_ns = self.thread.join().map_err(|_| "the probe panicked")??;
-        fs::remove_file(&self.path)?;
+        let thread = self.thread.take().ok_or("the probe has ended")?;
+        let mut times_ns = thread.join().map_err(|_| "the probe panicked")??;
         times_ns.sort_unstable();
         Ok(quantile(&times_ns, 0.999).map(|ns| ns / 1e3))
     }

@@ -17,7 +17,7 @@ pub struct Options {
     /// Memory for memtables and block cache together, in bytes. Default: 256 MiB.
     ///
     /// Up to half of it buffers writes; what they do not hold caches blocks, indexes and filters.
-    /// Why not smaller: every flush writes files of about `budget / 512` a stripe, and small files
+    /// Why not smaller: every flush writes files of about `budget / 1000` a stripe, and small files
     /// mean more compaction. Why not larger: what it holds unflushed must be replayed from the log
     /// after a crash. At least 256 KiB.
     pub memory_budget_bytes: usize,
@@ -73,7 +73,8 @@ pub struct Tuning {
     /// Uncompressed size of a data block. 4 KiB: smaller ones compress badly, larger ones make a
     /// point read decode more.
     pub block_bytes: usize,
-    /// Entries between two restart points of a block.
+    /// Entries between two restart points of a block. More: a get reads more of them; fewer: with 4,
+    /// files are 2 % larger.
     pub restart_interval: usize,
     /// Filter bits per key.
     pub filter_bits_per_key: u32,
@@ -96,7 +97,7 @@ impl Default for Tuning {
     fn default() -> Self {
         Tuning {
             block_bytes: 4096,
-            restart_interval: 4,
+            restart_interval: 8,
             filter_bits_per_key: 14,
             parts_beyond_bytes: PARTS_BEYOND_BYTES,
             l0_compact_files: 8,
@@ -113,8 +114,7 @@ impl Default for Tuning {
 pub(crate) struct Limits {
     /// Memtable bytes at which writers wait.
     pub(crate) write_buffer_bytes: usize,
-    /// Memtable bytes at which a flush starts. Later: writers fill the rest before it is done, and
-    /// wait; earlier: smaller files.
+    /// Memtable bytes at which a flush starts; see [`flush_at_bytes`].
     pub(crate) flush_at_bytes: usize,
     /// What the block cache has however much is unflushed.
     pub(crate) cache_bytes_min: usize,
@@ -125,6 +125,15 @@ pub(crate) struct Limits {
 }
 
 const BUDGET_MIN: usize = 256 << 10;
+
+/// A flush writes to all stripes, so that of little memory much has to be flushed at once, or the files
+/// are tiny: three eighths of the budget. More than that, and writers fill the rest of their half before
+/// the flush is done, and wait. What makes files of a useful length is enough, though: the rest of a
+/// large budget is better used for reading, and is not there to be held by a process that only writes.
+fn flush_at_bytes(budget: usize) -> usize {
+    const ENOUGH: usize = 24 << 20;
+    (budget / 8 * 3).min(ENOUGH).max(budget / 32 * 7)
+}
 
 impl Options {
     pub(crate) fn limits(&self) -> Result<Limits> {
@@ -153,7 +162,7 @@ impl Options {
             .unwrap_or_else(|| (write_buffer_bytes as u64 / 4).clamp(256 << 10, 64 << 20));
         Ok(Limits {
             write_buffer_bytes,
-            flush_at_bytes: write_buffer_bytes / 4 * 3,
+            flush_at_bytes: flush_at_bytes(self.memory_budget_bytes),
             cache_bytes_min: self.memory_budget_bytes - write_buffer_bytes,
             log_segment_bytes,
             // Twice the write buffer, because a record is larger in the log than it needs to be

@@ -39,6 +39,7 @@ pub(crate) struct Background {
     pub(crate) table_dropped: AtomicBool,
     compactions_running: AtomicUsize,
     steps_running: AtomicUsize,
+    steps_begun: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -254,10 +255,17 @@ impl Inner {
         }
         loop {
             self.check_writable()?;
+            let steps_begun = || self.background.steps_begun.load(Ordering::Acquire);
+            let begun_before = steps_begun();
             let busy = self.background.steps_running.load(Ordering::Acquire) > 0;
             // A log that is long because of one large commit stays long: nothing can be flushed.
             let flush_is_due = self.flush_is_due() && !self.flush_victims().is_empty();
-            if !busy && !flush_is_due && self.most_due_stripe().is_none() {
+            if !busy
+                && !flush_is_due
+                && self.most_due_stripe().is_none()
+                // What a step has begun with is not due any more, and not done either.
+                && steps_begun() == begun_before
+            {
                 return Ok(());
             }
             if let Some(error) = self.background.last_failure() {
@@ -270,6 +278,7 @@ impl Inner {
     /// Does one piece of work, if any is due; answers whether it did.
     pub(crate) fn background_step(&self) -> Result<bool> {
         self.background.steps_running.fetch_add(1, Ordering::AcqRel);
+        self.background.steps_begun.fetch_add(1, Ordering::AcqRel);
         let result = self.take_step();
         self.background.steps_running.fetch_sub(1, Ordering::AcqRel);
         if let Ok(true) = result {

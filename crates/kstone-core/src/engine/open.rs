@@ -196,6 +196,8 @@ fn build_stripes(
     handles: &Arc<FileHandles>,
     cache: &Arc<BlockCache>,
 ) -> Vec<Stripe> {
+    // One for all stripes that have no files.
+    let none = Arc::new(Levels::default());
     let build = |index: usize| {
         let mut add = Vec::new();
         for (level, files) in
@@ -213,7 +215,10 @@ fn build_stripes(
                 add.push((level as u8, Arc::new(file)));
             }
         }
-        Stripe::new(Levels::default().edited(&add, &[]))
+        if add.is_empty() {
+            return Stripe::new(Arc::clone(&none));
+        }
+        Stripe::new(Arc::new(none.edited(&add, &[])))
     };
     (0..STRIPES).map(build).collect()
 }

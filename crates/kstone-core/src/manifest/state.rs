@@ -64,7 +64,7 @@ pub(crate) struct TableState {
 pub(crate) struct StripeState {
     /// Everything of the stripe up to here is in its SST files.
     pub(crate) flushed_seq: Seq,
-    /// Always [`LEVELS`] of them. L0 is ordered newest first and its files may overlap; the files
+    /// Up to the last that has files, at most [`LEVELS`] of them. L0 is ordered newest first and its files may overlap; the files
     /// of every other level are ordered by key and share no key.
     pub(crate) levels: Vec<Vec<Arc<SstMeta>>>,
     pub(crate) counters: [u64; STRIPE_COUNTERS],
@@ -120,11 +120,8 @@ impl State {
 
     /// Nothing at all: what a snapshot is applied to.
     pub(super) fn blank(db_id: [u8; 16]) -> State {
-        let stripe = StripeState {
-            flushed_seq: 0,
-            levels: vec![Vec::new(); LEVELS],
-            counters: [0; STRIPE_COUNTERS],
-        };
+        let stripe =
+            StripeState { flushed_seq: 0, levels: Vec::new(), counters: [0; STRIPE_COUNTERS] };
         State {
             db_id,
             next_file_id: 0,
@@ -315,7 +312,11 @@ impl State {
 }
 
 fn level_mut(stripe: &mut StripeState, level: u8) -> Result<&mut Vec<Arc<SstMeta>>, String> {
-    stripe.levels.get_mut(usize::from(level)).ok_or(format!("there is no level {level}"))
+    let nth = usize::from(level);
+    if nth < LEVELS && stripe.levels.len() <= nth {
+        stripe.levels.resize_with(nth + 1, Vec::new);
+    }
+    stripe.levels.get_mut(nth).ok_or_else(|| format!("there is no level {level}"))
 }
 
 /// The sequence number by which the files of L0 are ordered.
@@ -360,6 +361,9 @@ fn check_file(file: &SstMeta) -> Result<(), String> {
 
 /// Brings each level into its order and refuses sorted levels whose files share a key.
 fn order_levels(stripe: u8, state: &mut StripeState) -> Result<(), String> {
+    while state.levels.last().is_some_and(Vec::is_empty) {
+        state.levels.pop();
+    }
     for (level, files) in state.levels.iter_mut().enumerate() {
         if level == 0 {
             // Ids grow, so among equals the higher one was made later.

@@ -42,6 +42,8 @@ const NEW_SHARE: usize = 10;
 /// So many parts get another chance before one has to go in any case: however many are in use, a
 /// miss does not look at them all.
 const CHANCES: usize = 64;
+/// The same of those by which other parts are found.
+const CHANCES_TO_HOLD_MORE: usize = 8 * CHANCES;
 /// A queue that grew to this looks for places that are gone.
 const QUEUE_LEN_MIN: usize = 1024;
 /// So many blocks are kept to be read into: each miss takes one, and then lets one go.
@@ -303,16 +305,17 @@ impl Queues {
 
     /// Takes the next part out that has to go; `None` if there is none at all.
     fn take_one(&mut self, keeps_spares: bool) -> Option<Taken> {
-        let mut chances = CHANCES;
+        let (mut chances, mut chances_to_hold_more) = (CHANCES, CHANCES_TO_HOLD_MORE);
         loop {
             let is_new = self.new.len() * NEW_SHARE >= self.len() || self.proven.is_empty();
             let queue = if is_new { &mut self.new } else { &mut self.proven };
             let place = queue.pop_front()?;
             let Some(places) = place.places.upgrade() else { continue };
             let Some(uses) = places.ask_uses(place.nth, is_new) else { continue };
-            // With an index all its blocks go: it does not have to before it is needed no more.
-            if uses > 0 && (chances > 0 || places.hold_more()) {
-                chances = chances.saturating_sub(1);
+            // With an index all its blocks go: as far as can be, not before it is needed no more.
+            let left = if places.hold_more() { &mut chances_to_hold_more } else { &mut chances };
+            if uses > 0 && *left > 0 {
+                *left -= 1;
                 self.proven.push_back(place);
                 continue;
             }

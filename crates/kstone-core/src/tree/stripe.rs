@@ -65,8 +65,8 @@ impl Stripe {
     /// What it costs a walk at each step.
     pub(crate) const STEP: u64 = 2;
 
-    pub(crate) fn new(levels: Levels) -> Self {
-        let version = Version { levels: Arc::new(levels), ..Version::default() };
+    pub(crate) fn new(levels: Arc<Levels>) -> Self {
+        let version = Version { active: Arc::default(), frozen: Vec::new(), levels };
         Stripe {
             lock: Mutex::new(()),
             version: RwLock::new(Arc::new(version)),
