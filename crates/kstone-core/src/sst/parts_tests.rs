@@ -112,6 +112,28 @@ fn a_file_in_parts_answers_the_same_with_any_cache() {
 }
 
 #[test]
+fn the_versions_of_one_key_may_fill_several_parts() {
+    let mut entries = vec![Entry::put("a", 1, "first")];
+    entries.extend((0..200u64).map(|i| Entry::put("key", 1000 - i, format!("version {i}"))));
+    entries.push(Entry::put("z", 1, "last"));
+    let sample = write(&entries, tiny_blocks());
+    assert_eq!(layout(&sample).parts.len(), 4);
+    for cache_bytes in [16 << 20, 3000] {
+        let (reader, _) = sample.reader_with(cache_bytes);
+        for i in 0..200u64 {
+            let found = get(&reader, b"key", 1000 - i);
+            assert_eq!(found.as_ref(), entries.get(1 + i as usize), "at {}", 1000 - i);
+        }
+        assert_eq!(get(&reader, b"key", 800), None, "it is older than them all");
+        assert_eq!(get(&reader, b"z", u64::MAX).as_ref(), entries.last());
+        let mut cursor = reader.cursor(true);
+        assert_eq!(forward(&mut cursor), entries);
+        assert_eq!(backward(&mut cursor), entries);
+        assert_eq!(faults(&reader), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn a_cursor_crosses_the_borders_of_parts_from_anywhere() {
     let entries = many();
     let sample = write(&entries, tiny_blocks());
