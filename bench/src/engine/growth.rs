@@ -106,7 +106,7 @@ fn docs_dir() -> Outcome<PathBuf> {
     Ok(workspace.join("docs"))
 }
 
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 800.0;
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 540.0;
