@@ -1,7 +1,7 @@
 //! What the benchmark asks the machine: the date, what it runs on, memory, disk space, and how
 //! long a sync takes with no engine in between.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a reader of the results needs to know about where they come from.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Machine {
     cpu: String,
     cores: usize,

@@ -3,7 +3,7 @@
 
 use super::workload::{nanos, quantile};
 use crate::Outcome;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -20,7 +20,7 @@ const CHUNK_LEN: usize = 1 << 20;
 const PROBE_EVERY: Duration = Duration::from_millis(5);
 
 /// A loop that overwrites a block of a preallocated file and calls `fdatasync`.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct BareSyncs {
     /// Blocks per second.
     pub per_second: f64,

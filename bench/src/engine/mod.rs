@@ -41,7 +41,8 @@ kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjal
   --only TEXT        only workloads whose name contains TEXT, or one of several: A|B
   --engines A,B      only these engines
   --dir PATH         where the databases are made; not a RAM disk (beside the build)
-  --save             keep the samples in runs/";
+  --save             keep the samples in runs/, after each round
+  --show FILE        measure nothing: print the tables of samples that were kept";
 
 const LARGE_RECORDS: u32 = 10_000_000;
 /// Enough for all records of 100 bytes, however an engine keeps them: reads are to be warm.
@@ -65,11 +66,16 @@ struct Plan {
     engines: Option<Vec<EngineName>>,
     dir: PathBuf,
     save: bool,
+    /// Measure nothing, and print what was kept here.
+    show: Option<PathBuf>,
 }
 
 /// Does what the command line asks.
 pub fn main() -> Outcome<()> {
     let plan = parse_plan()?;
+    if let Some(kept) = &plan.show {
+        return show(&serde_json::from_slice(&std::fs::read(kept)?)?);
+    }
     // Named by the process, so that two benchmarks at once do not share a folder.
     let dir = plan.dir.join(std::process::id().to_string());
     std::fs::create_dir_all(&dir)?;
@@ -113,6 +119,7 @@ fn parse_plan() -> Outcome<Plan> {
         engines: None,
         dir: machine::build_dir()?.join("bench-data"),
         save: false,
+        show: None,
     };
     let (mut large, mut only, mut rounds, mut records) = (false, None, None, None);
     let mut parser = lexopt::Parser::from_env();
@@ -162,6 +169,7 @@ fn parse_plan() -> Outcome<Plan> {
             }
             Long("dir") => plan.dir = parser.value()?.into(),
             Long("save") => plan.save = true,
+            Long("show") => plan.show = Some(parser.value()?.into()),
             Long("help") | Short('h') => return Err(USAGE.into()),
             other => return Err(other.unexpected().into()),
         }
@@ -234,7 +242,11 @@ fn run(plan: &Plan, dir: &Path) -> Outcome<()> {
         figures::thousands(f64::from(records)),
         dataset::JOINED_LEN,
         memory_bytes >> 20,
-        if plan.has_own_budget { memory_bytes >> 20 } else { (memory_bytes * LONG_VALUE_MEMORY) >> 20 },
+        if plan.has_own_budget {
+            memory_bytes >> 20
+        } else {
+            (memory_bytes * LONG_VALUE_MEMORY) >> 20
+        },
         plan.rounds
     );
 
@@ -244,24 +256,27 @@ fn run(plan: &Plan, dir: &Path) -> Outcome<()> {
         Request { engine, job: Job::Check, dir, size, seed: 0 }.run_in_child()?;
     }
 
-    let mut rows: Vec<Row> =
-        plan.cases.iter().map(|&case| plan.empty_row(case, &engines)).collect();
+    let rows = plan.cases.iter().map(|&case| plan.empty_row(case, &engines)).collect();
+    let (size, large_size) = (plan.size, plan.large_size);
+    let mut results = Results { started, machine, size, large_size, rows };
     for round in 0..plan.rounds.max(plan.large_rounds) {
-        for (nth, turn) in turns(&mut rows).enumerate() {
+        for (nth, turn) in turns(&mut results.rows).enumerate() {
             let case = turn[0].case;
             if round < plan.rounds_of(case) {
                 eprintln!("round {} of {}: {}", round + 1, plan.rounds_of(case), turn[0].name);
                 take_turns(plan, dir, turn, round, nth)?;
             }
         }
+        // After each round: who has to end it early has those that are complete.
+        if plan.save {
+            figures::save(&results, &results.started, "engine", plan.label)?;
+        }
     }
+    show(&results)
+}
 
-    let (size, large_size) = (plan.size, plan.large_size);
-    let results = Results { started, machine, size, large_size, rows };
+fn show(results: &Results) -> Outcome<()> {
     results.print_tables();
-    if plan.save {
-        figures::save(&results, &results.started, "engine", plan.label)?;
-    }
     println!("{}", results.closing_line()?);
     Ok(())
 }

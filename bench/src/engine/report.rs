@@ -8,10 +8,10 @@ use super::workload::{Case, Size, Workload};
 use crate::Outcome;
 use crate::figures::{self, median, thousands};
 use crate::machine::Machine;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Every run of one workload on one engine.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Cell {
     /// The engine.
     pub engine: EngineName,
@@ -20,7 +20,7 @@ pub struct Cell {
 }
 
 /// Every run of one workload.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Row {
     /// The name that is printed.
     pub name: String,
@@ -30,15 +30,15 @@ pub struct Row {
     /// One per engine.
     pub cells: Vec<Cell>,
     /// The loop of bare syncs, once a round where the row is held against it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bare_syncs: Vec<BareSyncs>,
     /// What a plain loop writes to a new file, once a round where the row is held against it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bare_bytes_per_second: Vec<f64>,
 }
 
 /// All results, as they are saved.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Results {
     /// When the benchmark started.
     pub started: String,

@@ -76,7 +76,7 @@ pub enum Workload {
 }
 
 /// A workload and the length of the values it uses: one part of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// What is done.
     pub workload: Workload,
