@@ -27,6 +27,10 @@ const SYNC_ONE_BY_ONE_MAX: usize = 4;
 /// sync of a log would write hundreds of kilobytes again.
 const ZEROS_LEN: u64 = 16 * 1024;
 
+/// So many of them are on the disk before more are written. A sync of another file waits for what the
+/// disk has been given before it: behind a whole segment, for a tenth of a second and more.
+const ZEROS_AHEAD_MAX: u64 = 256 * 1024;
+
 /// The file system of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsVfs;
@@ -224,11 +228,15 @@ impl VfsFile for OsFile {
         let written = self.file.metadata()?.len();
         let result = reserve(&self.file, len).and_then(|()| {
             let zeros = vec![0; len.saturating_sub(written).min(ZEROS_LEN) as usize];
-            let mut offset = written;
+            let (mut offset, mut synced) = (written, written);
             while offset < len {
                 let step = (len - offset).min(zeros.len() as u64);
                 self.write_at(zeros.get(..step as usize).unwrap_or_default(), offset)?;
                 offset += step;
+                if offset - synced >= ZEROS_AHEAD_MAX && offset < len {
+                    self.file.sync_data()?;
+                    synced = offset;
+                }
             }
             Ok(())
         });
