@@ -29,7 +29,7 @@ use bytes::{Bytes, BytesMut};
 
 #[cfg(any(test, feature = "fuzzing"))]
 use super::block_cursor::{BlockCursor, Reached};
-use super::hints::Hints;
+use super::hints::{Hint, Hints};
 use super::slots::{Part, Uses};
 use crate::codec::{Reader, put_varint, varint_len};
 pub(super) use crate::entry::SEQ_MAX;
@@ -238,6 +238,14 @@ pub(super) struct Found {
     pub(super) value: Range<usize>,
 }
 
+impl Found {
+    #[inline]
+    fn of(entry: &RawEntry<'_>) -> Self {
+        let RawEntry { seq, kind, expires_at_ms, .. } = *entry;
+        Found { seq, kind, expires_at_ms, value: entry.value_range() }
+    }
+}
+
 /// A block in memory, uncompressed.
 #[derive(Debug)]
 pub(super) struct Block {
@@ -411,11 +419,16 @@ impl Block {
 
     /// The newest version of `key` with a sequence number up to `seq`, if it is in this block.
     pub(super) fn get(&self, key: &[u8], seq: Seq) -> Result<Option<Found>, Malformed> {
-        self.get_from(self.search_start(key, seq)?, key, seq)
+        let start = self.search_start(key, seq)?;
+        // All entries up to the next restart at once, or so: they are met one after the other.
+        let run = self.entries_len() / self.restarts();
+        let ahead = self.payload().get(start..).unwrap_or_default();
+        prefetch::bytes_soon(ahead, run.min(PREFETCHED_MAX));
+        self.get_from(start, 0, key, seq)
     }
 
     /// The same for a block that is kept: with the [`key_hash`](super::key_hash) of the key, the
-    /// hints tell where to look.
+    /// hints tell where it is.
     pub(super) fn get_again(
         &self,
         key: &[u8],
@@ -426,29 +439,74 @@ impl Block {
             return self.get(key, seq);
         };
         let mut nth = 0;
-        while let Some((start, next)) = hints.start(hash, nth) {
-            if let Some(found) = self.get_from(start, key, seq)? {
-                return Ok(Some(found));
+        while let Some((hint, next)) = hints.find(hash, nth) {
+            if let Some(entry) = self.entry_of(key, hint, hints)? {
+                if entry.seq <= seq {
+                    return Ok(Some(Found::of(&entry)));
+                }
+                // Its older versions follow.
+                return self.get_from(entry.end, key.len(), key, seq);
             }
             nth = next;
         }
         Ok(None)
     }
 
-    /// Looks for the key from a restart on, which is the last in front of it, or holds its first
-    /// version.
+    /// The entry that a hint leads to, if it is the key's.
+    #[inline]
+    fn entry_of(
+        &self,
+        key: &[u8],
+        hint: Hint,
+        hints: &Hints,
+    ) -> Result<Option<RawEntry<'_>>, Malformed> {
+        // The pieces of the key lie apart: all are asked for at once.
+        let ahead = self.payload().get(hint.at..).unwrap_or_default();
+        prefetch::bytes_soon(ahead, hints.entry_len().min(PREFETCHED_MAX));
+        let parent = hints.parent(hint);
+        let mut above = parent;
+        while let Some(hint) = above {
+            if let Some(first) = self.payload().get(hint.at) {
+                prefetch::soon(first);
+            }
+            above = hints.parent(hint);
+        }
+        let entry = self.entry(hint.at)?;
+        if key.get(entry.shared..) != Some(entry.suffix) {
+            return Ok(None);
+        }
+        let (mut known_from, mut above) = (entry.shared, parent);
+        while let Some(hint) = above {
+            let piece = self.entry(hint.at)?;
+            let len = known_from.checked_sub(piece.shared).ok_or(Malformed)?;
+            if key.get(piece.shared..known_from) != piece.suffix.get(..len) {
+                return Ok(None);
+            }
+            (known_from, above) = (piece.shared, hints.parent(hint));
+        }
+        if known_from != 0 {
+            return Err(Malformed);
+        }
+        Ok(Some(entry))
+    }
+
+    /// Looks for the key from an entry on: from a restart, which is the last in front of the key, or
+    /// holds its first version, with nothing `matched`; or from behind a version that is too new, whose
+    /// key is all `matched`.
     ///
     /// No key is put together on the way. `matched` is how much of `key` the previous entry's key
     /// shares; since that one is in front of `key`, an entry that shares more with its predecessor
     /// is in front too, one that shares less is behind, and only one that shares exactly as much
     /// has to be compared, from there on.
     #[inline]
-    fn get_from(&self, start: usize, key: &[u8], seq: Seq) -> Result<Option<Found>, Malformed> {
-        let mut at = start;
-        // All entries up to the next restart at once, or so: they are met one after the other.
-        let run = self.entries_len() / self.restarts();
-        prefetch::bytes_soon(self.payload().get(at..).unwrap_or_default(), run.min(PREFETCHED_MAX));
-        let (mut matched, mut previous_len) = (0, 0);
+    fn get_from(
+        &self,
+        start: usize,
+        mut matched: usize,
+        key: &[u8],
+        seq: Seq,
+    ) -> Result<Option<Found>, Malformed> {
+        let (mut at, mut previous_len) = (start, matched);
         while at < self.entries_len() {
             let entry = self.entry(at)?;
             if entry.shared > previous_len {
@@ -469,12 +527,7 @@ impl Block {
             let common = common_prefix_len(entry.suffix, rest);
             match (entry.suffix.get(common), rest.get(common)) {
                 (None, None) if entry.seq <= seq => {
-                    return Ok(Some(Found {
-                        seq: entry.seq,
-                        kind: entry.kind,
-                        expires_at_ms: entry.expires_at_ms,
-                        value: entry.value_range(),
-                    }));
+                    return Ok(Some(Found::of(&entry)));
                 }
                 // A version that is too new, or a key in front.
                 (None, _) => matched += common,
