@@ -21,12 +21,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How often a thread looks for the end of another's write before it sleeps: for some ten
-/// microseconds, which is what sleeping would cost. Where every step is played in every order, once.
-const WRITE_SPINS: u32 = if cfg!(kstone_shuttle) { 1 } else { 64 };
-/// Between two looks: each takes the lock's cache line from whoever writes.
-const PAUSES: u32 = 4;
-
 /// How long the next turn waits for those whom the last one covered. They need microseconds, unless
 /// other programs want the processors; then it should not be much more than a few syncs.
 const GATHERING_MAX: Duration = Duration::from_micros(500);
@@ -152,19 +146,20 @@ impl Log {
     /// Waits a moment for somebody's write to end, and writes if nobody does; answers whether that
     /// was enough. A write takes microseconds, and to sleep and be woken several times that.
     fn write_soon(&self, seq: Seq) -> bool {
-        for _ in 0..WRITE_SPINS {
-            if self.reached().satisfies(Level::Written, seq) {
+        let is_written = || self.reached().satisfies(Level::Written, seq);
+        let mut writer = None;
+        let is_over = self.writer_spin.until(|| {
+            if is_written() {
                 return true;
             }
-            if let Some(writer) = self.writer.try_lock() {
-                self.turn(writer, Level::Written, Some(seq));
-                return self.reached().satisfies(Level::Written, seq);
-            }
-            for _ in 0..PAUSES {
-                std::hint::spin_loop();
-            }
+            writer = self.writer.try_lock();
+            writer.is_some()
+        });
+        if let Some(writer) = writer {
+            self.turn(writer, Level::Written, Some(seq));
+            return is_written();
         }
-        false
+        is_over
     }
 
     fn poll(&self, level: Level, seq: Seq, cx: &mut Context<'_>) -> Poll<Result<()>> {

@@ -36,6 +36,7 @@ mod group;
 mod park;
 mod publish;
 mod queue;
+mod spin;
 mod stats;
 mod waiters;
 
@@ -58,6 +59,7 @@ use background::Signal;
 use group::Writer;
 use publish::Publisher;
 use queue::Queue;
+use spin::Spin;
 use stats::Counters;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,6 +95,8 @@ pub(crate) struct Log {
     /// Held while a segment is made for an appender, so that only one is made.
     preparing: Mutex<()>,
     writer: Mutex<Writer>,
+    /// Those who wait a moment for the writer lock.
+    writer_spin: Spin,
     written: AtomicU64,
     durable: AtomicU64,
     publisher: Publisher,
@@ -184,6 +188,7 @@ impl Log {
             queue: Mutex::new(queue),
             preparing: Mutex::new(()),
             writer: Mutex::new(Writer::new(writer)),
+            writer_spin: Spin::default(),
             written: AtomicU64::new(last_seq),
             durable: AtomicU64::new(last_seq),
             publisher: Publisher::new(last_seq),

@@ -2,9 +2,10 @@
 //!
 //! Commits are applied to the memtables in any order, by the threads that made them. A reader must
 //! not see a later commit without an earlier one, so the watermark moves over the contiguous run
-//! of applied commits only. Called by `commit::Log`; calls nothing but the park shim.
+//! of applied commits only. Called by `commit::Log`; calls nothing but the park shim and `spin`.
 
 use super::park::{self, Thread};
+use super::spin::Spin;
 use crate::entry::Seq;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,7 @@ pub(crate) struct Publisher {
     /// Written under the lock, read without.
     visible: AtomicU64,
     state: Mutex<State>,
+    spin: Spin,
 }
 
 #[derive(Debug, Default)]
@@ -33,7 +35,11 @@ pub(crate) struct Stopped;
 
 impl Publisher {
     pub(crate) fn new(visible: Seq) -> Self {
-        Publisher { visible: AtomicU64::new(visible), state: Mutex::new(State::default()) }
+        Publisher {
+            visible: AtomicU64::new(visible),
+            state: Mutex::new(State::default()),
+            spin: Spin::default(),
+        }
     }
 
     #[inline]
@@ -79,9 +85,10 @@ impl Publisher {
         }
     }
 
-    /// Returns when `seq` is visible.
+    /// Returns when `seq` is visible. Those before it have only to finish applying, so it mostly is
+    /// within a microsecond or two.
     pub(crate) fn wait(&self, seq: Seq) -> Result<(), Stopped> {
-        if self.visible() >= seq {
+        if self.spin.until(|| self.visible() >= seq) {
             return Ok(());
         }
         let me = park::current();
