@@ -35,6 +35,8 @@ pub(crate) struct Background {
     flush_requested: SharedSet,
     /// Held by the one flush that may run at a time, which keeps a stripe's flushes in order.
     pub(crate) flushing: Mutex<()>,
+    /// A thread flushes, and will look afterwards whether more is due.
+    flush_runs: AtomicBool,
     /// A table was dropped since the threads were last told.
     pub(crate) table_dropped: AtomicBool,
     compactions_running: AtomicUsize,
@@ -230,7 +232,12 @@ impl Inner {
             return Ok(());
         }
         if self.env.threads.is_some() {
-            self.background.kick();
+            // Memory stays short until the flush is done. If every commit meanwhile called for one
+            // more, another thread would wake thousands of times, look at all stripes, find the
+            // flush under way and go back to sleep; on the cores that writers want.
+            if dropped || !self.background.flush_runs.load(Ordering::SeqCst) {
+                self.background.kick();
+            }
             return Ok(());
         }
         // The commit has succeeded; what fails now is noted, and met again by the next writer
@@ -294,8 +301,10 @@ impl Inner {
             if !victims.is_empty()
                 && let Some(flushing) = self.background.flushing.try_lock()
             {
-                self.flush_stripes(&victims, &flushing)?;
-                return Ok(true);
+                self.background.flush_runs.store(true, Ordering::SeqCst);
+                let flushed = self.flush_stripes(&victims, &flushing);
+                self.background.flush_runs.store(false, Ordering::SeqCst);
+                return flushed.map(|()| true);
             }
         }
         self.compact_step()
@@ -443,5 +452,43 @@ impl SharedSet {
             self.any.store(true, Ordering::SeqCst);
         }
         self.load().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::{Env, Threads};
+    use crate::{Durability, Engine, Key, Options, TableId, WriteBatch};
+
+    /// Threads that never get a processor, so that what they are told stays to be seen.
+    #[derive(Debug)]
+    struct NeverRun;
+
+    impl Threads for NeverRun {
+        fn spawn(&self, _: &str, _: Box<dyn FnOnce() + Send>) -> std::io::Result<JoinHandle> {
+            Ok(JoinHandle::new(|| {}))
+        }
+    }
+
+    #[test]
+    fn a_commit_calls_for_no_flush_while_one_is_under_way() {
+        let env = Env { threads: Some(Arc::new(NeverRun)), ..Env::memory() };
+        let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
+        let background = &engine.inner().background;
+        let is_called_by_a_commit = || {
+            background.kicked.store(false, Ordering::SeqCst);
+            let mut batch = WriteBatch::new();
+            batch.put(TableId::DEFAULT, &Key::new("a"), b"1").unwrap();
+            drop(engine.write(&batch, Durability::Os).unwrap());
+            background.kicked.load(Ordering::SeqCst)
+        };
+        assert!(!is_called_by_a_commit(), "no flush is due");
+        background.request_flush(7);
+        assert!(is_called_by_a_commit());
+        background.flush_runs.store(true, Ordering::SeqCst);
+        assert!(!is_called_by_a_commit(), "whoever flushes will look again");
+        background.flush_runs.store(false, Ordering::SeqCst);
+        assert!(is_called_by_a_commit());
     }
 }
