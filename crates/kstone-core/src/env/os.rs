@@ -212,11 +212,15 @@ impl VfsFile for OsFile {
         self.write_at(buf, offset)
     }
 
-    fn sync_data(&self) -> io::Result<()> {
+    fn expect_sync(&self) {
         #[cfg(target_os = "linux")]
         if let Stores::Mapped(mapped) = &mut *self.stores.lock() {
             mapped.synced();
         }
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.expect_sync();
         self.file.sync_data()
     }
 
@@ -517,8 +521,10 @@ mod tests {
                     0 => file.write_at(place, at as u64).unwrap(),
                     _ => file.store_at(place, at as u64).unwrap(),
                 }
-                if n % 1000 == 999 {
-                    file.sync_data().unwrap();
+                match n % 1000 {
+                    499 => file.expect_sync(),
+                    999 => file.sync_data().unwrap(),
+                    _ => {}
                 }
                 at += len;
             }

@@ -69,6 +69,9 @@ pub trait VfsFile: Any + Send + Sync + Debug {
     fn store_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.write_at(buf, offset)
     }
+    /// Somebody is about to sync, through another handle, what was [stored](VfsFile::store_at) here.
+    /// Nothing need be done; it makes that sync cheaper.
+    fn expect_sync(&self) {}
     /// Makes data and length durable (`fdatasync`), however they were written.
     fn sync_data(&self) -> io::Result<()>;
     /// Reserves the disk's blocks for the first `len` bytes, so that writing there later cannot

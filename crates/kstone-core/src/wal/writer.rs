@@ -117,6 +117,7 @@ impl LogWriter {
             return None;
         }
         self.ahead_pos = self.pos;
+        self.current.file.expect_sync();
         Some(self.current.path.clone())
     }
 
