@@ -141,9 +141,20 @@ impl BlockCache {
     /// Takes `bytes` off the cache for a part that its reader wants to hold itself. `false` if half
     /// of the budget is held that way already.
     pub(super) fn pin(&self, bytes: usize) -> bool {
+        self.pin_up_to(bytes, 2)
+    }
+
+    /// The same for what has parts that could be kept one by one: not so much of the memory is given
+    /// up, because what of it is used least stays as long as what is used most.
+    pub(super) fn pin_joined(&self, bytes: usize) -> bool {
+        self.pin_up_to(bytes, 4)
+    }
+
+    /// Pins if that leaves at most the nth share of the memory pinned.
+    fn pin_up_to(&self, bytes: usize, nth: u64) -> bool {
         let mut budget = self.budget.lock();
         let pinned_bytes = budget.pinned_bytes + item_bytes(bytes);
-        if pinned_bytes > budget.bytes / 2 {
+        if pinned_bytes > budget.bytes / nth {
             return false;
         }
         budget.pinned_bytes = pinned_bytes;

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use super::filter::{Filter, LINE_LEN, Line, PROBES_MAX, encode_lines, line_of};
 use super::frame::{TRAILER_LEN, open_raw};
 use super::index::Handle;
+use super::join::Asked;
 use super::reader::SstReader;
 use super::slots::{Part, Slots, Uses, numbers};
 use super::stats::Count;
@@ -163,6 +164,7 @@ pub(super) struct PiecedFilter {
     directory: Directory,
     pieces: Arc<Slots<Piece>>,
     uses: Uses,
+    asked: Asked,
 }
 
 impl Part for PiecedFilter {
@@ -179,6 +181,17 @@ impl Part for PiecedFilter {
 }
 
 impl PiecedFilter {
+    /// What the whole filter takes in memory.
+    pub(super) fn joined_bytes(&self) -> usize {
+        self.directory.lines * LINE_LEN
+    }
+
+    /// To be asked each time a piece has answered: whether they are worth joining.
+    #[inline]
+    pub(super) fn is_worth_joining(&self) -> bool {
+        self.asked.is_now(self.directory.count())
+    }
+
     /// What the filter says of a hash, if the piece that knows is in memory.
     #[inline]
     pub(super) fn ask_kept(&self, hash: u64) -> Option<bool> {
@@ -212,7 +225,8 @@ impl SstReader {
         let directory = self.read_directory()?;
         let (cache, file) = (self.cache(), self.meta().file_id);
         let pieces = Slots::new(cache, file, numbers::FILTER_PIECES, directory.count());
-        let filter = Arc::new(PiecedFilter { directory, pieces, uses: Uses::default() });
+        let (uses, asked) = (Uses::default(), Asked::default());
+        let filter = Arc::new(PiecedFilter { directory, pieces, uses, asked });
         self.held_pieces().keep(cache, file, numbers::FILTER, &filter);
         Ok(filter)
     }
@@ -227,6 +241,19 @@ impl SstReader {
                 let what = "the filter's directory is malformed";
                 Error::corruption(&self.path(), footer.filter.offset, what)
             })
+    }
+
+    /// All of a filter, from memory or from the file.
+    pub(super) fn joined_pieces(&self, filter: &PiecedFilter) -> Result<Filter> {
+        let directory = &filter.directory;
+        let mut lines = Vec::with_capacity(directory.lines);
+        for nth in 0..directory.count() {
+            match filter.pieces.get(nth) {
+                Some(piece) => lines.extend_from_slice(&piece.lines),
+                None => lines.extend_from_slice(&self.read_piece(directory, nth)?.lines),
+            }
+        }
+        Ok(Filter::of_lines(lines.into(), directory.probes))
     }
 
     fn read_piece(&self, directory: &Directory, nth: usize) -> Result<Piece> {

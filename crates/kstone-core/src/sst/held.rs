@@ -48,6 +48,29 @@ impl<P: Part> Held<P> {
         }
     }
 
+    /// Pins a part of about this weight that is still to be made, if the cache gives up the memory for
+    /// it and none is pinned yet. If it cannot be made, nothing is changed.
+    pub(super) fn pin_made(
+        &self,
+        cache: &BlockCache,
+        about: usize,
+        make: impl FnOnce() -> Option<Arc<P>>,
+    ) {
+        if self.pinned.get().is_some() || !cache.pin_joined(about) {
+            return;
+        }
+        let made = make();
+        cache.unpin(about);
+        if let Some(part) = made
+            && cache.pin_joined(part.weight())
+        {
+            let weight = part.weight();
+            if self.pinned.set(part).is_err() {
+                cache.unpin(weight);
+            }
+        }
+    }
+
     /// Gives back what the part took. Nobody asks for it from here on.
     pub(super) fn unpin(&self, cache: &BlockCache) {
         if let Some(part) = self.pinned.get() {

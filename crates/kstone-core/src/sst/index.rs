@@ -96,6 +96,17 @@ impl IndexBuilder {
         self.slots.push((part, blocks.slots.get(nth).map_or(0, |(_, seq)| *seq)));
     }
 
+    /// Adds all that a part points to; `None` if the part is malformed.
+    pub(super) fn add_all(&mut self, part: &Index) -> Option<()> {
+        for i in 0..part.count() {
+            self.keys.extend_from_slice(part.prefix());
+            self.keys.extend_from_slice(part.rest(i)?);
+            self.ends.push(self.keys.len());
+            self.slots.push((part.handle(i)?, part.seq(i)?));
+        }
+        Some(())
+    }
+
     pub(super) fn count(&self) -> usize {
         self.slots.len()
     }

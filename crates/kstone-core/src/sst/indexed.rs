@@ -15,6 +15,7 @@ use bytes::{Bytes, BytesMut};
 use super::block::Block;
 use super::frame;
 use super::index::{Handle, Index};
+use super::join::Asked;
 use super::reader::SstReader;
 use super::slots::{Part, Slots, Uses, numbers};
 use super::stats::Count;
@@ -61,6 +62,14 @@ pub(super) struct IndexTop {
     index: Index,
     parts: Arc<Slots<Indexed>>,
     uses: Uses,
+    asked: Asked,
+}
+
+impl IndexTop {
+    /// A part, if it is in memory.
+    pub(super) fn kept_part(&self, nth: usize) -> Option<Arc<Indexed>> {
+        self.parts.get(nth)
+    }
 }
 
 impl Deref for IndexTop {
@@ -110,7 +119,8 @@ impl SstReader {
         let places = if fill_cache { index.count() } else { 0 };
         if is_in_parts {
             let parts = Slots::new(cache, file, numbers::INDEX_PARTS, places);
-            let top = Arc::new(IndexTop { index, parts, uses: Uses::default() });
+            let (uses, asked) = (Uses::default(), Asked::default());
+            let top = Arc::new(IndexTop { index, parts, uses, asked });
             if fill_cache {
                 self.held_top().keep(cache, file, numbers::INDEX, &top);
             }
@@ -144,6 +154,9 @@ impl SstReader {
 
     /// Part `nth`, from the cache or into it; `None` if there is no such part.
     pub(super) fn part(&self, top: &IndexTop, nth: usize) -> Result<Option<Arc<Indexed>>> {
+        if top.asked.is_now(top.count()) {
+            self.join_index(top);
+        }
         if let Some(part) = top.parts.get(nth) {
             self.cache().counters().count(Count::IndexHit);
             return Ok(Some(part));
@@ -196,7 +209,13 @@ impl SstReader {
     }
 
     /// `bytes` is what the index takes in memory, `nth` which part it is, or 0 if it is whole.
-    fn with_places(&self, index: Index, bytes: usize, nth: usize, fill_cache: bool) -> Indexed {
+    pub(super) fn with_places(
+        &self,
+        index: Index,
+        bytes: usize,
+        nth: usize,
+        fill_cache: bool,
+    ) -> Indexed {
         let places = if fill_cache { index.count() } else { 0 };
         let first = numbers::BLOCKS + nth * PART_BLOCKS;
         let blocks = Slots::new(self.cache(), self.meta().file_id, first, places);

@@ -48,6 +48,7 @@ mod hints;
 mod index;
 mod index_walk;
 mod indexed;
+mod join;
 #[cfg(test)]
 mod parts_tests;
 mod read_ahead;

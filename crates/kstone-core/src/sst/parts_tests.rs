@@ -330,20 +330,88 @@ fn a_scan_past_the_cache_reads_each_part_once_and_keeps_none() {
 fn what_is_forgotten_of_a_file_is_forgotten_in_all_its_parts() {
     let entries = many();
     let sample = write(&entries, tiny_blocks());
-    // With room for all of it, and for little.
-    for cache_bytes in [16 << 20, 8000] {
+    // With room for all of it, before the parts are joined, and for little.
+    for (cache_bytes, gets) in [(16 << 20, 4), (8000, 300)] {
         let (reader, cache) = sample.reader_with(cache_bytes);
-        for entry in &entries {
+        for entry in entries.iter().take(gets) {
             assert!(get(&reader, &entry.key, u64::MAX).is_some());
         }
         let before = cache.stats();
         cache.forget_files(|id| id == IDENT.file_id);
-        assert!(cache.used_bytes() < 2000, "no more than top and directory");
+        // Its filter is one piece, and joined at once where there is room.
+        let is_joined = reader.held_filter().pinned().is_some();
+        assert_eq!(is_joined, gets == 4);
+        let filter = if is_joined { 4200 } else { 0 };
+        assert!(cache.used_bytes() < 2000 + filter, "no more than top and directory");
         assert!(get(&reader, &entries[0].key, u64::MAX).is_some());
         let after = cache.stats();
         assert_eq!(after.data_misses, before.data_misses + 1);
         assert!(after.index_misses > before.index_misses);
-        assert!(after.filter_misses > before.filter_misses);
+        assert!(after.filter_misses > before.filter_misses || is_joined);
+    }
+}
+
+#[test]
+fn parts_that_are_asked_for_often_are_joined_where_they_fit() {
+    let entries = large();
+    let options = SstOptions { block_bytes: 400, ..in_parts(SstOptions::default()) };
+    let sample = write(&entries, options);
+    let Layout { parts, pieces, blocks, .. } = layout(&sample);
+    assert!(parts.len() > 20 && pieces.len() > 2);
+    // The filter takes 14 KB, the index more than a tenth of a megabyte.
+    for (cache_bytes, fits) in [(8 << 20, true), (40 << 10, false)] {
+        let (reader, cache) = sample.reader_with(cache_bytes);
+        let get_all = || {
+            for entry in &entries {
+                let found = get(&reader, &entry.key, u64::MAX).map(|hit| hit.value);
+                assert_eq!(found.as_deref(), Some(entry.value.as_slice()));
+                assert!(get(&reader, &[&entry.key[..], b"!"].concat(), u64::MAX).is_none());
+            }
+        };
+        get_all();
+        assert_eq!(reader.held_index().pinned().is_some(), fits);
+        assert_eq!(reader.held_filter().pinned().is_some(), fits);
+        let before = cache.stats();
+        get_all();
+        let after = cache.stats();
+        assert_eq!(after.index_misses == before.index_misses, fits);
+        assert!(after.filter_misses == before.filter_misses || !fits);
+        if let Some(joined) = reader.held_index().pinned() {
+            assert_eq!(joined.check(), Ok(()));
+            let handles: Vec<_> = (0..joined.count()).map(|i| joined.handle(i).unwrap()).collect();
+            assert_eq!(handles, blocks);
+            let mut cursor = reader.cursor(true);
+            cursor.seek_first().unwrap();
+            assert_eq!(
+                cursor.entry().map(|entry| entry.key.to_vec()),
+                Some(entries[0].key.clone())
+            );
+        }
+        let used = cache.used_bytes();
+        drop(reader);
+        assert!(used > 0 && cache.used_bytes() == 0, "what was pinned is given back");
+    }
+}
+
+#[test]
+fn a_damaged_part_keeps_the_others_from_being_joined_and_from_nothing_else() {
+    let entries = many();
+    let sample = write(&entries, tiny_blocks());
+    let damaged = layout(&sample).parts[2];
+    let mut bytes = sample.vfs.bytes_of(&path());
+    bytes[range(&damaged)][9] ^= 1;
+    sample.vfs.replace(&path(), bytes);
+    let (reader, _) = sample.reader_with(16 << 20);
+    for _ in 0..20 {
+        for entry in entries.iter().take(2 * PART_BLOCKS) {
+            assert!(get(&reader, &entry.key, u64::MAX).is_some());
+        }
+    }
+    assert!(reader.held_index().pinned().is_none());
+    let key = &entries[2 * PART_BLOCKS].key;
+    match reader.get(key, key_hash(key), u64::MAX) {
+        Err(Error::Corruption { offset, .. }) => assert_eq!(offset, damaged.offset),
+        other => panic!("{other:?}"),
     }
 }
 

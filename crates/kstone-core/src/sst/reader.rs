@@ -62,7 +62,7 @@ pub(crate) struct SstReader {
     global_seq: Option<Seq>,
     /// Read and checked once. Threads that race read it twice and agree.
     footer: OnceLock<Footer>,
-    /// These two of a small file,
+    /// These two of a small file, or of a large one once its parts are joined,
     index: Held<Indexed>,
     filter: Held<Filter>,
     /// and these two of a large one, which has them in parts.
@@ -219,6 +219,9 @@ impl SstReader {
             && let Some(said) = pieces.ask_kept(hash)
         {
             self.cache.counters().count(Count::FilterHit);
+            if pieces.is_worth_joining() {
+                self.join_filter(pieces);
+            }
             return Ok(Asked::of(said));
         }
         // Before a filter is read, or the file for want of one, it is seen whether it can be of use.
@@ -248,6 +251,10 @@ impl SstReader {
 
     pub(super) fn held_index(&self) -> &Held<Indexed> {
         &self.index
+    }
+
+    pub(super) fn held_filter(&self) -> &Held<Filter> {
+        &self.filter
     }
 
     pub(super) fn held_top(&self) -> &Held<IndexTop> {
