@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A large file (version 2) has filter and index in parts that are found by a *directory* and a *top*, so
-//! that a get reads, and keeps in memory, only the parts that it needs:
+//! that a get reads, and keeps in memory, only the parts that it needs (until they are worth [`join`]ing):
 //!
 //! ```text
 //! data blocks | pieces of the filter | parts of the index | directory | top | properties | footer
