@@ -301,10 +301,9 @@ impl Inner {
             if !victims.is_empty()
                 && let Some(flushing) = self.background.flushing.try_lock()
             {
-                self.background.flush_runs.store(true, Ordering::SeqCst);
-                let flushed = self.flush_stripes(&victims, &flushing);
-                self.background.flush_runs.store(false, Ordering::SeqCst);
-                return flushed.map(|()| true);
+                let _runs = FlushRuns::begin(&self.background.flush_runs);
+                self.flush_stripes(&victims, &flushing)?;
+                return Ok(true);
             }
         }
         self.compact_step()
@@ -452,6 +451,22 @@ impl SharedSet {
             self.any.store(true, Ordering::SeqCst);
         }
         self.load().unwrap_or_default()
+    }
+}
+
+/// Says that a thread flushes, for as long as it does, however that ends.
+struct FlushRuns<'a>(&'a AtomicBool);
+
+impl<'a> FlushRuns<'a> {
+    fn begin(runs: &'a AtomicBool) -> Self {
+        runs.store(true, Ordering::SeqCst);
+        FlushRuns(runs)
+    }
+}
+
+impl Drop for FlushRuns<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
     }
 }
 

@@ -27,9 +27,11 @@ const SYNC_ONE_BY_ONE_MAX: usize = 4;
 /// sync of a log would write hundreds of kilobytes again.
 const ZEROS_LEN: u64 = 16 * 1024;
 
-/// So many of them are on the disk before more are written. A sync of another file waits for what the
-/// disk has been given before it: behind a whole segment, for a tenth of a second and more.
-const ZEROS_AHEAD_MAX: u64 = 256 * 1024;
+/// So many of them are on the disk before more are written, or a thirty-second of all, if that is more:
+/// each time takes a sync. A sync of another file waits for what the disk has been given before it:
+/// behind a whole segment, for a tenth of a second and more.
+const ZEROS_AHEAD_MIN: u64 = 256 * 1024;
+const ZEROS_SYNCS_MAX: u64 = 32;
 
 /// The file system of the machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -233,11 +235,12 @@ impl VfsFile for OsFile {
         let result = reserve(&self.file, len).and_then(|()| {
             let zeros = vec![0; len.saturating_sub(written).min(ZEROS_LEN) as usize];
             let (mut offset, mut synced) = (written, written);
+            let ahead_max = (len.saturating_sub(written) / ZEROS_SYNCS_MAX).max(ZEROS_AHEAD_MIN);
             while offset < len {
                 let step = (len - offset).min(zeros.len() as u64);
                 self.write_at(zeros.get(..step as usize).unwrap_or_default(), offset)?;
                 offset += step;
-                if offset - synced >= ZEROS_AHEAD_MAX && offset < len {
+                if offset - synced >= ahead_max && offset < len {
                     self.file.sync_data()?;
                     synced = offset;
                 }

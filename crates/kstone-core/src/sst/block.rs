@@ -29,6 +29,8 @@ use bytes::{Bytes, BytesMut};
 
 #[cfg(any(test, feature = "fuzzing"))]
 use super::block_cursor::{BlockCursor, Reached};
+#[cfg(any(test, feature = "fuzzing"))]
+use super::filter::key_hash;
 use super::hints::{Hint, Hints};
 use super::slots::{Part, Uses};
 use crate::codec::{Reader, put_varint, varint_len};
@@ -546,6 +548,15 @@ pub(crate) fn check_block(bytes: &[u8]) -> bool {
     let Ok(block) = Block::parse(Bytes::copy_from_slice(bytes)) else { return false };
     let probe = bytes.get(..bytes.len() / 2).unwrap_or_default();
     let got = block.get(probe, SEQ_MAX);
+    // By its own hash, and by that of whatever is there.
+    let again = block.get_again(probe, key_hash(probe), SEQ_MAX);
+    let mut at = 0;
+    while at < block.entries_len()
+        && let Ok(entry) = block.entry(at)
+    {
+        let _ = block.get_again(entry.suffix, key_hash(entry.suffix), SEQ_MAX);
+        at = entry.end;
+    }
     let mut cursor = BlockCursor::new(std::sync::Arc::new(block));
     let mut back = cursor.seek_last();
     while back.is_ok() && cursor.valid() {
@@ -559,7 +570,7 @@ pub(crate) fn check_block(bytes: &[u8]) -> bool {
             while is_plain_first && cursor.next_plain(&view) == Some(Reached::Visible) {}
         }
     }
-    got.is_ok() && back.is_ok() && sought.is_ok() && cursor.check().is_ok()
+    got.is_ok() && again.is_ok() && back.is_ok() && sought.is_ok() && cursor.check().is_ok()
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ use super::stats::{ReadCounts, ReadStats};
 use crate::sync::Mutex;
 
 /// What an item costs beside its bytes: its place in a queue and the allocation's header.
+/// Parts that were joined may take so much of the least that the cache has: the fourth share.
+const JOINED_SHARE: u64 = 4;
 const ITEM_OVERHEAD: usize = 64;
 /// A shard has at least so much, at the size that the cache is made for. A larger part is not kept.
 const SHARD_BYTES: u64 = 8 << 20;
@@ -77,6 +79,9 @@ struct Budget {
     /// Of the cache and the pinned parts together.
     bytes: u64,
     pinned_bytes: u64,
+    /// Of the pinned ones, those of joined parts; and the most that these may take.
+    joined_bytes: u64,
+    joined_bytes_max: u64,
 }
 
 /// Where a part is, or was.
@@ -104,7 +109,7 @@ struct Queues {
 }
 
 impl BlockCache {
-    /// A cache of about `bytes` bytes; 0 keeps nothing.
+    /// A cache of about `bytes` bytes, or more if it is given more later; 0 keeps nothing.
     pub(crate) fn new(bytes: u64) -> Self {
         let shards = (bytes / SHARD_BYTES).clamp(1, SHARDS_MAX);
         let shard = || Shard {
@@ -114,7 +119,12 @@ impl BlockCache {
         BlockCache {
             shards: std::iter::repeat_with(shard).take(shards as usize).collect(),
             shard_bytes_max: AtomicU64::new(bytes / shards),
-            budget: Mutex::new(Budget { bytes, pinned_bytes: 0 }),
+            budget: Mutex::new(Budget {
+                bytes,
+                pinned_bytes: 0,
+                joined_bytes: 0,
+                joined_bytes_max: bytes / JOINED_SHARE,
+            }),
             stats: ReadStats::default(),
         }
     }
@@ -141,20 +151,9 @@ impl BlockCache {
     /// Takes `bytes` off the cache for a part that its reader wants to hold itself. `false` if half
     /// of the budget is held that way already.
     pub(super) fn pin(&self, bytes: usize) -> bool {
-        self.pin_up_to(bytes, 2)
-    }
-
-    /// The same for what has parts that could be kept one by one: not so much of the memory is given
-    /// up, because what of it is used least stays as long as what is used most.
-    pub(super) fn pin_joined(&self, bytes: usize) -> bool {
-        self.pin_up_to(bytes, 4)
-    }
-
-    /// Pins if that leaves at most the nth share of the memory pinned.
-    fn pin_up_to(&self, bytes: usize, nth: u64) -> bool {
         let mut budget = self.budget.lock();
         let pinned_bytes = budget.pinned_bytes + item_bytes(bytes);
-        if pinned_bytes > budget.bytes / nth {
+        if pinned_bytes > budget.bytes / 2 {
             return false;
         }
         budget.pinned_bytes = pinned_bytes;
@@ -168,6 +167,32 @@ impl BlockCache {
         debug_assert!(budget.pinned_bytes >= item_bytes(bytes), "unpinned twice");
         budget.pinned_bytes = budget.pinned_bytes.saturating_sub(item_bytes(bytes));
         self.apply(&budget);
+    }
+
+    /// Whether [`pin_joined`](Self::pin_joined) would take so much now.
+    pub(super) fn could_join(&self, bytes: usize) -> bool {
+        let budget = self.budget.lock();
+        budget.joined_bytes + item_bytes(bytes) <= budget.joined_bytes_max
+            && budget.pinned_bytes + item_bytes(bytes) <= budget.bytes / 2
+    }
+
+    /// The same as [`pin`](Self::pin) for what could be kept in parts. Less of the memory is given up for
+    /// that, because what of it is used least stays as long as what is used most; and it leaves room
+    /// for what can only be pinned as a whole.
+    pub(super) fn pin_joined(&self, bytes: usize) -> bool {
+        if !self.could_join(bytes) || !self.pin(bytes) {
+            return false;
+        }
+        self.budget.lock().joined_bytes += item_bytes(bytes);
+        true
+    }
+
+    /// Gives back what [`pin_joined`](Self::pin_joined) took.
+    pub(super) fn unpin_joined(&self, bytes: usize) {
+        let mut budget = self.budget.lock();
+        budget.joined_bytes = budget.joined_bytes.saturating_sub(item_bytes(bytes));
+        drop(budget);
+        self.unpin(bytes);
     }
 
     fn apply(&self, budget: &Budget) {

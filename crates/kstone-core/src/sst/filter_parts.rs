@@ -186,10 +186,15 @@ impl PiecedFilter {
         self.directory.lines * LINE_LEN
     }
 
-    /// To be asked each time a piece has answered: whether they are worth joining.
+    /// Has pieces been asked for so often that they are worth joining? To be counted each time one was.
     #[inline]
     pub(super) fn is_worth_joining(&self) -> bool {
         self.asked.is_now(self.directory.count())
+    }
+
+    /// They could not be joined.
+    pub(super) fn not_joined(&self) {
+        self.asked.refused();
     }
 
     /// What the filter says of a hash, if the piece that knows is in memory.
@@ -248,7 +253,7 @@ impl SstReader {
         let directory = &filter.directory;
         let mut lines = Vec::with_capacity(directory.lines);
         for nth in 0..directory.count() {
-            match filter.pieces.get(nth) {
+            match filter.pieces.peek(nth) {
                 Some(piece) => lines.extend_from_slice(&piece.lines),
                 None => lines.extend_from_slice(&self.read_piece(directory, nth)?.lines),
             }

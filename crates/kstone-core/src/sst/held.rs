@@ -9,9 +9,18 @@ use super::FileId;
 use super::cache::BlockCache;
 use super::slots::{Part, Slots};
 
+/// As what a part is pinned.
+#[derive(Debug, Clone, Copy)]
+enum Pinned {
+    /// It is so in its file,
+    Whole,
+    /// or was put together from parts.
+    Joined,
+}
+
 #[derive(Debug)]
 pub(super) struct Held<P: Part> {
-    pinned: OnceLock<Arc<P>>,
+    pinned: OnceLock<(Arc<P>, Pinned)>,
     /// Where it may be kept if it cannot be pinned; not made before that is known.
     kept: OnceLock<Arc<Slots<P>>>,
 }
@@ -25,13 +34,13 @@ impl<P: Part> Default for Held<P> {
 impl<P: Part> Held<P> {
     #[inline]
     pub(super) fn pinned(&self) -> Option<&Arc<P>> {
-        self.pinned.get()
+        self.pinned.get().map(|(part, _)| part)
     }
 
     /// The part, if it is in memory.
     pub(super) fn get(&self) -> Option<Arc<P>> {
         match self.pinned.get() {
-            Some(part) => Some(Arc::clone(part)),
+            Some((part, _)) => Some(Arc::clone(part)),
             None => self.kept.get()?.get(0),
         }
     }
@@ -42,39 +51,45 @@ impl<P: Part> Held<P> {
         let weight = part.weight();
         if !cache.pin(weight) {
             self.kept.get_or_init(|| Slots::new(cache, file, number, 1)).put(0, part);
-        } else if self.pinned.set(Arc::clone(part)).is_err() {
+        } else if self.pinned.set((Arc::clone(part), Pinned::Whole)).is_err() {
             // Another thread was first.
             cache.unpin(weight);
         }
     }
 
-    /// Pins a part of about this weight that is still to be made, if the cache gives up the memory for
-    /// it and none is pinned yet. If it cannot be made, nothing is changed.
-    pub(super) fn pin_made(
+    /// Pins a part of about this weight that is still to be made of its parts, if the cache has memory to
+    /// give up for it; answers whether one is pinned now. If not, nothing is changed.
+    pub(super) fn pin_joined(
         &self,
         cache: &BlockCache,
         about: usize,
-        make: impl FnOnce() -> Option<Arc<P>>,
-    ) {
-        if self.pinned.get().is_some() || !cache.pin_joined(about) {
-            return;
+        make: impl FnOnce() -> Option<P>,
+    ) -> bool {
+        if self.pinned.get().is_some() {
+            return true;
         }
-        let made = make();
-        cache.unpin(about);
-        if let Some(part) = made
-            && cache.pin_joined(part.weight())
-        {
-            let weight = part.weight();
-            if self.pinned.set(part).is_err() {
-                cache.unpin(weight);
-            }
+        // What is in memory makes room when there is something to make room for.
+        if !cache.could_join(about) {
+            return false;
         }
+        let Some(part) = make() else { return false };
+        let weight = part.weight();
+        if !cache.pin_joined(weight) {
+            return false;
+        }
+        if self.pinned.set((Arc::new(part), Pinned::Joined)).is_err() {
+            // Another thread was first.
+            cache.unpin_joined(weight);
+        }
+        true
     }
 
     /// Gives back what the part took. Nobody asks for it from here on.
     pub(super) fn unpin(&self, cache: &BlockCache) {
-        if let Some(part) = self.pinned.get() {
-            cache.unpin(part.weight());
+        match self.pinned.get() {
+            Some((part, Pinned::Whole)) => cache.unpin(part.weight()),
+            Some((part, Pinned::Joined)) => cache.unpin_joined(part.weight()),
+            None => {}
         }
     }
 }

@@ -68,7 +68,7 @@ pub(super) struct IndexTop {
 impl IndexTop {
     /// A part, if it is in memory.
     pub(super) fn kept_part(&self, nth: usize) -> Option<Arc<Indexed>> {
-        self.parts.get(nth)
+        self.parts.peek(nth)
     }
 }
 
@@ -149,14 +149,15 @@ impl SstReader {
 
     fn part_for(&self, top: &IndexTop, key: &[u8], seq: Seq) -> Result<Option<Arc<Indexed>>> {
         let Some(nth) = top.find(key, seq) else { return Ok(None) };
+        // Gets only: a scan asks for each part once, and may never come back.
+        if top.asked.is_now(top.count()) && !self.join_index(top) {
+            top.asked.refused();
+        }
         self.part(top, nth)
     }
 
     /// Part `nth`, from the cache or into it; `None` if there is no such part.
     pub(super) fn part(&self, top: &IndexTop, nth: usize) -> Result<Option<Arc<Indexed>>> {
-        if top.asked.is_now(top.count()) {
-            self.join_index(top);
-        }
         if let Some(part) = top.parts.get(nth) {
             self.cache().counters().count(Count::IndexHit);
             return Ok(Some(part));

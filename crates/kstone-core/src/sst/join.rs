@@ -3,13 +3,11 @@
 //! Parts are for files of which little fits into memory: a get finds two of them, each with a lock and a
 //! count of its own. Where all of them fit, that is a tenth of a point read and more. So when gets have
 //! asked for as many parts as there are, all of them are joined and pinned, if the cache has memory to
-//! give up for that. From then on the file is read as a small one is. What was found by the parts until
-//! then, a few blocks, is read anew.
+//! give up for that. From then on the file is read as a small one is.
 //!
 //! Called by `reader` and `indexed` where they ask for a part.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 use bytes::Bytes;
 
@@ -21,36 +19,64 @@ use super::reader::SstReader;
 use super::slots::Slots;
 use crate::error::Result;
 
-/// How often parts were asked for since that was last enough to join them.
+/// So often at most it is tried less often.
+const REFUSALS_MAX: u8 = 12;
+
+/// How often parts were asked for since they were last about to be joined.
 ///
 /// Counted by plain loads and stores: what two threads count at once may be one, and that does no harm.
 #[derive(Debug, Default)]
-pub(super) struct Asked(AtomicU32);
+pub(super) struct Asked {
+    times: AtomicU32,
+    /// How often that could not be done: each makes it half as often that it is tried.
+    refusals: AtomicU8,
+}
 
 impl Asked {
     /// Counts once more; answers whether that makes `enough`, and begins anew if it does.
     #[inline]
     pub(super) fn is_now(&self, enough: usize) -> bool {
-        let asked = self.0.load(Relaxed).saturating_add(1);
-        let is_enough = asked as usize >= enough;
-        self.0.store(if is_enough { 0 } else { asked }, Relaxed);
+        let times = self.times.load(Relaxed).saturating_add(1);
+        let is_enough = times as usize >= enough << self.refusals.load(Relaxed);
+        self.times.store(if is_enough { 0 } else { times }, Relaxed);
         is_enough
+    }
+
+    /// It could not be done.
+    pub(super) fn refused(&self) {
+        let refusals = self.refusals.load(Relaxed);
+        self.refusals.store((refusals + 1).min(REFUSALS_MAX), Relaxed);
     }
 }
 
 impl SstReader {
-    /// Joins the parts of the index, if there is memory for that. A part that is damaged is for those to
-    /// tell who need it.
+    /// Joins the parts of the index, if there is memory for that; answers whether they are joined. A part
+    /// that is damaged is for those to tell who need it.
     #[inline(never)]
-    pub(super) fn join_index(&self, top: &IndexTop) {
+    pub(super) fn join_index(&self, top: &IndexTop) -> bool {
         let handles = (0..top.count()).filter_map(|nth| top.handle(nth));
         let parts_bytes: usize = handles.map(|handle| handle.len as usize).sum();
         let about = parts_bytes + top.count() * PART_BLOCKS * Slots::<Block>::PLACE_BYTES;
-        self.held_index().pin_made(self.cache(), about, || {
+        let make = || {
             let index = self.joined(top).ok()??;
             let bytes = index.weight();
-            Some(Arc::new(self.with_places(index, bytes, 0, true)))
-        });
+            Some(self.with_places(index, bytes, 0, true))
+        };
+        if !self.held_index().pin_joined(self.cache(), about, make) {
+            return false;
+        }
+        if let Some(joined) = self.held_index().pinned() {
+            // What was found by the parts is found by all of them. The parts go when room is needed.
+            for part in (0..top.count()).filter_map(|nth| Some((nth, top.kept_part(nth)?))) {
+                let (first, part) = (part.0 * PART_BLOCKS, part.1);
+                for nth in 0..part.count() {
+                    if let Some(block) = part.blocks.peek(nth) {
+                        joined.blocks.put(first + nth, &block);
+                    }
+                }
+            }
+        }
+        true
     }
 
     /// `None` if the parts do not make an index.
@@ -74,12 +100,11 @@ impl SstReader {
         Ok(Index::parse(Bytes::from(joined.encode())))
     }
 
-    /// Joins the pieces of the filter, if there is memory for that.
+    /// Joins the pieces of the filter, if there is memory for that; answers whether they are joined.
     #[inline(never)]
-    pub(super) fn join_filter(&self, filter: &PiecedFilter) {
-        self.held_filter().pin_made(self.cache(), filter.joined_bytes(), || {
-            self.joined_pieces(filter).ok().map(Arc::new)
-        });
+    pub(super) fn join_filter(&self, filter: &PiecedFilter) -> bool {
+        self.held_filter()
+            .pin_joined(self.cache(), filter.joined_bytes(), || self.joined_pieces(filter).ok())
     }
 }
 
@@ -94,5 +119,7 @@ mod tests {
             assert_eq!([1, 2, 3].map(|_| asked.is_now(3)), [false, false, true]);
         }
         assert!(asked.is_now(1) && asked.is_now(0));
+        asked.refused();
+        assert_eq!([1, 2, 3, 4].map(|_| asked.is_now(2)), [false, false, false, true]);
     }
 }

@@ -369,6 +369,11 @@ fn parts_that_are_asked_for_often_are_joined_where_they_fit() {
             }
         };
         get_all();
+        let misses = cache.stats().data_misses;
+        assert!(
+            !fits || misses == blocks.len() as u64,
+            "what the parts had found is not read anew"
+        );
         assert_eq!(reader.held_index().pinned().is_some(), fits);
         assert_eq!(reader.held_filter().pinned().is_some(), fits);
         let before = cache.stats();
@@ -386,6 +391,12 @@ fn parts_that_are_asked_for_often_are_joined_where_they_fit() {
                 cursor.entry().map(|entry| entry.key.to_vec()),
                 Some(entries[0].key.clone())
             );
+        }
+        if fits {
+            cache.forget_files(|id| id == IDENT.file_id);
+            let before = cache.stats();
+            assert!(get(&reader, &entries[0].key, u64::MAX).is_some());
+            assert_eq!(cache.stats().data_misses, before.data_misses + 1, "no block is left");
         }
         let used = cache.used_bytes();
         drop(reader);

@@ -127,6 +127,11 @@ impl<P: Part> Slots<P> {
         Some(part)
     }
 
+    /// The same for one who has no use for it himself.
+    pub(super) fn peek(&self, nth: usize) -> Option<Arc<P>> {
+        self.slots.get(nth)?.lock().clone()
+    }
+
     /// Keeps a part as long as the cache likes.
     pub(super) fn put(self: &Arc<Self>, nth: usize, part: &Arc<P>) {
         let (Some(slot), Ok(number)) = (self.slots.get(nth), u32::try_from(nth)) else { return };

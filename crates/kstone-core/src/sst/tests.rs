@@ -689,7 +689,7 @@ proptest! {
         entries in prop::collection::vec(any_entry(), 1..120),
         probes in prop::collection::vec((any_key(), 0..13u64, 0..6usize), 0..60),
         block_bytes in 1..300usize,
-        restart_interval in 1..6usize,
+        restart_interval in 1..20usize,
         compression in prop::sample::select(COMPRESSIONS.to_vec()),
         filter_bits_per_key in 0..20u32,
         parts_beyond_bytes in prop::sample::select(vec![0, PARTS_BEYOND_BYTES]),
