@@ -73,7 +73,7 @@ pub struct Tuning {
     /// Uncompressed size of a data block. 4 KiB: smaller ones compress badly, larger ones make a
     /// point read decode more.
     pub block_bytes: usize,
-    /// Entries between two restart points of a block. Fewer: files are larger (2 % with 8, 4 % with 4);
+    /// Entries between two restart points of a block. Fewer: files are larger (1 % with 8, 3 % with 4);
     /// more: who looks for a place in a block walks further. A get from memory does not walk.
     pub restart_interval: usize,
     /// Filter bits per key.
