@@ -22,6 +22,15 @@ pub fn bytes_soon(bytes: &[u8], len_max: usize) {
     }
 }
 
+/// Asks for the first bytes of a value, up to `len_max` of them.
+#[inline]
+pub fn value_soon<T>(value: &T, len_max: usize) {
+    let start = std::ptr::from_ref(value).cast::<u8>();
+    for at in (0..size_of::<T>().min(len_max)).step_by(LINE_BYTES) {
+        line(start.wrapping_add(at));
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn line(place: *const u8) {
@@ -52,7 +61,9 @@ mod tests {
         for len in [0, 1, 63, 64, 65, 1000] {
             bytes_soon(bytes.get(..len).unwrap(), 200);
             bytes_soon(&bytes, len);
+            value_soon(&value, len);
         }
+        value_soon(&(), 1);
         assert_eq!((value, bytes), ([1, 2, 3], vec![7; 1000]));
     }
 }

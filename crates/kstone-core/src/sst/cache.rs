@@ -30,9 +30,10 @@ use super::slots::{Places, Taken};
 use super::stats::{ReadCounts, ReadStats};
 use crate::sync::Mutex;
 
-/// What an item costs beside its bytes: its place in a queue and the allocation's header.
-/// Parts that were joined may take so much of the least that the cache has: the fourth share.
+/// Parts that were joined, and shortcuts, may take so much of the least that the cache has: the fourth
+/// share.
 const JOINED_SHARE: u64 = 4;
+/// What an item costs beside its bytes: its place in a queue and the allocation's header.
 const ITEM_OVERHEAD: usize = 64;
 /// A shard has at least so much, at the size that the cache is made for. A larger part is not kept.
 const SHARD_BYTES: u64 = 8 << 20;

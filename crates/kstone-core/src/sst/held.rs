@@ -14,7 +14,7 @@ use super::slots::{Part, Slots};
 enum Pinned {
     /// It is so in its file,
     Whole,
-    /// or was put together from parts.
+    /// or was put together from parts, or is not in the file at all.
     Joined,
 }
 

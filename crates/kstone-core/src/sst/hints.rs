@@ -25,16 +25,19 @@ const PLACES_MAX: usize = 128;
 ///
 /// Of a fixed size, to be a part of the block itself: a lookup waits for memory and for little else,
 /// and a table of its own would be one more place to wait for.
+///
+/// In this order: the lengths, which every lookup needs, are where the block's own are.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Hints {
+    /// How many of the slots are in use, a power of two.
+    places: u16,
+    /// How long an entry is, on average.
+    entry_len: u16,
     /// From the top: 9 bits of a key's hash, the place of its parent (7 bits), and where its entry begins.
     /// A key is at the place that its hash says; where that is taken, at the next one. At least one of
     /// those in use is empty.
     slots: [u32; PLACES_MAX],
-    /// How many are in use, a power of two.
-    places: u16,
-    /// How long an entry is, on average.
-    entry_len: u16,
 }
 
 /// A key that [`Hints`] know of.

@@ -22,7 +22,8 @@ use crate::error::Result;
 /// So often at most it is tried less often.
 const REFUSALS_MAX: u8 = 12;
 
-/// How often parts were asked for since they were last about to be joined.
+/// How often parts were asked for since they were last about to be joined (or keys, whose
+/// [shortcuts](super::shortcuts) would be made).
 ///
 /// Counted by plain loads and stores: what two threads count at once may be one, and that does no harm.
 #[derive(Debug, Default)]
@@ -37,9 +38,16 @@ impl Asked {
     #[inline]
     pub(super) fn is_now(&self, enough: usize) -> bool {
         let times = self.times.load(Relaxed).saturating_add(1);
-        let is_enough = times as usize >= enough << self.refusals.load(Relaxed);
+        let enough = enough.saturating_mul(1 << self.refusals.load(Relaxed));
+        let is_enough = times as usize >= enough;
         self.times.store(if is_enough { 0 } else { times }, Relaxed);
         is_enough
+    }
+
+    /// Counts once less.
+    #[inline]
+    pub(super) fn take_back(&self) {
+        self.times.store(self.times.load(Relaxed).saturating_sub(1), Relaxed);
     }
 
     /// It could not be done.

@@ -54,6 +54,7 @@ mod parts_tests;
 mod read_ahead;
 mod reader;
 mod run;
+mod shortcuts;
 mod slots;
 mod stats;
 #[cfg(test)]

@@ -25,6 +25,7 @@ use super::handles::FileHandles;
 use super::held::Held;
 use super::index::{Handle, Index};
 use super::indexed::{IndexTop, Indexed};
+use super::shortcuts::Shortcuts;
 use super::slots::{Places, numbers};
 use super::stats::Count;
 use super::{FileIdent, SstMeta};
@@ -52,22 +53,27 @@ pub(crate) struct SstHit {
 }
 
 /// One live file.
+///
+/// In this order: what every get asks for is at the beginning, so that it waits for little memory.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct SstReader {
-    meta: Arc<SstMeta>,
-    handles: Arc<FileHandles>,
-    cache: Arc<BlockCache>,
-    db_id: [u8; 16],
-    /// As in `meta`; every get asks for it.
+    /// As in `meta`.
     global_seq: Option<Seq>,
+    cache: Arc<BlockCache>,
+    /// Of a small file, or of a large one once their parts are joined.
+    filter: Held<Filter>,
+    index: Held<Indexed>,
+    /// Beside a whole index of many blocks.
+    shortcuts: Shortcuts,
+    meta: Arc<SstMeta>,
+    /// Of a large file, which has filter and index in parts.
+    pieces: Held<PiecedFilter>,
+    top: Held<IndexTop>,
+    handles: Arc<FileHandles>,
+    db_id: [u8; 16],
     /// Read and checked once. Threads that race read it twice and agree.
     footer: OnceLock<Footer>,
-    /// These two of a small file, or of a large one once its parts are joined,
-    index: Held<Indexed>,
-    filter: Held<Filter>,
-    /// and these two of a large one, which has them in parts.
-    top: Held<IndexTop>,
-    pieces: Held<PiecedFilter>,
 }
 
 /// What was learnt of a key before the file is searched for it.
@@ -95,6 +101,7 @@ impl Drop for SstReader {
         self.filter.unpin(&self.cache);
         self.top.unpin(&self.cache);
         self.pieces.unpin(&self.cache);
+        self.shortcuts.unpin(&self.cache);
     }
 }
 
@@ -117,6 +124,7 @@ impl SstReader {
             filter: Held::default(),
             top: Held::default(),
             pieces: Held::default(),
+            shortcuts: Shortcuts::default(),
         }
     }
 
@@ -169,41 +177,62 @@ impl SstReader {
     /// Looks the key up by the sequence numbers that are in the file's bytes.
     fn search(&self, key: &[u8], hash: u64, own_seq_max: Seq) -> Result<Option<SstHit>> {
         let cached;
-        let index = match self.index.pinned() {
+        let (index, is_whole) = match self.index.pinned() {
             Some(pinned) => {
                 self.cache.counters().count(Count::IndexHit);
-                pinned
+                let hit = self.search_by_shortcut(pinned, key, hash, own_seq_max);
+                if hit.is_some() {
+                    return Ok(hit);
+                }
+                (pinned, true)
             }
             None => {
                 let Some(found) = self.index_for(key, own_seq_max)? else { return Ok(None) };
                 cached = found;
-                &cached
+                (&cached, false)
             }
         };
         let Some(nth) = index.find(key, own_seq_max) else { return Ok(None) };
-        if let Some(block) = index.blocks.get(nth) {
+        let malformed = |Malformed| self.malformed(index.handle(nth).unwrap_or_default().offset);
+        if let Some(block) = index.blocks.get_asking(nth, Block::ask_ahead) {
             self.cache.counters().count(Count::DataHit);
-            return self.hit(index, nth, &block, block.get_again(key, hash, own_seq_max));
+            let found = block.get_again(key, hash, own_seq_max).map_err(malformed)?;
+            if is_whole && found.is_some() {
+                self.note_shortcut(index, nth, hash);
+            }
+            return Ok(found.map(|found| self.hit(&block, found)));
         }
         let Some(block) = self.load_block(index, nth)? else { return Ok(None) };
-        self.hit(index, nth, &block, block.get(key, own_seq_max))
+        self.note_block_read(hash);
+        let found = block.get(key, own_seq_max).map_err(malformed)?;
+        Ok(found.map(|found| self.hit(&block, found)))
+    }
+
+    /// The same, only in the block that a shortcut leads to, and only if that is in memory. What is wrong
+    /// with that block is for those to tell whom the index sends there.
+    #[inline]
+    pub(super) fn search_by_shortcut(
+        &self,
+        index: &Indexed,
+        key: &[u8],
+        hash: u64,
+        own_seq_max: Seq,
+    ) -> Option<SstHit> {
+        let nth = self.shortcuts.find(hash)?;
+        let block = index.blocks.get_asking(nth, Block::ask_ahead)?;
+        let found = block.get_again(key, hash, own_seq_max).ok()??;
+        self.cache.counters().count(Count::DataHit);
+        Some(self.hit(&block, found))
     }
 
     #[inline]
-    fn hit(
-        &self,
-        index: &Index,
-        nth: usize,
-        block: &Block,
-        found: Result<Option<Found>, Malformed>,
-    ) -> Result<Option<SstHit>> {
-        let malformed = |_| self.malformed(index.handle(nth).unwrap_or_default().offset);
-        Ok(found.map_err(malformed)?.map(|found| SstHit {
+    fn hit(&self, block: &Block, found: Found) -> SstHit {
+        SstHit {
             seq: self.global_seq.unwrap_or(found.seq),
             kind: found.kind,
             expires_at_ms: found.expires_at_ms,
             value: block.piece(found.value),
-        }))
+        }
     }
 
     /// A cursor on no entry yet. Without `fill_cache` it reads past the cache, in large reads: for
@@ -259,6 +288,10 @@ impl SstReader {
 
     pub(super) fn held_top(&self) -> &Held<IndexTop> {
         &self.top
+    }
+
+    pub(super) fn shortcuts(&self) -> &Shortcuts {
+        &self.shortcuts
     }
 
     pub(super) fn held_pieces(&self) -> &Held<PiecedFilter> {

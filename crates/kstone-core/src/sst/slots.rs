@@ -127,6 +127,18 @@ impl<P: Part> Slots<P> {
         Some(part)
     }
 
+    /// The same for one who will look at more of it than its beginning. What `ask` asks for comes with
+    /// that: else it would only come after it, because to count a reference is to wait for the beginning.
+    #[inline]
+    pub(super) fn get_asking(&self, nth: usize, ask: impl FnOnce(&P)) -> Option<Arc<P>> {
+        let slot = self.slots.get(nth)?.lock();
+        ask(slot.as_deref()?);
+        let part = slot.clone()?;
+        drop(slot);
+        part.uses().add();
+        Some(part)
+    }
+
     /// The same for one who has no use for it himself.
     pub(super) fn peek(&self, nth: usize) -> Option<Arc<P>> {
         self.slots.get(nth)?.lock().clone()
