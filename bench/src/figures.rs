@@ -1,5 +1,5 @@
 //! What both commands make of their samples: medians, spreads, numbers that can be read,
-//! and the files that `--save` keeps.
+//! and the files that are kept.
 
 use crate::Outcome;
 use serde::Serialize;

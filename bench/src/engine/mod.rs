@@ -41,7 +41,7 @@ kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjal
   --only TEXT        only workloads whose name contains TEXT, or one of several: A|B
   --engines A,B      only these engines
   --dir PATH         where the databases are made; not a RAM disk (beside the build)
-  --save             keep the samples in runs/, after each round
+  --no-save          keep nothing; without it, all samples are kept in runs/ after each round
   --show FILE        measure nothing: print the tables of samples that were kept";
 
 const LARGE_RECORDS: u32 = 10_000_000;
@@ -118,7 +118,7 @@ fn parse_plan() -> Outcome<Plan> {
         growth: None,
         engines: None,
         dir: machine::build_dir()?.join("bench-data"),
-        save: false,
+        save: true,
         show: None,
     };
     let (mut large, mut only, mut rounds, mut records) = (false, None, None, None);
@@ -168,7 +168,7 @@ fn parse_plan() -> Outcome<Plan> {
                 plan.engines = Some(names.split(',').map(parse).collect::<Result<_, _>>()?);
             }
             Long("dir") => plan.dir = parser.value()?.into(),
-            Long("save") => plan.save = true,
+            Long("no-save") => plan.save = false,
             Long("show") => plan.show = Some(parser.value()?.into()),
             Long("help") | Short('h') => return Err(USAGE.into()),
             other => return Err(other.unexpected().into()),

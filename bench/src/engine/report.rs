@@ -1,4 +1,4 @@
-//! The tables of `engine`, its closing line of JSON, and the samples that `--save` keeps.
+//! The tables of `engine`, its closing line of JSON, and the samples that are kept.
 
 use super::bars::{Bar, Figure, LINES, Line};
 use super::child::Run;

@@ -28,7 +28,7 @@ kstone-bench items [--quick] [options]: the database beside Dynoxide and DynamoD
   --engines A,B      only databases whose name begins with A or B
   --kstone PATH      a `kstone` to serve with (built from the sources around)
   --dir PATH         where the databases are made; not a RAM disk (beside the build)
-  --save             keep the samples in runs/";
+  --no-save          keep nothing; without it, all samples are kept in runs/";
 
 /// How much of everything.
 #[derive(Clone, Copy, Serialize)]
@@ -72,7 +72,7 @@ fn parse_plan() -> Outcome<Plan> {
         engines: vec![],
         kstone: None,
         dir: machine::build_dir()?.join("bench-data"),
-        save: false,
+        save: true,
     };
     let mut rounds = None;
     let mut parser = lexopt::Parser::from_env();
@@ -91,7 +91,7 @@ fn parse_plan() -> Outcome<Plan> {
             }
             Long("kstone") => plan.kstone = Some(parser.value()?.into()),
             Long("dir") => plan.dir = parser.value()?.into(),
-            Long("save") => plan.save = true,
+            Long("no-save") => plan.save = false,
             Long("help") | Short('h') => return Err(USAGE.into()),
             other => return Err(other.unexpected().into()),
         }

@@ -1,4 +1,4 @@
-//! The tables of `items`, its closing line of JSON, and the samples that `--save` keeps.
+//! The tables of `items`, its closing line of JSON, and the samples that are kept.
 
 use super::footprint::Footprint;
 use super::{Size, door, embedded};

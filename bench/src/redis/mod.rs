@@ -23,7 +23,7 @@ kstone-bench redis [--quick] [options]: the Redis door beside redis-server
   --large            also what takes long: 10 million keys, and data ten times the memory
   --kstone PATH      a `kstone` to serve with (built from the sources around)
   --dir PATH         where the databases are made; not a RAM disk (beside the build)
-  --save             keep the samples in runs/";
+  --no-save          keep nothing; without it, all samples are kept in runs/";
 
 struct Plan {
     label: &'static str,
@@ -53,7 +53,7 @@ fn parse_plan() -> Outcome<Plan> {
         large: false,
         kstone: None,
         dir: machine::build_dir()?.join("bench-data"),
-        save: false,
+        save: true,
     };
     let mut rounds = None;
     let mut parser = lexopt::Parser::from_env();
@@ -66,7 +66,7 @@ fn parse_plan() -> Outcome<Plan> {
             Long("large") => plan.large = true,
             Long("kstone") => plan.kstone = Some(parser.value()?.into()),
             Long("dir") => plan.dir = parser.value()?.into(),
-            Long("save") => plan.save = true,
+            Long("no-save") => plan.save = false,
             Long("help") | Short('h') => return Err(USAGE.into()),
             other => return Err(other.unexpected().into()),
         }

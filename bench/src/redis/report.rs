@@ -1,4 +1,4 @@
-//! The tables of `redis`, its closing line of JSON, and the samples that `--save` keeps.
+//! The tables of `redis`, its closing line of JSON, and the samples that are kept.
 
 use super::large::Large;
 use super::server::{Durability, Name};
