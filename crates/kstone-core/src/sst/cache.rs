@@ -80,7 +80,7 @@ struct Budget {
     /// Of the cache and the pinned parts together.
     bytes: u64,
     pinned_bytes: u64,
-    /// Of the pinned ones, those of joined parts; and the most that these may take.
+    /// Of the pinned ones, those of joined parts and shortcuts; and the most that these may take.
     joined_bytes: u64,
     joined_bytes_max: u64,
 }
