@@ -1,4 +1,4 @@
-//! What both commands make of their samples: medians, spreads, numbers that can be read,
+//! What all commands make of their samples: medians, spreads, numbers that can be read,
 //! and the files that are kept.
 
 use crate::Outcome;

@@ -47,7 +47,11 @@ impl Asked {
     /// Counts once less.
     #[inline]
     pub(super) fn take_back(&self) {
-        self.times.store(self.times.load(Relaxed).saturating_sub(1), Relaxed);
+        let times = self.times.load(Relaxed);
+        // Nothing is written where there is nothing to take: other cores read what lies beside it.
+        if times > 0 {
+            self.times.store(times - 1, Relaxed);
+        }
     }
 
     /// It could not be done.
