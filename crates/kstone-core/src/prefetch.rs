@@ -24,9 +24,9 @@ pub fn bytes_soon(bytes: &[u8], len_max: usize) {
 
 /// Asks for the first bytes of a value, up to `len_max` of them.
 #[inline]
-pub fn value_soon<T>(value: &T, len_max: usize) {
+pub fn value_soon<T: ?Sized>(value: &T, len_max: usize) {
     let start = std::ptr::from_ref(value).cast::<u8>();
-    for at in (0..size_of::<T>().min(len_max)).step_by(LINE_BYTES) {
+    for at in (0..size_of_val(value).min(len_max)).step_by(LINE_BYTES) {
         line(start.wrapping_add(at));
     }
 }

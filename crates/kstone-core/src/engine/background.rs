@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::engine::Inner;
+use crate::entry::Seq;
 use crate::env::JoinHandle;
 use crate::error::{Error, Result};
 use crate::key::STRIPES;
@@ -19,6 +20,10 @@ use crate::tree::picker;
 /// How long a stripe whose compaction failed is left alone. Shorter: a damaged file costs more of
 /// the disk; longer: a disk that has room again is noticed later.
 const RETRY_MS: u64 = 1000;
+/// A thread that has had nothing to do for so long looks again; if nobody has written meanwhile either, the
+/// database is at rest. Shorter: a writer's pauses are taken for its end; longer: who reads what was just
+/// loaded waits for it to be merged.
+const REST: Duration = Duration::from_secs(1);
 
 /// The state of the background work.
 #[derive(Debug, Default)]
@@ -39,6 +44,9 @@ pub(crate) struct Background {
     flush_runs: AtomicBool,
     /// A table was dropped since the threads were last told.
     pub(crate) table_dropped: AtomicBool,
+    /// The last commit when nobody had written for a while, or somebody began to wait for rest: for as
+    /// long as it is the last, the database is at rest.
+    rest_seq: AtomicU64,
     compactions_running: AtomicUsize,
     steps_running: AtomicUsize,
     steps_begun: AtomicU64,
@@ -210,10 +218,14 @@ impl Inner {
                     self.admission.wake();
                 }
             }
+            let (seq, before) = (self.log.visible(), self.clock.monotonic());
             let state = background.state.lock();
             if !background.kicked.load(Ordering::Acquire) && !background.is_closed() {
                 // Every second, also without a kick: a full disk may have room again.
-                drop(background.wake.wait_timeout(state, Duration::from_secs(1)));
+                drop(background.wake.wait_timeout(state, REST));
+                if self.clock.monotonic().saturating_sub(before) >= REST {
+                    self.rest_since(seq);
+                }
             }
         }
     }
@@ -256,9 +268,21 @@ impl Inner {
         Ok(())
     }
 
+    /// Whoever looks next finds the database at rest, unless there was a commit after this one.
+    fn rest_since(&self, seq: Seq) {
+        self.background.rest_seq.store(seq, Ordering::Release);
+    }
+
+    /// Nobody has written for a while: what has time until then is due.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.background.rest_seq.load(Ordering::Acquire) == self.log.visible()
+    }
+
     pub(crate) fn wait_idle(&self) -> Result<()> {
+        self.rest_since(self.log.visible());
+        self.run_inline()?;
         if self.env.threads.is_none() {
-            return self.run_inline();
+            return Ok(());
         }
         loop {
             self.check_writable()?;
@@ -270,6 +294,7 @@ impl Inner {
             if !busy
                 && !flush_is_due
                 && self.most_due_stripe().is_none()
+                && !self.has_merges_for_readers()
                 // What a step has begun with is not due any more, and not done either.
                 && steps_begun() == begun_before
             {

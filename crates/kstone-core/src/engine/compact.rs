@@ -95,21 +95,18 @@ impl Inner {
         })
     }
 
-    /// Merges L0 where that costs less than readers have spent on doing without; answers whether
-    /// there was such a stripe. Whatever they read next, merging now and then has then cost no more
-    /// than twice what the best foresight would have.
+    /// Merges L0 for the sake of readers; answers whether there was a stripe where that is due.
+    ///
+    /// It is where readers have spent more on doing without than it costs: whatever they read next,
+    /// merging now and then has then cost no more than twice what the best foresight would have. And it
+    /// is, whether anybody has read yet or not, where nobody writes and L0 is no smaller than L1:
+    /// what was loaded is then merged before it is read, with processors that have nothing else to do,
+    /// and a database that is written to now and then does not write all of L1 anew each time.
     pub(crate) fn compact_for_readers(&self) -> Result<bool> {
         let mut claims = Vec::new();
         let mut entries = 0;
-        let put_off = self.put_off_stripes();
-        for stripe in (0..=255u8).filter(|&stripe| !put_off.contains(stripe)) {
-            let tree = self.stripe(stripe);
-            let levels = Arc::clone(&tree.version().levels);
-            let merged =
-                (0..2).flat_map(|n| levels.level(n)).map(|f| f.meta().entries).sum::<u64>();
-            let is_due = levels.detours() > 0
-                && tree.stats.detours.load(Ordering::Relaxed) >= merged * DETOURS_AN_ENTRY;
-            if is_due && let Some(claim) = Claim::take(self, stripe) {
+        for (stripe, merged) in self.merges_for_readers() {
+            if let Some(claim) = Claim::take(self, stripe) {
                 claims.push(claim);
                 entries += merged;
             }
@@ -128,6 +125,27 @@ impl Inner {
             }
             result => result.map(|()| !claims.is_empty()),
         }
+    }
+
+    pub(crate) fn has_merges_for_readers(&self) -> bool {
+        self.merges_for_readers().next().is_some()
+    }
+
+    /// The stripes where a merge for readers is due, and how many entries it has.
+    fn merges_for_readers(&self) -> impl Iterator<Item = (u8, u64)> {
+        let put_off = self.put_off_stripes();
+        let is_at_rest = self.is_at_rest();
+        (0..=255u8).filter(move |&stripe| !put_off.contains(stripe)).filter_map(move |stripe| {
+            let tree = self.stripe(stripe);
+            let levels = Arc::clone(&tree.version().levels);
+            let merged =
+                (0..2).flat_map(|n| levels.level(n)).map(|f| f.meta().entries).sum::<u64>();
+            let have_paid =
+                || tree.stats.detours.load(Ordering::Relaxed) >= merged * DETOURS_AN_ENTRY;
+            let is_due = levels.detours() > 0
+                && (is_at_rest && levels.level_bytes(0) >= levels.level_bytes(1) || have_paid());
+            is_due.then_some((stripe, merged))
+        })
     }
 
     /// Carries out one merge for each claimed stripe. They share their syncs.
@@ -333,23 +351,27 @@ mod tests {
         let env = Env { threads: None, ..Env::memory() };
         let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
         for n in 0..4u32 {
-            let mut batch = WriteBatch::new();
-            for sk in 0..50u32 {
-                let key = Key::with_sk("a", (n * 50 + sk).to_be_bytes().to_vec());
-                batch.put(TableId::DEFAULT, &key, b"value").unwrap();
-            }
-            engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
-            engine.flush().unwrap();
+            put_and_flush(&engine, n * 50..(n + 1) * 50);
         }
         assert_eq!(l0_files(&engine), 4);
         engine
+    }
+
+    fn put_and_flush(engine: &Engine, sks: std::ops::Range<u32>) {
+        let mut batch = WriteBatch::new();
+        for sk in sks {
+            let key = Key::with_sk("a", sk.to_be_bytes().to_vec());
+            batch.put(TableId::DEFAULT, &key, b"value").unwrap();
+        }
+        engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+        engine.flush().unwrap();
     }
 
     #[test]
     fn l0_is_merged_once_readers_have_paid_for_it() {
         for is_walk in [false, true] {
             let engine = engine();
-            engine.wait_idle().unwrap();
+            engine.inner().run_inline().unwrap();
             assert_eq!(l0_files(&engine), 4, "nobody has read yet");
             let mut reads = 0;
             while l0_files(&engine) > 0 {
@@ -364,12 +386,37 @@ mod tests {
                     let key = Key::with_sk("a", 7u32.to_be_bytes().to_vec());
                     assert!(engine.get(TableId::DEFAULT, &key).unwrap().is_some());
                 }
-                engine.wait_idle().unwrap();
+                engine.inner().run_inline().unwrap();
             }
             // 200 entries, three files more than there need be.
             let effort = if is_walk { Stripe::WALK } else { Stripe::GET };
             assert_eq!(reads, (200 * super::DETOURS_AN_ENTRY).div_ceil(3 * effort));
             assert_eq!(engine.partition(TableId::DEFAULT, "a").iter().unwrap().count(), 200);
         }
+    }
+
+    #[test]
+    fn at_rest_l0_is_merged_though_nobody_has_read() {
+        let engine = engine();
+        engine.wait_idle().unwrap();
+        assert_eq!(l0_files(&engine), 0);
+        let l1_bytes = || {
+            let version = engine.inner().stripe(Key::new("a").stripe()).version();
+            version.levels.level_bytes(1)
+        };
+        assert!(l1_bytes() > 0);
+        // A little more is not worth writing all of it again,
+        put_and_flush(&engine, 0..10);
+        put_and_flush(&engine, 10..20);
+        engine.wait_idle().unwrap();
+        assert_eq!(l0_files(&engine), 2);
+        // as much more is,
+        put_and_flush(&engine, 0..300);
+        let before = l1_bytes();
+        engine.inner().run_inline().unwrap();
+        assert_eq!((l0_files(&engine), l1_bytes()), (3, before), "but not while somebody writes");
+        engine.wait_idle().unwrap();
+        assert_eq!(l0_files(&engine), 0);
+        assert_eq!(engine.partition(TableId::DEFAULT, "a").iter().unwrap().count(), 300);
     }
 }

@@ -230,7 +230,7 @@ impl Engine {
         self.inner().compact_all()
     }
 
-    /// Waits until no flush or compaction is due.
+    /// Waits until no flush or compaction is due, those included that are left for when nobody writes.
     pub fn wait_idle(&self) -> Result<()> {
         self.inner().wait_idle()
     }

@@ -23,16 +23,16 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 #[cfg(any(test, feature = "fuzzing"))]
 use super::block_cursor::{BlockCursor, Reached};
 #[cfg(any(test, feature = "fuzzing"))]
 use super::filter::key_hash;
 use super::hints::{Hint, Hints};
-use super::slots::{Part, Uses};
+use super::slots::{Gone, Part, Uses};
 use crate::codec::{Reader, put_varint, varint_len};
 pub(super) use crate::entry::SEQ_MAX;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -40,7 +40,7 @@ use crate::entry::View;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::prefetch;
 
-/// A value up to this long is copied out of its block.
+/// A value up to this long is copied out of its block, and any value out of a block that is one piece.
 const PIECE_COPIED_MAX: usize = 2048;
 /// How many restarts are asked for ahead of a search by halves.
 const RESTARTS_PREFETCHED_MAX: usize = 16;
@@ -49,6 +49,15 @@ const PREFETCHED_MAX: usize = 2048;
 
 /// What is asked for of a block itself: up to the hints that a block with values of 100 bytes has.
 const BLOCK_PREFETCHED: usize = 320;
+
+/// The same of a block with few records, which is what shortcuts lead to.
+const HEAD_PREFETCHED: usize = 128;
+/// How far in front of its value an entry begins, about.
+const ENTRY_HEAD_PREFETCHED: usize = 64;
+/// What is asked for of such a record.
+const RECORD_PREFETCHED: usize = 1344;
+/// What is asked for of a block that a walk will come to.
+const WALK_PREFETCHED: usize = 512;
 
 /// Five varints.
 const HEADER_LEN_MAX: usize = 5 * 10;
@@ -253,12 +262,16 @@ impl Found {
 
 /// A block in memory, uncompressed.
 ///
-/// In this order: what every lookup needs is at the beginning, the hints' many places are at the end.
+/// One that is kept is one piece of memory with its payload behind its head, made by a [`Blank`]. Who has
+/// found where it is kept then knows where all of it is, and need not wait for the head before it
+/// asks for the payload.
+///
+/// In this order: what every lookup needs is at the beginning, then the hints' many places.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Block {
-    /// The payload; there may be something behind it.
-    bytes: Bytes,
+pub(super) struct Block<P: ?Sized = [u8]> {
+    /// The payload of a block that is not kept, or is a long one; else empty.
+    elsewhere: Bytes,
     len: u32,
     entries_len: u32,
     restarts: u32,
@@ -266,29 +279,62 @@ pub(super) struct Block {
     /// Made when a lookup meets the block for the second time: who reads a block once has no use
     /// for them. `None` where they cannot be made.
     hints: OnceLock<Option<Hints>>,
+    /// The payload, and something behind it; or nothing.
+    here: P,
+}
+
+impl<P> Block<P> {
+    /// One of which nothing is known yet.
+    pub(super) fn unparsed(elsewhere: Bytes, here: P) -> Self {
+        let (uses, hints) = (Uses::default(), OnceLock::new());
+        Block { elsewhere, len: 0, entries_len: 0, restarts: 0, uses, hints, here }
+    }
 }
 
 impl Part for Block {
     fn weight(&self) -> usize {
-        size_of::<Block>() + self.bytes.len()
+        size_of_val(self) + self.elsewhere.len()
     }
 
     #[inline]
     fn uses(&self) -> &Uses {
         &self.uses
     }
+
+    fn let_go(self: Arc<Self>) -> Gone {
+        Gone::Block(self)
+    }
 }
 
 impl Block {
     /// Checks the payload's frame of restarts; the entries are checked as they are read.
-    pub(super) fn parse(payload: Bytes) -> Result<Self, Malformed> {
+    pub(super) fn parse(payload: Bytes) -> Result<Arc<Self>, Malformed> {
         let len = payload.len();
         Self::parse_padded(payload, len)
     }
 
     /// The same of a payload that has only the first `len` of these bytes.
-    pub(super) fn parse_padded(bytes: Bytes, len: usize) -> Result<Self, Malformed> {
-        let parse = || {
+    pub(super) fn parse_padded(bytes: Bytes, len: usize) -> Result<Arc<Self>, Malformed> {
+        let mut block: Arc<Block> = Arc::new(Block::unparsed(bytes, []));
+        Arc::get_mut(&mut block).ok_or(Malformed)?.parse_payload(len)?;
+        Ok(block)
+    }
+
+    /// The memory that a [`Blank`](super::blank::Blank)'s payload is put into.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.here
+    }
+
+    /// Forgets all that is known of a payload which is replaced next; answers how much room there is.
+    pub(super) fn clear(&mut self) -> usize {
+        (self.len, self.entries_len, self.restarts) = (0, 0, 0);
+        (self.uses, self.hints) = (Uses::default(), OnceLock::new());
+        self.here.len()
+    }
+
+    /// Checks a payload that has the first `len` of the bytes that it is in.
+    pub(super) fn parse_payload(&mut self, len: usize) -> Result<(), Malformed> {
+        let parse = |bytes: &[u8]| {
             let payload = bytes.get(..len)?;
             let count_at = len.checked_sub(4)?;
             let restarts = Reader::new(payload.get(count_at..)?).u32()?;
@@ -296,10 +342,8 @@ impl Block {
             let (entries_len, len) = (u32::try_from(entries_len).ok()?, u32::try_from(len).ok()?);
             (restarts > 0 && entries_len > 0).then_some((len, entries_len, restarts))
         };
-        let (len, entries_len, restarts) = parse().ok_or(Malformed)?;
-        let (uses, hints) = (Uses::default(), OnceLock::new());
-        let block = Block { bytes, len, entries_len, restarts, uses, hints };
-        if block.restart(0) == Some(0) { Ok(block) } else { Err(Malformed) }
+        (self.len, self.entries_len, self.restarts) = parse(self.bytes()).ok_or(Malformed)?;
+        if self.restart(0) == Some(0) { Ok(()) } else { Err(Malformed) }
     }
 
     /// Asks for what [`get_again`](Self::get_again) will look at first, without looking.
@@ -308,21 +352,39 @@ impl Block {
         prefetch::value_soon(self, BLOCK_PREFETCHED);
     }
 
+    /// The same for a record of which it is known about where in the payload its value begins: no look at
+    /// the head is needed to ask for that, too.
     #[inline]
-    pub(super) fn payload(&self) -> &[u8] {
-        self.bytes.get(..self.len as usize).unwrap_or_default()
+    pub(super) fn ask_ahead_at(&self, value_at: usize) {
+        prefetch::value_soon(self, HEAD_PREFETCHED);
+        let from = value_at.saturating_sub(ENTRY_HEAD_PREFETCHED);
+        let ahead = self.here.get(from..).unwrap_or_default();
+        prefetch::bytes_soon(ahead, RECORD_PREFETCHED);
     }
 
-    /// The buffer behind the payload, of a block that is needed no more; empty if others still share it.
-    pub(super) fn take_buffer(&mut self) -> BytesMut {
-        std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default()
+    /// Asks for what a walk that comes here from the block in front will look at first.
+    #[inline]
+    pub(super) fn ask_ahead_of_walk(&self) {
+        prefetch::value_soon(self, HEAD_PREFETCHED);
+        prefetch::bytes_soon(&self.here, WALK_PREFETCHED);
+    }
+
+    /// The payload, and something behind it.
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        if self.here.is_empty() { &self.elsewhere } else { &self.here }
+    }
+
+    #[inline]
+    pub(super) fn payload(&self) -> &[u8] {
+        self.bytes().get(..self.len as usize).unwrap_or_default()
     }
 
     /// A piece of the payload that can be kept. A small one is copied: that takes less time than
     /// sharing, and whoever keeps it does not keep the whole block in memory.
     pub(super) fn piece(&self, range: Range<usize>) -> Bytes {
-        if range.len() > PIECE_COPIED_MAX {
-            return self.bytes.slice(range);
+        if range.len() > PIECE_COPIED_MAX && self.here.is_empty() {
+            return self.elsewhere.slice(range);
         }
         Bytes::copy_from_slice(self.payload().get(range).unwrap_or_default())
     }
@@ -569,7 +631,7 @@ pub(crate) fn check_block(bytes: &[u8]) -> bool {
         let _ = block.get_again(entry.suffix, key_hash(entry.suffix), SEQ_MAX);
         at = entry.end;
     }
-    let mut cursor = BlockCursor::new(std::sync::Arc::new(block));
+    let mut cursor = BlockCursor::new(block);
     let mut back = cursor.seek_last();
     while back.is_ok() && cursor.valid() {
         back = cursor.prev();

@@ -205,6 +205,12 @@ impl BlockCursor {
         })
     }
 
+    /// Where in the payload the current value begins; meaningless unless valid.
+    #[inline]
+    pub(super) fn value_at(&self) -> usize {
+        self.current.value.start
+    }
+
     /// The current value, sharing the block's memory; empty unless valid.
     pub(super) fn value_bytes(&self) -> Bytes {
         if !self.valid {

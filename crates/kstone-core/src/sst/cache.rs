@@ -26,7 +26,7 @@ use std::sync::{Arc, Weak};
 
 use super::FileId;
 use super::block::Block;
-use super::slots::{Places, Taken};
+use super::slots::{Gone, Places, Taken};
 use super::stats::{ReadCounts, ReadStats};
 use crate::sync::Mutex;
 
@@ -315,10 +315,10 @@ impl Queues {
     fn add_spare(&mut self, taken: &Taken) {
         if self.spares.len() < SPARES_MAX
             && taken.weight <= SPARE_BYTES_MAX
-            && Arc::strong_count(&taken.part) == 1
-            && let Ok(block) = Arc::clone(&taken.part).downcast::<Block>()
+            && let Gone::Block(block) = &taken.part
+            && Arc::strong_count(block) == 1
         {
-            self.spares.push(block);
+            self.spares.push(Arc::clone(block));
         }
     }
 
@@ -401,6 +401,10 @@ mod tests {
 
         fn uses(&self) -> &Uses {
             &self.uses
+        }
+
+        fn let_go(self: Arc<Self>) -> Gone {
+            Gone::Other(self)
         }
     }
 

@@ -12,6 +12,7 @@ use super::block_cursor::{BlockCursor, Reached};
 use super::index_walk::IndexWalk;
 use super::read_ahead::ReadAhead;
 use super::reader::SstReader;
+use super::shortcuts::Shortcut;
 use crate::entry::{EntryRef, Seq, View};
 use crate::error::{Error, Result};
 
@@ -190,6 +191,9 @@ impl SstCursor {
 
     /// [`seek`](Self::seek) by the sequence numbers that are in the file's bytes.
     fn seek_own(&mut self, key: &[u8], seq: Seq) -> Result<()> {
+        if self.seek_by_shortcut(key, seq) {
+            return Ok(());
+        }
         let slot = self.with_index(|index, reader| index.find(reader, key, seq))?;
         let slot = slot.unwrap_or(usize::MAX);
         if !self.load(slot)? {
@@ -200,7 +204,25 @@ impl SstCursor {
         if !self.valid() && self.load(slot + 1)? {
             self.walk(BlockCursor::seek_first)?;
         }
+        if self.ahead.is_none()
+            && self.is_on(key)
+            && let Some(block) = &self.block
+        {
+            self.reader.note_walk(key, Shortcut { block: self.slot, at: block.value_at() });
+        }
         Ok(())
+    }
+
+    /// The same in the block that a shortcut leads to; `false` if that does not have the key. What is wrong
+    /// with that block is for those to tell whom the index sends there.
+    fn seek_by_shortcut(&mut self, key: &[u8], seq: Seq) -> bool {
+        if self.ahead.is_some() {
+            return false;
+        }
+        let Some(slot) = self.reader.block_by_shortcut(key) else { return false };
+        matches!(self.load(slot), Ok(true))
+            && self.walk(|block| block.seek(key, seq)).is_ok()
+            && self.is_on(key)
     }
 
     /// [`seek_before`](Self::seek_before) by the sequence numbers that are in the file's bytes.
@@ -259,13 +281,16 @@ impl SstCursor {
         let Some((index, place)) = found else { return Ok(None) };
         let Some(ahead) = &mut self.ahead else {
             let offset = index.handle(place).unwrap_or_default().offset;
-            return Ok(self.reader.block(&index, place)?.map(|block| (block, offset)));
+            let block = self.reader.block(&index, place)?;
+            // Most walks go on to the next one, and it has come by then.
+            index.blocks.ask(place + 1, Block::ask_ahead_of_walk);
+            return Ok(block.map(|block| (block, offset)));
         };
         let Some((handle, frame)) = ahead.frame(&self.reader, &index, place, slot)? else {
             return Ok(None);
         };
         let block = self.reader.parse_block(handle, frame)?;
-        Ok(Some((Arc::new(block), handle.offset)))
+        Ok(Some((block, handle.offset)))
     }
 
     /// Makes block `slot` the current one, on no entry yet; `false` if there is no such block.

@@ -14,7 +14,9 @@
 //! Built by the writer, asked by the reader. Rejected: a binary-fuse filter (a third smaller at
 //! this rate) takes three cache misses per check and must know all keys before it can start.
 
-use super::slots::{Part, Uses};
+use std::sync::Arc;
+
+use super::slots::{Gone, Part, Uses};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) const LINE_LEN: usize = 64;
@@ -79,6 +81,10 @@ impl Part for Filter {
 
     fn uses(&self) -> &Uses {
         &self.uses
+    }
+
+    fn let_go(self: Arc<Self>) -> Gone {
+        Gone::Other(self)
     }
 }
 

@@ -23,7 +23,7 @@ use super::frame::{TRAILER_LEN, open_raw};
 use super::index::Handle;
 use super::join::Asked;
 use super::reader::SstReader;
-use super::slots::{Part, Slots, Uses, numbers};
+use super::slots::{Gone, Part, Slots, Uses, numbers};
 use super::stats::Count;
 use crate::codec::Reader;
 use crate::error::{Error, Result};
@@ -156,6 +156,10 @@ impl Part for Piece {
     fn uses(&self) -> &Uses {
         &self.uses
     }
+
+    fn let_go(self: Arc<Self>) -> Gone {
+        Gone::Other(self)
+    }
 }
 
 /// A filter's directory, and a place for each of its pieces.
@@ -177,6 +181,10 @@ impl Part for PiecedFilter {
 
     fn uses(&self) -> &Uses {
         &self.uses
+    }
+
+    fn let_go(self: Arc<Self>) -> Gone {
+        Gone::Other(self)
     }
 }
 

@@ -157,9 +157,10 @@ mod tests {
     use super::*;
     use crate::entry::{EntryRef, Kind, Seq};
     use bytes::Bytes;
+    use std::sync::Arc;
 
     /// Keys `k000`, `k002`, …, every seventh with so many versions that it goes over restarts.
-    fn block(restart_interval: usize) -> Block {
+    fn block(restart_interval: usize) -> Arc<Block> {
         let mut builder = BlockBuilder::new(restart_interval);
         let mut last = Vec::new();
         for n in (0..100u32).step_by(2) {

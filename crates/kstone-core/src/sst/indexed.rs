@@ -17,7 +17,7 @@ use super::frame;
 use super::index::{Handle, Index};
 use super::join::Asked;
 use super::reader::SstReader;
-use super::slots::{Part, Slots, Uses, numbers};
+use super::slots::{Gone, Part, Slots, Uses, numbers};
 use super::stats::Count;
 use crate::entry::Seq;
 use crate::error::{Error, Result};
@@ -53,6 +53,10 @@ impl Part for Indexed {
     #[inline]
     fn uses(&self) -> &Uses {
         &self.uses
+    }
+
+    fn let_go(self: Arc<Self>) -> Gone {
+        Gone::Other(self)
     }
 }
 
@@ -91,6 +95,10 @@ impl Part for IndexTop {
     #[inline]
     fn uses(&self) -> &Uses {
         &self.uses
+    }
+
+    fn let_go(self: Arc<Self>) -> Gone {
+        Gone::Other(self)
     }
 }
 
@@ -189,7 +197,7 @@ impl SstReader {
         self.check_handle(handle)?;
         // In a buffer of one of a few lengths: parts come and go.
         let (bytes, len) = self.read_small(handle, |frame| {
-            frame::open_padded(frame, handle.checksum, BytesMut::new())
+            frame::open_padded(frame, handle.checksum, BytesMut::zeroed)
         })?;
         self.check_part(top, nth, handle, bytes.freeze().slice(..len))
     }

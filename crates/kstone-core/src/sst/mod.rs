@@ -34,6 +34,7 @@
 //! This module calls `env` (files) and `codec`; it knows nothing of levels, snapshots or the log.
 
 mod assembly;
+mod blank;
 mod block;
 mod block_cursor;
 mod cache;

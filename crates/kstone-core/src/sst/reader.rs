@@ -12,8 +12,9 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
+use super::blank::Blank;
 use super::block::{Block, Found, Malformed, SEQ_MAX};
 use super::cache::BlockCache;
 use super::cursor::SstCursor;
@@ -25,7 +26,7 @@ use super::handles::FileHandles;
 use super::held::Held;
 use super::index::{Handle, Index};
 use super::indexed::{IndexTop, Indexed};
-use super::shortcuts::Shortcuts;
+use super::shortcuts::{Shortcut, Shortcuts};
 use super::slots::{Places, numbers};
 use super::stats::Count;
 use super::{FileIdent, SstMeta};
@@ -144,6 +145,10 @@ impl SstReader {
             Some(seq) if seq <= max_seq => SEQ_MAX,
             Some(_) => return Ok(None),
         };
+        // What a shortcut leads to needs no filter.
+        if let Some(hit) = self.search_by_shortcut(key, hash, own_seq_max) {
+            return Ok(Some(hit));
+        }
         // A filter at hand is one look; the bounds are two keys that lie somewhere else.
         let asked = match self.filter.pinned() {
             Some(filter) => {
@@ -180,10 +185,6 @@ impl SstReader {
         let (index, is_whole) = match self.index.pinned() {
             Some(pinned) => {
                 self.cache.counters().count(Count::IndexHit);
-                let hit = self.search_by_shortcut(pinned, key, hash, own_seq_max);
-                if hit.is_some() {
-                    return Ok(hit);
-                }
                 (pinned, true)
             }
             None => {
@@ -197,8 +198,8 @@ impl SstReader {
         if let Some(block) = index.blocks.get_asking(nth, Block::ask_ahead) {
             self.cache.counters().count(Count::DataHit);
             let found = block.get_again(key, hash, own_seq_max).map_err(malformed)?;
-            if is_whole && found.is_some() {
-                self.note_shortcut(index, nth, hash);
+            if is_whole && let Some(found) = &found {
+                self.note_shortcut(index, Shortcut { block: nth, at: found.value.start }, hash);
             }
             return Ok(found.map(|found| self.hit(&block, found)));
         }
@@ -213,13 +214,13 @@ impl SstReader {
     #[inline]
     pub(super) fn search_by_shortcut(
         &self,
-        index: &Indexed,
         key: &[u8],
         hash: u64,
         own_seq_max: Seq,
     ) -> Option<SstHit> {
-        let nth = self.shortcuts.find(hash)?;
-        let block = index.blocks.get_asking(nth, Block::ask_ahead)?;
+        let Shortcut { block: nth, at } = self.shortcuts.find(hash)?;
+        let index = self.index.pinned()?;
+        let block = index.blocks.get_asking(nth, |block| block.ask_ahead_at(at))?;
         let found = block.get_again(key, hash, own_seq_max).ok()??;
         self.cache.counters().count(Count::DataHit);
         Some(self.hit(&block, found))
@@ -313,18 +314,9 @@ impl SstReader {
         let Some(handle) = index.handle(nth) else { return Ok(None) };
         self.cache.counters().count(Count::DataMiss);
         let number = index.blocks.number(nth as u32);
-        let mut spare = self.cache.spare(self.meta.file_id, number);
-        let block = match spare.as_mut().and_then(Arc::get_mut) {
-            Some(place) => {
-                *place = self.read_block_into(handle, place.take_buffer())?;
-                spare
-            }
-            None => Some(Arc::new(self.read_block(handle)?)),
-        };
-        if let Some(block) = &block {
-            index.blocks.put(nth, block);
-        }
-        Ok(block)
+        let block = self.read_kept_block(handle, self.cache.spare(self.meta.file_id, number))?;
+        index.blocks.put(nth, &block);
+        Ok(Some(block))
     }
 
     /// The footer, read and checked on first use.
@@ -379,21 +371,21 @@ impl SstReader {
     }
 
     /// Reads a data block from the file, past the cache.
-    pub(super) fn read_block(&self, handle: Handle) -> Result<Block> {
-        self.read_block_into(handle, BytesMut::new())
+    pub(super) fn read_block(&self, handle: Handle) -> Result<Arc<Block>> {
+        self.read_kept_block(handle, None)
     }
 
-    /// The same, into a buffer that may have the right length.
-    fn read_block_into(&self, handle: Handle, spare: BytesMut) -> Result<Block> {
+    /// The same, into one that is needed no more if it has the right length.
+    fn read_kept_block(&self, handle: Handle, spare: Option<Arc<Block>>) -> Result<Arc<Block>> {
         self.check_handle(handle)?;
         let len = handle.len as usize;
         if len > FRAME_LEN_MAX {
             return self.parse_block(handle, self.read(handle.offset, len)?);
         }
-        let open = |frame: &[u8]| frame::open_padded(frame, handle.checksum, spare);
-        let (bytes, len) = self.read_small(handle, open)?;
-        let block = Block::parse_padded(bytes.freeze(), len);
-        block.map_err(|_| self.malformed(handle.offset))
+        let open =
+            |frame: &[u8]| frame::open_padded(frame, handle.checksum, |len| Blank::new(len, spare));
+        let (blank, len) = self.read_small(handle, open)?;
+        blank.finish(len).map_err(|_| self.malformed(handle.offset))
     }
 
     /// Reads a frame that will be copied when it is opened, so its own memory can be used again.
@@ -420,7 +412,7 @@ impl SstReader {
     }
 
     /// Makes a block of its frame, which has been read.
-    pub(super) fn parse_block(&self, handle: Handle, frame: Bytes) -> Result<Block> {
+    pub(super) fn parse_block(&self, handle: Handle, frame: Bytes) -> Result<Arc<Block>> {
         let payload = self.open_frame(handle, frame)?;
         Block::parse(payload).map_err(|_| self.malformed(handle.offset))
     }

@@ -9,17 +9,21 @@
 //! was noted yet; then the index is searched as ever. What it must not do is lead to an *older* version
 //! than another block has. So only files with one version of each key have shortcuts.
 //!
+//! A walk that begins at a key which is there, as the next page of a query does, is spared the search, too.
+//!
 //! Made when gets have paid for it by their searches, if the cache has memory to give up, as joined parts
 //! are ([`join`](super::join)). Called by `reader`, for indexes that are pinned whole.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::cache::BlockCache;
+use super::filter::key_hash;
 use super::held::Held;
 use super::indexed::Indexed;
 use super::join::Asked;
 use super::reader::SstReader;
-use super::slots::{Part, Uses};
+use super::slots::{Gone, Part, Uses};
 
 /// An index of fewer blocks stays close to the processor, and is searched as quickly. Few in tests, so
 /// that their small files have shortcuts.
@@ -36,9 +40,14 @@ const COUNTED: u64 = 16;
 const LINE_PLACES: usize = 16;
 /// Lines are made for so many keys each: then one in forty has more keys than places.
 const LINE_KEYS: usize = 10;
-/// A place has the number of a block below, and above it what is left of the key's hash.
-const BLOCK_BITS: u32 = 20;
-const BLOCK_MASK: u32 = (1 << BLOCK_BITS) - 1;
+/// A place has the number of a block below, above it about where in that the record is, and above that what
+/// is left of the key's hash.
+const BLOCK_MASK: u32 = (1 << 16) - 1;
+const AT_SHIFT: u32 = 16;
+const AT_MAX: u32 = 15;
+const TAG_MASK: u32 = !((AT_MAX << AT_SHIFT) | BLOCK_MASK);
+/// Where in a block, in steps of so many bytes: sixteen of them are a block of the usual length.
+const AT_BYTES: usize = 256;
 /// No block has the highest number.
 const EMPTY: u32 = u32::MAX;
 const MIX: u64 = 0xd1b5_4a32_d192_ed03;
@@ -51,10 +60,19 @@ pub(super) struct Shortcuts {
     asked: Asked,
 }
 
+/// Where a record probably is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shortcut {
+    /// The number of its block,
+    pub(super) block: usize,
+    /// and where its value begins there, or a little before.
+    pub(super) at: usize,
+}
+
 impl Shortcuts {
-    /// The block that the key with this [`key_hash`](super::key_hash) probably is in.
+    /// Where the record of the key with this [`key_hash`](super::key_hash) probably is.
     #[inline]
-    pub(super) fn find(&self, hash: u64) -> Option<usize> {
+    pub(super) fn find(&self, hash: u64) -> Option<Shortcut> {
         self.table.pinned()?.find(hash)
     }
 
@@ -65,18 +83,40 @@ impl Shortcuts {
 }
 
 impl SstReader {
-    /// A get found the key with this hash in block `nth` of the whole index, which was in memory.
+    /// A get found the record of the key with this hash in a block of the whole index, which was in memory.
     #[inline]
-    pub(super) fn note_shortcut(&self, index: &Indexed, nth: usize, hash: u64) {
+    pub(super) fn note_shortcut(&self, index: &Indexed, found: Shortcut, hash: u64) {
         if index.count() < BLOCKS_MIN {
             return;
         }
         let shortcuts = self.shortcuts();
         if let Some(table) = shortcuts.table.pinned() {
-            table.note(hash, nth);
+            table.note(hash, found);
         } else if hash.is_multiple_of(COUNTED) {
             self.count_towards_shortcuts(index);
         }
+    }
+
+    /// The same for a walk that began at this key.
+    pub(super) fn note_walk(&self, key: &[u8], found: Shortcut) {
+        if let Some(index) = self.held_index().pinned()
+            && index.count() >= BLOCKS_MIN
+        {
+            self.note_shortcut(index, found, key_hash(key));
+        }
+    }
+
+    /// The number of the block that the key probably is in, if that is in memory: for a walk that begins
+    /// there. Asks for it, too.
+    pub(super) fn block_by_shortcut(&self, key: &[u8]) -> Option<usize> {
+        let table = self.shortcuts().table.pinned()?;
+        let Shortcut { block: nth, at } = table.find(key_hash(key))?;
+        let mut is_kept = false;
+        self.held_index().pinned()?.blocks.ask(nth, |block| {
+            block.ask_ahead_at(at);
+            is_kept = true;
+        });
+        is_kept.then_some(nth)
     }
 
     /// A get had to read the block: shortcuts, which lead to blocks in memory, are worth less.
@@ -127,6 +167,10 @@ impl Part for Table {
     fn uses(&self) -> &Uses {
         &self.uses
     }
+
+    fn let_go(self: Arc<Self>) -> Gone {
+        Gone::Other(self)
+    }
 }
 
 impl Table {
@@ -151,30 +195,34 @@ impl Table {
         // The filter and the hints of a block take bits of the hash itself.
         let mixed = hash.wrapping_mul(MIX);
         let nth = ((mixed >> 32) * self.lines.len() as u64) >> 32;
-        Some((self.lines.get(nth as usize)?, mixed as u32 & !BLOCK_MASK))
+        Some((self.lines.get(nth as usize)?, mixed as u32 & TAG_MASK))
     }
 
     #[inline]
-    fn find(&self, hash: u64) -> Option<usize> {
+    fn find(&self, hash: u64) -> Option<Shortcut> {
         let (line, tag) = self.line_of(hash)?;
         let mut places = line.0.iter().map(|place| place.load(Relaxed));
-        let found = places.find(|place| place & !BLOCK_MASK == tag || *place == EMPTY)?;
-        (found != EMPTY).then_some((found & BLOCK_MASK) as usize)
+        let found = places.find(|place| place & TAG_MASK == tag || *place == EMPTY)?;
+        (found != EMPTY).then_some(Shortcut {
+            block: (found & BLOCK_MASK) as usize,
+            at: ((found >> AT_SHIFT) & AT_MAX) as usize * AT_BYTES,
+        })
     }
 
-    fn note(&self, hash: u64, block: usize) {
+    fn note(&self, hash: u64, Shortcut { block, at }: Shortcut) {
         let Some((line, tag)) = self.line_of(hash) else { return };
         if block >= BLOCK_MASK as usize {
             return;
         }
         let is_free = |place: &&AtomicU32| {
             let place = place.load(Relaxed);
-            place & !BLOCK_MASK == tag || place == EMPTY
+            place & TAG_MASK == tag || place == EMPTY
         };
         // A line that is full gives up somebody's.
         let other = (hash >> 7) as usize % LINE_PLACES;
         if let Some(place) = line.0.iter().find(is_free).or_else(|| line.0.get(other)) {
-            place.store(tag | block as u32, Relaxed);
+            let at = (at / AT_BYTES).min(AT_MAX as usize) as u32;
+            place.store(tag | at << AT_SHIFT | block as u32, Relaxed);
         }
     }
 }
@@ -184,7 +232,7 @@ mod tests {
     use super::*;
     use crate::entry::Seq;
     use crate::sst::tests::{Entry, Sample, get, in_parts, write};
-    use crate::sst::{Compression, SstOptions, key_hash};
+    use crate::sst::{Compression, SstOptions};
 
     /// One entry to a block; `versions` of each key.
     fn file(keys: u64, versions: u64) -> (Vec<Entry>, Sample) {
@@ -207,8 +255,7 @@ mod tests {
     }
 
     fn answered_by_shortcut(reader: &SstReader, entry: &Entry) -> bool {
-        let index = reader.held_index().pinned().unwrap();
-        let hit = reader.search_by_shortcut(index, &entry.key, key_hash(&entry.key), Seq::MAX);
+        let hit = reader.search_by_shortcut(&entry.key, key_hash(&entry.key), Seq::MAX);
         hit.is_some_and(|hit| hit.seq == entry.seq && hit.value == entry.value)
     }
 
@@ -256,10 +303,66 @@ mod tests {
         let table = reader.shortcuts().table.pinned().unwrap();
         for entry in &entries {
             for block in [0, 599, 600, BLOCK_MASK as usize - 1] {
-                table.note(key_hash(&entry.key), block);
+                table.note(key_hash(&entry.key), Shortcut { block, at: 0 });
                 assert_eq!(get(&reader, &entry.key, u64::MAX).as_ref(), Some(entry));
             }
         }
+    }
+
+    #[test]
+    fn walks_begin_where_they_would_without_shortcuts() {
+        let (entries, sample) = file(600, 1);
+        for is_misled in [false, true] {
+            let reader = sample.reader();
+            for entry in entries.iter().cycle().take(6 * entries.len()) {
+                get(&reader, &entry.key, u64::MAX);
+            }
+            if is_misled {
+                let table = reader.shortcuts().table.pinned().unwrap();
+                for (nth, entry) in entries.iter().enumerate() {
+                    let block = (nth * 7 + 1) % 650;
+                    table.note(key_hash(&entry.key), Shortcut { block, at: 0 });
+                }
+            }
+            // In every order, with cursors that are new and that have been somewhere.
+            let mut cursor = reader.cursor(true);
+            for i in (0..1800u64).map(|i| i * 791 % 1800) {
+                if i % 5 == 0 {
+                    cursor = reader.cursor(true);
+                }
+                for seq in [u64::MAX, i / 3 + 1, i / 3] {
+                    cursor.seek(format!("user#{i:05}").as_bytes(), seq).unwrap();
+                    let (nth, is_there) = (i as usize / 3, i % 3 == 0);
+                    let is_seen = is_there && entries[nth].seq <= seq;
+                    let mut expected = entries[nth + usize::from(!is_seen)..].iter().take(3);
+                    while let Some(entry) = cursor.entry() {
+                        let Some(expected) = expected.next() else { break };
+                        assert_eq!((entry.key, entry.seq), (&*expected.key, expected.seq));
+                        cursor.next().unwrap();
+                    }
+                    assert_eq!(expected.next(), None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn walks_note_where_they_began() {
+        let (entries, sample) = file(600, 1);
+        let reader = sample.reader();
+        for entry in &entries {
+            get(&reader, &entry.key, u64::MAX);
+        }
+        assert!(reader.held_index().pinned().is_some(), "walks do not join it");
+        for entry in entries.iter().cycle().take(4 * entries.len()) {
+            reader.cursor(true).seek(&entry.key, Seq::MAX).unwrap();
+        }
+        let led = |entry: &&Entry| {
+            reader.block_by_shortcut(&entry.key)
+                == entries.binary_search_by(|e| e.key.cmp(&entry.key)).ok()
+        };
+        let led = entries.iter().filter(led).count();
+        assert!(led > 580, "{led}");
     }
 
     #[test]
@@ -308,6 +411,10 @@ mod tests {
         assert_eq!(keys_with_shortcuts(&reader, &entries), 0);
     }
 
+    fn shortcut(nth: usize) -> Shortcut {
+        Shortcut { block: nth / 3, at: nth % 3 * 1024 }
+    }
+
     fn hash(nth: usize) -> u64 {
         key_hash(&nth.to_le_bytes())
     }
@@ -319,10 +426,10 @@ mod tests {
         assert_eq!(table.weight(), Table::bytes(keys));
         assert_eq!((0..keys).filter_map(|nth| table.find(hash(nth))).count(), 0);
         for nth in 0..keys {
-            table.note(hash(nth), nth / 3);
-            assert_eq!(table.find(hash(nth)), Some(nth / 3), "the latest is there");
+            table.note(hash(nth), shortcut(nth));
+            assert_eq!(table.find(hash(nth)), Some(shortcut(nth)), "the latest is there");
         }
-        let found = (0..keys).filter(|&nth| table.find(hash(nth)) == Some(nth / 3)).count();
+        let found = (0..keys).filter(|&nth| table.find(hash(nth)) == Some(shortcut(nth))).count();
         assert!(found > keys * 95 / 100, "{found}");
         let strangers = (keys..2 * keys).filter(|&nth| table.find(hash(nth)).is_some()).count();
         assert!(strangers < keys / 100, "{strangers}");
@@ -331,9 +438,9 @@ mod tests {
     #[test]
     fn a_key_that_is_noted_again_takes_no_second_place() {
         let table = Table::new(1);
-        for block in 0..100 {
-            table.note(hash(1), block);
-            assert_eq!(table.find(hash(1)), Some(block));
+        for nth in 0..100 {
+            table.note(hash(1), shortcut(nth));
+            assert_eq!(table.find(hash(1)), Some(shortcut(nth)));
         }
         let taken = |line: &Line| line.0.iter().filter(|p| p.load(Relaxed) != EMPTY).count();
         assert_eq!(table.lines.iter().map(taken).sum::<usize>(), 1);
@@ -342,12 +449,14 @@ mod tests {
     #[test]
     fn the_last_blocks_that_can_be_numbered() {
         let table = Table::new(1);
-        let last = BLOCK_MASK as usize - 1;
+        let last = |at| Shortcut { block: BLOCK_MASK as usize - 1, at };
         for nth in 0..100 {
-            table.note(hash(nth), last);
-            assert_eq!(table.find(hash(nth)), Some(last));
-            table.note(hash(nth), last + 1);
-            assert_eq!(table.find(hash(nth)), Some(last), "it has no number");
+            table.note(hash(nth), last(4095));
+            assert_eq!(table.find(hash(nth)), Some(last(4096 - 256)));
+            table.note(hash(nth), last(1 << 20));
+            assert_eq!(table.find(hash(nth)), Some(last(4096 - 256)), "as far as can be said");
+            table.note(hash(nth), Shortcut { block: last(0).block + 1, at: 0 });
+            assert_eq!(table.find(hash(nth)), Some(last(4096 - 256)), "it has no number");
         }
         assert_eq!(Table::new(0).find(hash(1)), None);
     }

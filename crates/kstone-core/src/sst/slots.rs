@@ -6,11 +6,11 @@
 //!
 //! A place has a lock of its own, held for as long as it takes to count a reference.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::FileId;
+use super::block::Block;
 use super::cache::BlockCache;
 use crate::sync::Mutex;
 
@@ -54,13 +54,16 @@ pub(super) trait Part: Send + Sync + std::fmt::Debug + 'static {
 
     fn uses(&self) -> &Uses;
 
+    /// It is not kept any more.
+    fn let_go(self: Arc<Self>) -> Gone;
+
     /// Whether other parts are found by this one, and go with it.
     const HOLDS_MORE: bool = false;
 }
 
 /// The places of parts of one kind.
 #[derive(Debug)]
-pub(super) struct Slots<P: Part> {
+pub(super) struct Slots<P: Part + ?Sized> {
     cache: Arc<BlockCache>,
     file: FileId,
     /// The number of the first part in its file; see [`numbers`].
@@ -101,10 +104,18 @@ pub(super) trait Places: Send + Sync + std::fmt::Debug {
 /// A part on its way out of memory.
 pub(super) struct Taken {
     pub(super) weight: usize,
-    pub(super) part: Arc<dyn Any + Send + Sync>,
+    pub(super) part: Gone,
 }
 
-impl<P: Part> Slots<P> {
+/// What was kept.
+pub(super) enum Gone {
+    /// One whose memory may serve for the next.
+    Block(Arc<Block>),
+    /// Only to be dropped.
+    Other(#[expect(dead_code, reason = "held until it is dropped")] Arc<dyn Send + Sync>),
+}
+
+impl<P: Part + ?Sized> Slots<P> {
     /// Bytes that a place takes.
     pub(super) const PLACE_BYTES: usize = size_of::<Slot<P>>();
 
@@ -115,7 +126,7 @@ impl<P: Part> Slots<P> {
         first: usize,
         count: usize,
     ) -> Arc<Self> {
-        let slots = std::iter::repeat_with(Slot::default).take(count).collect();
+        let slots = std::iter::repeat_with(|| Slot::new(None)).take(count).collect();
         Arc::new(Slots { cache: Arc::clone(cache), file, first: first as u32, slots })
     }
 
@@ -137,6 +148,16 @@ impl<P: Part> Slots<P> {
         drop(slot);
         part.uses().add();
         Some(part)
+    }
+
+    /// Calls `ask` with the part, if it is kept, which does not count as a use.
+    #[inline]
+    pub(super) fn ask(&self, nth: usize, ask: impl FnOnce(&P)) {
+        if let Some(slot) = self.slots.get(nth)
+            && let Some(part) = slot.lock().as_deref()
+        {
+            ask(part);
+        }
     }
 
     /// The same for one who has no use for it himself.
@@ -164,7 +185,7 @@ impl<P: Part> Slots<P> {
     }
 }
 
-impl<P: Part> Places for Slots<P> {
+impl<P: Part + ?Sized> Places for Slots<P> {
     fn file(&self) -> FileId {
         self.file
     }
@@ -192,11 +213,11 @@ impl<P: Part> Places for Slots<P> {
 
     fn take(&self, nth: u32) -> Option<Taken> {
         let part = self.slots.get(nth as usize)?.lock().take()?;
-        Some(Taken { weight: part.weight(), part })
+        Some(Taken { weight: part.weight(), part: part.let_go() })
     }
 }
 
-impl<P: Part> Drop for Slots<P> {
+impl<P: Part + ?Sized> Drop for Slots<P> {
     /// What was kept here goes with it, and the cache has it off its books at once. (It finds that
     /// the places are gone when it next comes to them.)
     fn drop(&mut self) {

@@ -4,7 +4,6 @@
 //! operator wants to know all of it. Called by the engine's verify, on files that are in use.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::block_cursor::BlockCursor;
 use super::filter::{Filter, key_hash};
@@ -194,7 +193,7 @@ impl SstReader {
             walk.incomplete = true;
             return Ok(());
         };
-        let mut cursor = BlockCursor::new(Arc::new(block));
+        let mut cursor = BlockCursor::new(block);
         if let Err(what) = cursor.check() {
             report(handle.offset, what.to_owned());
             walk.incomplete = true;
