@@ -20,6 +20,9 @@ use crate::tree::picker;
 /// How long a stripe whose compaction failed is left alone. Shorter: a damaged file costs more of
 /// the disk; longer: a disk that has room again is noticed later.
 const RETRY_MS: u64 = 1000;
+/// What nobody waits for is left alone for twice as long after each failure, up to so many times: seventeen
+/// minutes. A damaged file stays damaged, and a database at rest has nothing else to do than to try.
+const DOUBLINGS_MAX: u32 = 10;
 /// A thread that has had nothing to do for so long looks again; if nobody has written meanwhile either, the
 /// database is at rest. Shorter: a writer's pauses are taken for its end; longer: who reads what was just
 /// loaded waits for it to be merged.
@@ -56,10 +59,19 @@ pub(crate) struct Background {
 struct State {
     failures: u64,
     last_failure: Option<Error>,
-    /// Stripes whose compaction failed: why, and until when (milliseconds of the stopwatch) they
-    /// are left alone, so that one damaged file does not keep all other stripes waiting.
-    failed_stripes: BTreeMap<u8, (Error, u64)>,
+    /// Stripes whose compaction failed. They are left alone for a while, so that one damaged file does not
+    /// keep all other stripes waiting.
+    failed_stripes: BTreeMap<u8, Failed>,
     threads: Vec<JoinHandle>,
+}
+
+/// A compaction that failed, each time it was tried.
+#[derive(Debug)]
+struct Failed {
+    error: Error,
+    tries: u32,
+    /// When it was last tried, in milliseconds of the stopwatch.
+    tried_ms: u64,
 }
 
 /// A set of stripes that threads share.
@@ -118,7 +130,11 @@ impl Background {
         }
         let stopped = self.stopped.load()?;
         let waits_for = |stripe: &u8| stopped.contains(*stripe) && stripes.contains(*stripe);
-        state.failed_stripes.iter().find(|(stripe, _)| waits_for(stripe)).map(|(_, f)| f.0.clone())
+        state
+            .failed_stripes
+            .iter()
+            .find(|(stripe, _)| waits_for(stripe))
+            .map(|(_, f)| f.error.clone())
     }
 
     /// Waits for a step to end, or a moment.
@@ -129,7 +145,7 @@ impl Background {
 
     pub(crate) fn last_failure(&self) -> Option<Error> {
         let state = self.state.lock();
-        let of_stripe = state.failed_stripes.values().next().map(|(error, _)| error.clone());
+        let of_stripe = state.failed_stripes.values().next().map(|failed| failed.error.clone());
         state.last_failure.clone().or(of_stripe)
     }
 
@@ -270,7 +286,8 @@ impl Inner {
 
     /// Whoever looks next finds the database at rest, unless there was a commit after this one.
     fn rest_since(&self, seq: Seq) {
-        self.background.rest_seq.store(seq, Ordering::Release);
+        // Whoever has slept longest may come last, with an older number.
+        self.background.rest_seq.fetch_max(seq, Ordering::AcqRel);
     }
 
     /// Nobody has written for a while: what has time until then is due.
@@ -279,6 +296,7 @@ impl Inner {
     }
 
     pub(crate) fn wait_idle(&self) -> Result<()> {
+        self.see_all();
         self.rest_since(self.log.visible());
         self.run_inline()?;
         if self.env.threads.is_none() {
@@ -302,6 +320,10 @@ impl Inner {
             }
             if let Some(error) = self.background.last_failure() {
                 return Err(error);
+            }
+            if !busy {
+                // Who was called may have looked a moment too early.
+                self.background.kick();
             }
             self.background.wait_for_step();
         }
@@ -369,8 +391,12 @@ impl Inner {
             }
             Err(error) if self.ends_work(&error) => Err(error),
             Err(error) => {
-                let until_ms = self.clock.monotonic().as_millis() as u64 + RETRY_MS;
-                state.lock().failed_stripes.insert(stripe, (error, until_ms));
+                let tried_ms = self.clock.monotonic().as_millis() as u64;
+                let mut state = state.lock();
+                let tries = state.failed_stripes.get(&stripe).map_or(0, |failed| failed.tries);
+                let failed = Failed { error, tries: tries.saturating_add(1), tried_ms };
+                state.failed_stripes.insert(stripe, failed);
+                drop(state);
                 self.admission.wake();
                 Ok(true)
             }
@@ -387,10 +413,21 @@ impl Inner {
 
     /// Stripes whose compaction failed a moment ago.
     pub(crate) fn put_off_stripes(&self) -> StripeSet {
+        self.put_off(|_| RETRY_MS)
+    }
+
+    /// Stripes for which nobody waits, and whose compaction failed; the more often, the longer ago that may
+    /// have been.
+    pub(crate) fn put_off_stripes_at_rest(&self) -> StripeSet {
+        self.put_off(|failed| RETRY_MS << failed.tries.saturating_sub(1).min(DOUBLINGS_MAX))
+    }
+
+    fn put_off(&self, for_ms: impl Fn(&Failed) -> u64) -> StripeSet {
         let now_ms = self.clock.monotonic().as_millis() as u64;
         let state = self.background.state.lock();
-        let waits = state.failed_stripes.iter().filter(|(_, (_, until_ms))| now_ms < *until_ms);
-        waits.map(|(&stripe, _)| stripe).collect()
+        let waits = |failed: &Failed| now_ms < failed.tried_ms + for_ms(failed);
+        let stripes = state.failed_stripes.iter().filter(|(_, failed)| waits(failed));
+        stripes.map(|(&stripe, _)| stripe).collect()
     }
 
     fn most_due_stripe(&self) -> Option<u8> {
@@ -498,7 +535,7 @@ impl Drop for FlushRuns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::{Env, Threads};
+    use crate::env::{Env, ManualClock, Threads};
     use crate::{Durability, Engine, Key, Options, TableId, WriteBatch};
 
     /// Threads that never get a processor, so that what they are told stays to be seen.
@@ -509,6 +546,56 @@ mod tests {
         fn spawn(&self, _: &str, _: Box<dyn FnOnce() + Send>) -> std::io::Result<JoinHandle> {
             Ok(JoinHandle::new(|| {}))
         }
+    }
+
+    #[test]
+    fn a_merge_that_nobody_waits_for_is_tried_less_often_each_time_it_fails() {
+        let clock = Arc::new(ManualClock::at(0));
+        let threads: Arc<dyn Threads> = Arc::new(NeverRun);
+        let env = Env { threads: Some(threads), clock: clock.clone(), ..Env::memory() };
+        let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
+        let inner = engine.inner();
+        let fail = || inner.put_off_if_failed(3, Err(Error::invalid("a test"))).unwrap();
+        let is_put_off = || inner.put_off_stripes().contains(3);
+        let is_put_off_at_rest = || inner.put_off_stripes_at_rest().contains(3);
+        for tries in 0..14 {
+            fail();
+            clock.advance(RETRY_MS - 1);
+            assert!(is_put_off() && is_put_off_at_rest());
+            clock.advance(1);
+            assert!(!is_put_off(), "who waits for it is not kept waiting longer");
+            let longer_ms = (RETRY_MS << tries.min(10)) - RETRY_MS;
+            if longer_ms > 0 {
+                clock.advance(longer_ms - 1);
+                assert!(is_put_off_at_rest());
+                clock.advance(1);
+            }
+            assert!(!is_put_off_at_rest());
+        }
+        inner.put_off_if_failed(3, Ok(true)).unwrap();
+        fail();
+        clock.advance(RETRY_MS);
+        assert!(!is_put_off_at_rest(), "what has succeeded begins anew");
+    }
+
+    #[test]
+    fn rest_does_not_go_back_to_an_older_commit() {
+        let env = Env { threads: Some(Arc::new(NeverRun)), ..Env::memory() };
+        let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
+        let inner = engine.inner();
+        let write = || {
+            let mut batch = WriteBatch::new();
+            batch.put(TableId::DEFAULT, &Key::new("a"), b"1").unwrap();
+            drop(engine.write(&batch, Durability::Os).unwrap());
+            inner.log.visible()
+        };
+        let (first, second) = (write(), write());
+        assert!(!inner.is_at_rest());
+        inner.rest_since(second);
+        inner.rest_since(first);
+        assert!(inner.is_at_rest());
+        write();
+        assert!(!inner.is_at_rest());
     }
 
     #[test]

@@ -25,14 +25,21 @@ const STRIPES_A_SYNC: usize = 16;
 
 /// How many looks at a filter take as long as merging one entry.
 const DETOURS_AN_ENTRY: u64 = 3;
-/// A step that merges for readers ends here: compactions that writers wait for come after it.
+/// A step that merges for readers ends here, or here: compactions that writers wait for come after it.
 const ENTRIES_A_STEP: u64 = 1 << 16;
+const BYTES_A_STEP: u64 = 64 << 20;
 
 /// Shows that the caller is the one that compacts the stripe.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     inner: &'a Inner,
     stripe: u8,
+}
+
+/// What a merge has to read.
+struct MergeSize {
+    entries: u64,
+    bytes: u64,
 }
 
 impl<'a> Claim<'a> {
@@ -99,18 +106,21 @@ impl Inner {
     ///
     /// It is where readers have spent more on doing without than it costs: whatever they read next,
     /// merging now and then has then cost no more than twice what the best foresight would have. And it
-    /// is, whether anybody has read yet or not, where nobody writes and L0 is no smaller than L1:
-    /// what was loaded is then merged before it is read, with processors that have nothing else to do,
-    /// and a database that is written to now and then does not write all of L1 anew each time.
+    /// is, whether anybody reads or not, where nobody writes and L0 is no smaller than L1: what was
+    /// loaded is then merged at a time when no writer wants the processors and the disk. It costs at most two
+    /// bytes for each that was flushed, so that a database which is written to now and then does not
+    /// write all of L1 anew each time.
     pub(crate) fn compact_for_readers(&self) -> Result<bool> {
         let mut claims = Vec::new();
-        let mut entries = 0;
-        for (stripe, merged) in self.merges_for_readers() {
+        let (mut entries, mut bytes) = (0, 0);
+        for (stripe, merge) in self.merges_for_readers() {
             if let Some(claim) = Claim::take(self, stripe) {
                 claims.push(claim);
-                entries += merged;
+                entries += merge.entries;
+                bytes += merge.bytes;
             }
-            if entries >= ENTRIES_A_STEP || claims.len() >= STRIPES_A_SYNC {
+            let is_long = entries >= ENTRIES_A_STEP || bytes >= BYTES_A_STEP;
+            if is_long || claims.len() >= STRIPES_A_SYNC {
                 break;
             }
         }
@@ -123,7 +133,13 @@ impl Inner {
                 }
                 Ok(true)
             }
-            result => result.map(|()| !claims.is_empty()),
+            result => {
+                result?;
+                for claim in &claims {
+                    self.put_off_if_failed(claim.stripe, Ok(true))?;
+                }
+                Ok(!claims.is_empty())
+            }
         }
     }
 
@@ -131,20 +147,23 @@ impl Inner {
         self.merges_for_readers().next().is_some()
     }
 
-    /// The stripes where a merge for readers is due, and how many entries it has.
-    fn merges_for_readers(&self) -> impl Iterator<Item = (u8, u64)> {
-        let put_off = self.put_off_stripes();
+    /// The stripes where a merge for readers is due, and how large it is.
+    fn merges_for_readers(&self) -> impl Iterator<Item = (u8, MergeSize)> {
+        let put_off = self.put_off_stripes_at_rest();
         let is_at_rest = self.is_at_rest();
         (0..=255u8).filter(move |&stripe| !put_off.contains(stripe)).filter_map(move |stripe| {
             let tree = self.stripe(stripe);
             let levels = Arc::clone(&tree.version().levels);
-            let merged =
-                (0..2).flat_map(|n| levels.level(n)).map(|f| f.meta().entries).sum::<u64>();
+            let files = || (0..2).flat_map(|n| levels.level(n));
+            let entries = files().map(|file| file.meta().entries).sum::<u64>();
             let have_paid =
-                || tree.stats.detours.load(Ordering::Relaxed) >= merged * DETOURS_AN_ENTRY;
+                || tree.stats.detours.load(Ordering::Relaxed) >= entries * DETOURS_AN_ENTRY;
             let is_due = levels.detours() > 0
                 && (is_at_rest && levels.level_bytes(0) >= levels.level_bytes(1) || have_paid());
-            is_due.then_some((stripe, merged))
+            is_due.then(|| {
+                let bytes = files().map(|file| file.meta().file_bytes).sum();
+                (stripe, MergeSize { entries, bytes })
+            })
         })
     }
 
@@ -157,6 +176,9 @@ impl Inner {
         let mut written = Written::new(self);
         let merge = |claim: &Claim<'_>| -> Result<Option<Change>> {
             let stripe = claim.stripe;
+            if self.background.is_closed() {
+                return Err(Error::Closed);
+            }
             self.readers_have_paid(stripe);
             let levels = Arc::clone(&self.stripe(stripe).version().levels);
             let Some(task) = pick(&levels) else { return Ok(None) };

@@ -262,7 +262,7 @@ impl Found {
 
 /// A block in memory, uncompressed.
 ///
-/// One that is kept is one piece of memory with its payload behind its head, made by a [`Blank`]. Who has
+/// One that is kept is one piece of memory with its payload behind its head, made by a `Blank`. Who has
 /// found where it is kept then knows where all of it is, and need not wait for the head before it
 /// asks for the payload.
 ///

@@ -211,7 +211,7 @@ impl BlockCursor {
         self.current.value.start
     }
 
-    /// The current value, sharing the block's memory; empty unless valid.
+    /// The current value, as [`Block::piece`] gives it; empty unless valid.
     pub(super) fn value_bytes(&self) -> Bytes {
         if !self.valid {
             return Bytes::new();

@@ -28,6 +28,8 @@ pub(crate) struct SstCursor {
     /// Which block `block` is, and where.
     slot: usize,
     offset: u64,
+    /// Whether that was in the cache.
+    was_kept: bool,
     /// `None` if blocks go through the cache.
     ahead: Option<ReadAhead>,
 }
@@ -36,7 +38,16 @@ impl SstCursor {
     pub(super) fn new(reader: Arc<SstReader>, fill_cache: bool) -> Self {
         let ahead = if fill_cache { None } else { Some(ReadAhead::default()) };
         let global_seq = reader.meta().global_seq;
-        SstCursor { reader, global_seq, index: None, block: None, slot: 0, offset: 0, ahead }
+        SstCursor {
+            reader,
+            global_seq,
+            index: None,
+            block: None,
+            slot: 0,
+            offset: 0,
+            was_kept: false,
+            ahead,
+        }
     }
 
     #[inline]
@@ -54,7 +65,8 @@ impl SstCursor {
         Some(entry)
     }
 
-    /// The current value, sharing its block's memory; empty if there is no current entry.
+    /// The current value, a copy or, if it is large, a share in its block's memory; empty if there is no current
+    /// entry.
     pub(crate) fn value_bytes(&self) -> Bytes {
         self.block.as_ref().map_or_else(Bytes::new, BlockCursor::value_bytes)
     }
@@ -208,7 +220,8 @@ impl SstCursor {
             && self.is_on(key)
             && let Some(block) = &self.block
         {
-            self.reader.note_walk(key, Shortcut { block: self.slot, at: block.value_at() });
+            let found = Shortcut { block: self.slot, at: block.value_at() };
+            self.reader.note_walk(key, found, self.was_kept);
         }
         Ok(())
     }
@@ -281,7 +294,12 @@ impl SstCursor {
         let Some((index, place)) = found else { return Ok(None) };
         let Some(ahead) = &mut self.ahead else {
             let offset = index.handle(place).unwrap_or_default().offset;
-            let block = self.reader.block(&index, place)?;
+            let kept = self.reader.kept_block(&index, place);
+            self.was_kept = kept.is_some();
+            let block = match kept {
+                None => self.reader.load_block(&index, place)?,
+                kept => kept,
+            };
             // Most walks go on to the next one, and it has come by then.
             index.blocks.ask(place + 1, Block::ask_ahead_of_walk);
             return Ok(block.map(|block| (block, offset)));

@@ -299,18 +299,16 @@ impl SstReader {
         &self.pieces
     }
 
-    /// Block `nth`, from the cache or into it; `None` if there is no such block.
+    /// Block `nth`, if it is in the cache.
     #[inline]
-    pub(super) fn block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
-        if let Some(block) = index.blocks.get(nth) {
-            self.cache.counters().count(Count::DataHit);
-            return Ok(Some(block));
-        }
-        self.load_block(index, nth)
+    pub(super) fn kept_block(&self, index: &Indexed, nth: usize) -> Option<Arc<Block>> {
+        let block = index.blocks.get(nth)?;
+        self.cache.counters().count(Count::DataHit);
+        Some(block)
     }
 
-    /// Reads a data block into the cache.
-    fn load_block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
+    /// Reads a data block into the cache; `None` if there is no such block.
+    pub(super) fn load_block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
         let Some(handle) = index.handle(nth) else { return Ok(None) };
         self.cache.counters().count(Count::DataMiss);
         let number = index.blocks.number(nth as u32);

@@ -1,4 +1,5 @@
-//! In which block a key is, of keys that gets have found: a hash table beside the index, in memory only.
+//! In which block a key is, of keys that gets and walks have found: a hash table beside the index, in memory
+//! only.
 //!
 //! A search in an index of a thousand blocks takes a dozen steps, and most of them wait for memory: heads
 //! that lie apart, then the separators of all blocks of a partition, which have the same head. That is
@@ -11,7 +12,7 @@
 //!
 //! A walk that begins at a key which is there, as the next page of a query does, is spared the search, too.
 //!
-//! Made when gets have paid for it by their searches, if the cache has memory to give up, as joined parts
+//! Made when they have paid for it by their searches, if the cache has memory to give up, as joined parts
 //! are ([`join`](super::join)). Called by `reader`, for indexes that are pinned whole.
 
 use std::sync::Arc;
@@ -97,12 +98,16 @@ impl SstReader {
         }
     }
 
-    /// The same for a walk that began at this key.
-    pub(super) fn note_walk(&self, key: &[u8], found: Shortcut) {
-        if let Some(index) = self.held_index().pinned()
-            && index.count() >= BLOCKS_MIN
-        {
+    /// The same for a walk that began at this key, in a block that was in memory or was not.
+    pub(super) fn note_walk(&self, key: &[u8], found: Shortcut, was_kept: bool) {
+        let Some(index) = self.held_index().pinned() else { return };
+        if index.count() < BLOCKS_MIN {
+            return;
+        }
+        if was_kept {
             self.note_shortcut(index, found, key_hash(key));
+        } else {
+            self.note_block_read(key_hash(key));
         }
     }
 
@@ -119,7 +124,7 @@ impl SstReader {
         is_kept.then_some(nth)
     }
 
-    /// A get had to read the block: shortcuts, which lead to blocks in memory, are worth less.
+    /// Somebody had to read the block: shortcuts, which lead to blocks in memory, are worth less.
     #[inline]
     pub(super) fn note_block_read(&self, hash: u64) {
         if hash.is_multiple_of(COUNTED) {
@@ -382,6 +387,22 @@ mod tests {
         for entry in share {
             get(&reader, &entry.key, u64::MAX);
             reader.note_block_read(key_hash(&entry.key));
+        }
+        assert_eq!(keys_with_shortcuts(&reader, &entries), 0);
+    }
+
+    #[test]
+    fn walks_through_blocks_that_do_not_stay_in_memory_make_none() {
+        let (entries, sample) = file(600, 1);
+        let (reader, cache) = sample.reader_with(16 << 20);
+        for entry in &entries {
+            get(&reader, &entry.key, u64::MAX);
+        }
+        assert!(reader.held_index().pinned().is_some());
+        for entry in entries.iter().cycle().take(20 * entries.len()) {
+            // As if others had taken its place.
+            cache.forget_files(|_| true);
+            reader.cursor(true).seek(&entry.key, Seq::MAX).unwrap();
         }
         assert_eq!(keys_with_shortcuts(&reader, &entries), 0);
     }
