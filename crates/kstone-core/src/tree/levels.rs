@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::entry::Seq;
 use crate::error::Result;
-use crate::sst::{SstHit, SstMeta};
+use crate::sst::{SstHit, SstMeta, SstReader};
 use crate::tree::cursor::{Cursor, RunCursor};
 use crate::tree::file::TreeFile;
 
@@ -17,6 +17,8 @@ use crate::tree::file::TreeFile;
 pub(crate) struct Levels {
     levels: Vec<Vec<Arc<TreeFile>>>,
     max_mark_seq: Seq,
+    /// The only file's, if there is just one: a get goes straight there, past four places in memory.
+    only_reader: Option<Arc<SstReader>>,
 }
 
 impl Levels {
@@ -76,12 +78,20 @@ impl Levels {
         }
         let max_mark_seq =
             levels.iter().flatten().map(|f| f.meta().max_mark_seq).max().unwrap_or(0);
-        Levels { levels, max_mark_seq }
+        let mut files = levels.iter().flatten();
+        let only_reader = match (files.next(), files.next()) {
+            (Some(file), None) => Some(Arc::clone(&file.reader)),
+            _ => None,
+        };
+        Levels { levels, max_mark_seq, only_reader }
     }
 
     /// The newest version of `key` at or below `max_seq`.
     pub(crate) fn get(&self, key: &[u8], hash: u64, max_seq: Seq) -> Result<Option<SstHit>> {
         // Whether a file's bounds hold the key, its reader looks itself.
+        if let Some(only) = &self.only_reader {
+            return only.get(key, hash, max_seq);
+        }
         for file in self.level(0) {
             if let Some(hit) = file.reader.get(key, hash, max_seq)? {
                 return Ok(Some(hit));
