@@ -27,8 +27,8 @@ use workload::{Case, Size, Workload};
 pub const USAGE: &str = "\
 kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjall, redb and LMDB
 
-  --quick            100 000 records in 32 MiB, 1 round, the large rows at a fortieth: a rough
-                     answer in two minutes; without it, 1 000 000 records in 256 MiB,
+  --quick            100 000 records in 32 MiB, 1 round, the large rows at a twentieth: a rough
+                     answer in two and a half minutes; without it, 1 000 000 records in 256 MiB,
                      5 rounds, no large rows
   --large            also what takes long: 10 000 000 records in 64 MiB of memory, 3 rounds
   --growth [N,...]   instead of all that, what an operation costs at these sizes (1M,10M), drawn
@@ -134,8 +134,8 @@ fn parse_plan() -> Outcome<Plan> {
                 }
                 // Memory is scaled too, so that fills still flush and the large rows do not fit.
                 (plan.size.records, plan.size.memory_bytes) = (100_000, 32 << 20);
-                plan.large_size.records = LARGE_RECORDS / 40;
-                plan.large_size.memory_bytes = 8 << 20;
+                plan.large_size.records = LARGE_RECORDS / 20;
+                plan.large_size.memory_bytes = 16 << 20;
             }
             Long("large") => large = true,
             Long("growth") => {
