@@ -28,7 +28,7 @@ pub const USAGE: &str = "\
 kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjall, redb and LMDB
 
   --quick            100 000 records in 32 MiB, 1 round, the large rows at a twentieth: a rough
-                     answer in two and a half minutes; without it, 1 000 000 records in 256 MiB,
+                     answer in two to three minutes; without it, 1 000 000 records in 256 MiB,
                      5 rounds, no large rows
   --large            also what takes long: 10 000 000 records in 64 MiB of memory, 3 rounds
   --growth [N,...]   instead of all that, what an operation costs at these sizes (1M,10M), drawn
