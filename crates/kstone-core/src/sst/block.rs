@@ -350,6 +350,11 @@ impl Block {
     #[inline]
     pub(super) fn ask_ahead(&self) {
         prefetch::value_soon(self, BLOCK_PREFETCHED);
+        // Its last bytes, for the sake of their page: to find where that is takes about as long as to fetch
+        // what is there, and the record may be on it.
+        if let Some(last) = self.here.last() {
+            prefetch::soon(last);
+        }
     }
 
     /// The same for a record of which it is known about where in the payload its value begins: no look at

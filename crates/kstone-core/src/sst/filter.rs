@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use super::slots::{Gone, Part, Uses};
+use crate::prefetch;
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) const LINE_LEN: usize = 64;
@@ -138,6 +139,14 @@ impl Filter {
         encode_lines(&self.lines, &mut out);
         out.push(self.probes as u8);
         out
+    }
+
+    /// Asks for what [`may_contain`](Self::may_contain) looks at.
+    #[inline]
+    pub(super) fn ask_ahead(&self, hash: u64) {
+        if let Some(line) = self.lines.get(line_of(hash, self.lines.len())) {
+            prefetch::soon(line);
+        }
     }
 
     /// `false` if no key with this hash is in the file.

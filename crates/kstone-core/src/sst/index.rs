@@ -37,6 +37,7 @@ use bytes::Bytes;
 use super::block::common_prefix_len;
 use crate::codec::Reader;
 use crate::entry::Seq;
+use crate::prefetch;
 
 const HEADER_LEN: usize = 8;
 const HEAD_LEN: usize = 8;
@@ -245,13 +246,20 @@ impl Index {
     /// `None` if it is behind them all.
     #[inline]
     pub(super) fn find(&self, key: &[u8], seq: Seq) -> Option<usize> {
+        self.find_among(self.narrow(key), key, seq)
+    }
+
+    /// The first half of [`find`](Self::find): the blocks that it may be one of, as far as heads tell;
+    /// the one behind them is the last of those.
+    #[inline]
+    pub(super) fn narrow(&self, key: &[u8]) -> Range<usize> {
         let prefix = self.prefix();
         let Some(rest) = key.strip_prefix(prefix) else {
-            return (key < prefix).then_some(0);
+            return if key < prefix { 0..0 } else { self.count..self.count };
         };
         let ours = head(rest);
         let (heads, _) = self.heads().as_chunks::<HEAD_LEN>();
-        let mut low = heads.partition_point(|theirs| u64::from_le_bytes(*theirs) < ours);
+        let low = heads.partition_point(|theirs| u64::from_le_bytes(*theirs) < ours);
         // Usually there is none, or one; of the blocks of one partition there may be some.
         let is_tie = |at: usize| heads.get(at).is_some_and(|h| u64::from_le_bytes(*h) == ours);
         let mut high = low;
@@ -265,6 +273,14 @@ impl Index {
             let rest = rest.get(..step - 1).unwrap_or(rest);
             high += rest.partition_point(|theirs| u64::from_le_bytes(*theirs) == ours);
         }
+        low..high
+    }
+
+    /// The second half, with what the first has answered.
+    #[inline]
+    pub(super) fn find_among(&self, among: Range<usize>, key: &[u8], seq: Seq) -> Option<usize> {
+        let Range { start: mut low, end: mut high } = among;
+        let rest = key.get(self.prefix_len..).unwrap_or_default();
         while low < high {
             let middle = low + (high - low) / 2;
             let order = self.rest(middle)?.cmp(rest);
@@ -272,6 +288,31 @@ impl Index {
             if order == Ordering::Less { low = middle + 1 } else { high = middle }
         }
         (low < self.count).then_some(low)
+    }
+
+    /// Asks for what [`narrow`](Self::narrow) looks at first: what all separators begin with, and heads.
+    #[inline]
+    pub(super) fn ask_ahead(&self) {
+        let heads = self.heads();
+        for quarter in 1..4 {
+            if let Some(head) = heads.get(heads.len() / 4 * quarter) {
+                prefetch::soon(head);
+            }
+        }
+        if let Some(first) = self.prefix().first() {
+            prefetch::soon(first);
+        }
+    }
+
+    /// Asks for what [`find_among`](Self::find_among) looks at first.
+    #[inline]
+    pub(super) fn ask_ahead_among(&self, among: &Range<usize>) {
+        let end_at = self.prefix_at() - (self.count - among.start.min(self.count)) * END_LEN;
+        if !among.is_empty()
+            && let Some(end) = self.payload.get(end_at)
+        {
+            prefetch::soon(end);
+        }
     }
 
     fn heads(&self) -> &[u8] {

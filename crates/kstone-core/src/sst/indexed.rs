@@ -7,7 +7,7 @@
 //!
 //! Called by reader, cursor (through `index_walk`) and `verify`.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -32,6 +32,19 @@ pub(super) struct Indexed {
     pub(super) blocks: Arc<Slots<Block>>,
     weight: usize,
     uses: Uses,
+}
+
+impl Indexed {
+    /// [`Index::narrow`], and asks for what comes next: the rest of the search, and the places of the
+    /// blocks.
+    #[inline]
+    pub(super) fn narrow_asking(&self, key: &[u8]) -> Range<usize> {
+        self.index.ask_ahead();
+        let among = self.index.narrow(key);
+        self.index.ask_ahead_among(&among);
+        self.blocks.ask_for_places(&among);
+        among
+    }
 }
 
 impl Deref for Indexed {

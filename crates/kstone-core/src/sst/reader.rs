@@ -9,7 +9,9 @@
 //! Called by the levels of a stripe, which have hashed the key already.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -61,6 +63,7 @@ pub(crate) struct SstHit {
 pub(crate) struct SstReader {
     /// As in `meta`.
     global_seq: Option<Seq>,
+    denials: Denials,
     cache: Arc<BlockCache>,
     /// Of a small file, or of a large one once their parts are joined.
     filter: Held<Filter>,
@@ -96,6 +99,38 @@ impl Asked {
     }
 }
 
+/// Whether the filter has lately told gets that their keys are not in the file.
+///
+/// Counted by plain loads and stores, and not written to while nothing changes: it lies beside what every
+/// get of every core reads.
+#[derive(Debug, Default)]
+struct Denials(AtomicU8);
+
+impl Denials {
+    /// So many gets in a row that the filter lets pass tell that denials are rare.
+    const FORGOTTEN_AFTER: u8 = 8;
+
+    #[inline]
+    fn are_rare(&self) -> bool {
+        self.0.load(Relaxed) == 0
+    }
+
+    #[inline]
+    fn note_denied(&self) {
+        if self.0.load(Relaxed) != Self::FORGOTTEN_AFTER {
+            self.0.store(Self::FORGOTTEN_AFTER, Relaxed);
+        }
+    }
+
+    #[inline]
+    fn note_admitted(&self) {
+        let left = self.0.load(Relaxed);
+        if left != 0 {
+            self.0.store(left - 1, Relaxed);
+        }
+    }
+}
+
 impl Drop for SstReader {
     fn drop(&mut self) {
         self.index.unpin(&self.cache);
@@ -116,6 +151,7 @@ impl SstReader {
     ) -> Self {
         SstReader {
             global_seq: meta.global_seq,
+            denials: Denials::default(),
             meta,
             handles,
             cache,
@@ -149,9 +185,15 @@ impl SstReader {
         if let Some(hit) = self.search_by_shortcut(key, hash, own_seq_max) {
             return Ok(Some(hit));
         }
-        // A filter at hand is one look; the bounds are two keys that lie somewhere else.
+        // A filter at hand is one look; the bounds are two keys that lie somewhere else. While its memory
+        // comes, the index is searched as far as heads go: who is there needs both.
+        let mut narrowed = None;
         let asked = match self.filter.pinned() {
             Some(filter) => {
+                if self.denials.are_rare() {
+                    filter.ask_ahead(hash);
+                    narrowed = self.index.pinned().map(|index| index.narrow_asking(key));
+                }
                 self.cache.counters().count(Count::FilterHit);
                 Asked::of(filter.may_contain(hash))
             }
@@ -161,11 +203,13 @@ impl SstReader {
             Asked::Admitted | Asked::NoFilter => {}
             Asked::Denied => {
                 self.cache.counters().count(Count::FilterUseful);
+                self.denials.note_denied();
                 return Ok(None);
             }
             Asked::Outside => return Ok(None),
         }
-        let hit = self.search(key, hash, own_seq_max)?;
+        self.denials.note_admitted();
+        let hit = self.search(key, hash, own_seq_max, narrowed)?;
         if hit.is_none() && asked == Asked::Admitted && self.meta.newest_seq() <= max_seq {
             self.cache.counters().count(Count::FilterFalsePositive);
         }
@@ -179,8 +223,15 @@ impl SstReader {
             || key > meta.largest.as_slice()
     }
 
-    /// Looks the key up by the sequence numbers that are in the file's bytes.
-    fn search(&self, key: &[u8], hash: u64, own_seq_max: Seq) -> Result<Option<SstHit>> {
+    /// Looks the key up by the sequence numbers that are in the file's bytes. `narrowed` is what the pinned
+    /// index's [`narrow`](Index::narrow) has answered, if it was asked.
+    fn search(
+        &self,
+        key: &[u8],
+        hash: u64,
+        own_seq_max: Seq,
+        narrowed: Option<Range<usize>>,
+    ) -> Result<Option<SstHit>> {
         let cached;
         let (index, is_whole) = match self.index.pinned() {
             Some(pinned) => {
@@ -193,7 +244,8 @@ impl SstReader {
                 (&cached, false)
             }
         };
-        let Some(nth) = index.find(key, own_seq_max) else { return Ok(None) };
+        let among = narrowed.filter(|_| is_whole).unwrap_or_else(|| index.narrow(key));
+        let Some(nth) = index.find_among(among, key, own_seq_max) else { return Ok(None) };
         let malformed = |Malformed| self.malformed(index.handle(nth).unwrap_or_default().offset);
         if let Some(block) = index.blocks.get_asking(nth, Block::ask_ahead) {
             self.cache.counters().count(Count::DataHit);
@@ -531,4 +583,25 @@ fn read_exact(
         }
         _ => Error::io("read", &path(), e),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Denials;
+
+    #[test]
+    fn denials_are_rare_again_after_some_gets_that_were_let_pass() {
+        let denials = Denials::default();
+        assert!(denials.are_rare());
+        denials.note_admitted();
+        assert!(denials.are_rare());
+        for _ in 0..3 {
+            denials.note_denied();
+            for _ in 0..Denials::FORGOTTEN_AFTER {
+                assert!(!denials.are_rare());
+                denials.note_admitted();
+            }
+            assert!(denials.are_rare());
+        }
+    }
 }

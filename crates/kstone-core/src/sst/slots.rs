@@ -6,12 +6,14 @@
 //!
 //! A place has a lock of its own, held for as long as it takes to count a reference.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::FileId;
 use super::block::Block;
 use super::cache::BlockCache;
+use crate::prefetch;
 use crate::sync::Mutex;
 
 /// More uses than that tell the cache nothing.
@@ -157,6 +159,16 @@ impl<P: Part + ?Sized> Slots<P> {
             && let Some(part) = slot.lock().as_deref()
         {
             ask(part);
+        }
+    }
+
+    /// Asks for these places, of which one will be looked at.
+    #[inline]
+    pub(super) fn ask_for_places(&self, places: &Range<usize>) {
+        for nth in [places.start, places.end] {
+            if let Some(slot) = self.slots.get(nth) {
+                prefetch::soon(slot);
+            }
         }
     }
 
