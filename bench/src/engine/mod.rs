@@ -27,9 +27,9 @@ use workload::{Case, Size, Workload};
 pub const USAGE: &str = "\
 kstone-bench engine [--quick] [options]: the storage engine beside RocksDB, fjall, redb and LMDB
 
-  --quick            100 000 records in 32 MiB, 1 round, the large rows at a twentieth: a rough
-                     answer in two to three minutes; without it, 1 000 000 records in 256 MiB,
-                     5 rounds, no large rows
+  --quick            100 000 records in 32 MiB (half of both for longer values), 1 round, the
+                     large rows at a twentieth and of LSM trees only: a rough answer in two
+                     minutes; without it, 1 000 000 records in 256 MiB, 5 rounds, no large rows
   --large            also what takes long: 10 000 000 records in 64 MiB of memory, 3 rounds
   --growth [N,...]   instead of all that, what an operation costs at these sizes (1M,10M), drawn
                      into docs/growth.svg; ours and RocksDB unless --engines says otherwise
@@ -55,6 +55,9 @@ const LARGE_MEMORY_BYTES: usize = 64 << 20;
 /// What the command line asks for.
 struct Plan {
     label: &'static str,
+    is_quick: bool,
+    /// Rows with longer values have this part of the records, and of the memory.
+    long_part: u32,
     rounds: usize,
     large_rounds: usize,
     size: Size,
@@ -109,6 +112,8 @@ fn parse_plan() -> Outcome<Plan> {
     };
     let mut plan = Plan {
         label: "full",
+        is_quick: false,
+        long_part: 1,
         rounds: 5,
         large_rounds: 3,
         size,
@@ -122,12 +127,13 @@ fn parse_plan() -> Outcome<Plan> {
         show: None,
     };
     let (mut large, mut only, mut rounds, mut records) = (false, None, None, None);
+    let mut has_own_length = false;
     let mut parser = lexopt::Parser::from_env();
     parser.next()?;
     while let Some(arg) = parser.next()? {
         match arg {
             Long("quick") => {
-                plan.label = "quick";
+                (plan.label, plan.is_quick) = ("quick", true);
                 (plan.rounds, plan.large_rounds, large) = (1, 1, true);
                 for size in [&mut plan.size, &mut plan.large_size] {
                     (size.durable_ms, size.reads, size.ranges) = (300, 100_000, 15_000);
@@ -155,6 +161,7 @@ fn parse_plan() -> Outcome<Plan> {
                 }
                 plan.large_size.value_len = value_len;
                 plan.cases = Case::all_of_length(value_len);
+                has_own_length = true;
             }
             Long("budget-mib") => {
                 plan.size.memory_bytes = parser.value()?.parse::<usize>()? << 20;
@@ -176,6 +183,9 @@ fn parse_plan() -> Outcome<Plan> {
     }
     if let Some(rounds) = rounds {
         (plan.rounds, plan.large_rounds) = (rounds, rounds);
+    }
+    if plan.is_quick && records.is_none() && !plan.has_own_budget && !has_own_length {
+        plan.long_part = 2;
     }
     plan.size.records = records.unwrap_or(plan.size.records);
     plan.cases.retain(|case| {
@@ -210,10 +220,26 @@ impl Plan {
         if case.workload.is_large() {
             return Size { value_len: case.value_len, ..self.large_size };
         }
-        let is_long = case.value_len > dataset::VALUE_LEN && case.workload.is_warm();
-        let times = if is_long && !self.has_own_budget { LONG_VALUE_MEMORY } else { 1 };
-        let memory_bytes = self.size.memory_bytes * times;
-        Size { value_len: case.value_len, memory_bytes, ..self.size }
+        let is_long = case.value_len > dataset::VALUE_LEN;
+        let times = match is_long && case.workload.is_warm() && !self.has_own_budget {
+            true => LONG_VALUE_MEMORY,
+            false => 1,
+        };
+        let part = if is_long { self.long_part } else { 1 };
+        let partitions = self.size.records / dataset::POSTS_PER_USER / part;
+        Size {
+            records: partitions * dataset::POSTS_PER_USER,
+            value_len: case.value_len,
+            memory_bytes: self.size.memory_bytes * times / part as usize,
+            ..self.size
+        }
+    }
+
+    /// Whether the engine is measured in this row. The large ones are where B-trees take longest, and what
+    /// is wanted there is held beside LSM trees, or beside the best fill, which is never a B-tree's.
+    fn measures(&self, engine: EngineName, case: Case) -> bool {
+        let is_slow = case.workload.is_large() && !engine.is_lsm();
+        !(self.is_quick && is_slow && self.engines.is_none())
     }
 
     fn rounds_of(&self, case: Case) -> usize {
@@ -221,9 +247,9 @@ impl Plan {
     }
 
     fn empty_row(&self, case: Case, engines: &[EngineName]) -> Row {
-        let millions = f64::from(self.size_of(case).records) / 1e6;
-        let name = match case.workload.is_large() {
-            true => format!("{}, {millions} M", case.name()),
+        let records = self.size_of(case).records;
+        let name = match case.workload.is_large() || records != self.size.records {
+            true => format!("{}, {} M", case.name(), f64::from(records) / 1e6),
             false => case.name(),
         };
         Row::new(name, case, engines)
@@ -235,6 +261,7 @@ fn run(plan: &Plan, dir: &Path) -> Outcome<()> {
     let machine = Machine::describe(dir)?;
     let engines = plan.engines.clone().unwrap_or_else(|| EngineName::ALL.to_vec());
     let Size { records, memory_bytes, .. } = plan.size;
+    let long_reads = Case { workload: Workload::Read1, value_len: dataset::LONG_VALUE_LEN };
     println!("{machine}");
     println!(
         "{} records, keys of {} bytes, values of 100 or as named, {} MiB for each engine ({} where \
@@ -242,11 +269,7 @@ fn run(plan: &Plan, dir: &Path) -> Outcome<()> {
         figures::thousands(f64::from(records)),
         dataset::JOINED_LEN,
         memory_bytes >> 20,
-        if plan.has_own_budget {
-            memory_bytes >> 20
-        } else {
-            (memory_bytes * LONG_VALUE_MEMORY) >> 20
-        },
+        plan.size_of(long_reads).memory_bytes >> 20,
         plan.rounds
     );
 
@@ -306,8 +329,12 @@ fn take_turns(plan: &Plan, dir: &Path, rows: &mut [Row], round: usize, nth: usiz
     let engines = rows[0].cells.len();
     for turn in 0..engines {
         let column = (turn + round + nth) % engines;
+        let engine = rows[0].cells[column].engine;
+        if !plan.measures(engine, rows[0].case) {
+            continue;
+        }
         let request = Request {
-            engine: rows[0].cells[column].engine,
+            engine,
             job: Job::Measure(workloads.clone()),
             dir: dir.join("run"),
             size,

@@ -579,6 +579,29 @@ mod tests {
     }
 
     #[test]
+    fn a_stripe_that_was_merged_for_readers_has_failed_no_more() {
+        let clock = Arc::new(ManualClock::at(0));
+        let threads: Arc<dyn Threads> = Arc::new(NeverRun);
+        let env = Env { threads: Some(threads), clock: clock.clone(), ..Env::memory() };
+        let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
+        let (inner, key) = (engine.inner(), Key::new("a"));
+        for _ in 0..2 {
+            let mut batch = WriteBatch::new();
+            batch.put(TableId::DEFAULT, &key, b"1").unwrap();
+            drop(engine.write(&batch, Durability::Os).unwrap());
+            engine.flush().unwrap();
+        }
+        let failed = Err(Error::invalid("a test"));
+        inner.put_off_if_failed(key.stripe(), failed).unwrap();
+        inner.rest_since(inner.log.visible());
+        assert!(!inner.background_step().unwrap(), "it is put off");
+        assert!(inner.background.last_failure().is_some());
+        clock.advance(RETRY_MS);
+        assert!(inner.background_step().unwrap());
+        assert!(inner.background.last_failure().is_none());
+    }
+
+    #[test]
     fn rest_does_not_go_back_to_an_older_commit() {
         let env = Env { threads: Some(Arc::new(NeverRun)), ..Env::memory() };
         let engine = Engine::open_with(env, "memory", Options::default()).unwrap();

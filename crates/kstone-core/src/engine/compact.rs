@@ -359,7 +359,10 @@ impl Below<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use crate::env::Env;
+    use crate::error::Error;
     use crate::tree::stripe::Stripe;
     use crate::{Durability, Engine, Key, Options, TableId, WriteBatch};
 
@@ -440,5 +443,16 @@ mod tests {
         engine.wait_idle().unwrap();
         assert_eq!(l0_files(&engine), 0);
         assert_eq!(engine.partition(TableId::DEFAULT, "a").iter().unwrap().count(), 300);
+    }
+
+    #[test]
+    fn a_merge_for_readers_ends_when_the_database_is_closed() {
+        let engine = engine();
+        let inner = engine.inner();
+        inner.stripe(Key::new("a").stripe()).stats.detours.store(1 << 40, Ordering::Relaxed);
+        assert!(inner.has_merges_for_readers());
+        inner.close();
+        assert!(matches!(inner.compact_for_readers(), Err(Error::Closed)));
+        assert_eq!(l0_files(&engine), 4);
     }
 }

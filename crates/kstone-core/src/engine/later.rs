@@ -256,6 +256,15 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_rest_waits_for_it() {
+        let engine = engine();
+        drop(engine.write_later(&put("a", "1"), Durability::Os).unwrap());
+        engine.wait_idle().unwrap();
+        assert_eq!(waiting(&engine), 0);
+        assert!(engine.inner().is_at_rest());
+    }
+
+    #[test]
     fn what_waits_has_a_bound() {
         let engine = engine();
         let value = "x".repeat(1000);

@@ -304,10 +304,11 @@ impl Index {
         }
     }
 
-    /// Asks for what [`find_among`](Self::find_among) looks at first.
+    /// Asks for what [`find_among`](Self::find_among) looks at first: where a separator's rest ends.
     #[inline]
     pub(super) fn ask_ahead_among(&self, among: &Range<usize>) {
-        let end_at = self.prefix_at() - (self.count - among.start.min(self.count)) * END_LEN;
+        let middle = among.start + among.len() / 2;
+        let end_at = self.prefix_at() - self.count.saturating_sub(middle) * END_LEN;
         if !among.is_empty()
             && let Some(end) = self.payload.get(end_at)
         {
@@ -390,6 +391,8 @@ pub(crate) fn check_index(bytes: &[u8]) -> bool {
     let Some(index) = Index::parse(Bytes::copy_from_slice(bytes)) else { return false };
     let found = index.find(bytes, Seq::MAX).and_then(|i| index.handle(i));
     let first = index.find(index.prefix(), 0).is_some_and(|i| i < index.count());
+    index.ask_ahead();
+    index.ask_ahead_among(&index.narrow(bytes));
     index.check().is_ok() && (found.is_some() || first)
 }
 

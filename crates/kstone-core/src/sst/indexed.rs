@@ -42,7 +42,7 @@ impl Indexed {
         self.index.ask_ahead();
         let among = self.index.narrow(key);
         self.index.ask_ahead_among(&among);
-        self.blocks.ask_for_places(&among);
+        self.blocks.ask_for_places(among.start, among.end);
         among
     }
 }

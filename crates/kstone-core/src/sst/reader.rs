@@ -11,7 +11,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -99,34 +99,30 @@ impl Asked {
     }
 }
 
-/// Whether the filter has lately told gets that their keys are not in the file.
+/// Whether the filter has lately told a get that its key is not in the file.
 ///
-/// Counted by plain loads and stores, and not written to while nothing changes: it lies beside what every
-/// get of every core reads.
+/// Read and written without a lock, and seldom written to: it lies beside what every get of every core
+/// reads.
 #[derive(Debug, Default)]
-struct Denials(AtomicU8);
+struct Denials(AtomicBool);
 
 impl Denials {
-    /// So many gets in a row that the filter lets pass tell that denials are rare.
-    const FORGOTTEN_AFTER: u8 = 8;
+    /// Of the keys that the filter lets pass, one in so many tells that denials are rare.
+    const FORGOTTEN_BY: u64 = 8;
 
     #[inline]
     fn are_rare(&self) -> bool {
-        self.0.load(Relaxed) == 0
+        !self.0.load(Relaxed)
     }
 
+    /// What the filter has said of the key with this hash.
     #[inline]
-    fn note_denied(&self) {
-        if self.0.load(Relaxed) != Self::FORGOTTEN_AFTER {
-            self.0.store(Self::FORGOTTEN_AFTER, Relaxed);
-        }
-    }
-
-    #[inline]
-    fn note_admitted(&self) {
-        let left = self.0.load(Relaxed);
-        if left != 0 {
-            self.0.store(left - 1, Relaxed);
+    fn note(&self, may_contain: bool, hash: u64) {
+        let are_rare = self.are_rare();
+        if !may_contain && are_rare {
+            self.0.store(true, Relaxed);
+        } else if may_contain && !are_rare && hash.is_multiple_of(Self::FORGOTTEN_BY) {
+            self.0.store(false, Relaxed);
         }
     }
 }
@@ -192,10 +188,12 @@ impl SstReader {
             Some(filter) => {
                 if self.denials.are_rare() {
                     filter.ask_ahead(hash);
-                    narrowed = self.index.pinned().map(|index| index.narrow_asking(key));
+                    narrowed = self.index.pinned().map(|index| (index, index.narrow_asking(key)));
                 }
                 self.cache.counters().count(Count::FilterHit);
-                Asked::of(filter.may_contain(hash))
+                let may_contain = filter.may_contain(hash);
+                self.denials.note(may_contain, hash);
+                Asked::of(may_contain)
             }
             None => self.ask_filter(key, hash, max_seq)?,
         };
@@ -203,12 +201,10 @@ impl SstReader {
             Asked::Admitted | Asked::NoFilter => {}
             Asked::Denied => {
                 self.cache.counters().count(Count::FilterUseful);
-                self.denials.note_denied();
                 return Ok(None);
             }
             Asked::Outside => return Ok(None),
         }
-        self.denials.note_admitted();
         let hit = self.search(key, hash, own_seq_max, narrowed)?;
         if hit.is_none() && asked == Asked::Admitted && self.meta.newest_seq() <= max_seq {
             self.cache.counters().count(Count::FilterFalsePositive);
@@ -223,28 +219,28 @@ impl SstReader {
             || key > meta.largest.as_slice()
     }
 
-    /// Looks the key up by the sequence numbers that are in the file's bytes. `narrowed` is what the pinned
-    /// index's [`narrow`](Index::narrow) has answered, if it was asked.
+    /// Looks the key up by the sequence numbers that are in the file's bytes. `narrowed` is the
+    /// pinned index with what its [`narrow`](Index::narrow) has answered, if that was asked.
     fn search(
         &self,
         key: &[u8],
         hash: u64,
         own_seq_max: Seq,
-        narrowed: Option<Range<usize>>,
+        narrowed: Option<(&Arc<Indexed>, Range<usize>)>,
     ) -> Result<Option<SstHit>> {
         let cached;
-        let (index, is_whole) = match self.index.pinned() {
-            Some(pinned) => {
+        let narrow = || self.index.pinned().map(|index| (index, index.narrow(key)));
+        let (index, among, is_whole) = match narrowed.or_else(narrow) {
+            Some((pinned, among)) => {
                 self.cache.counters().count(Count::IndexHit);
-                (pinned, true)
+                (pinned, among, true)
             }
             None => {
                 let Some(found) = self.index_for(key, own_seq_max)? else { return Ok(None) };
                 cached = found;
-                (&cached, false)
+                (&cached, cached.narrow(key), false)
             }
         };
-        let among = narrowed.filter(|_| is_whole).unwrap_or_else(|| index.narrow(key));
         let Some(nth) = index.find_among(among, key, own_seq_max) else { return Ok(None) };
         let malformed = |Malformed| self.malformed(index.handle(nth).unwrap_or_default().offset);
         if let Some(block) = index.blocks.get_asking(nth, Block::ask_ahead) {
@@ -593,14 +589,15 @@ mod tests {
     fn denials_are_rare_again_after_some_gets_that_were_let_pass() {
         let denials = Denials::default();
         assert!(denials.are_rare());
-        denials.note_admitted();
-        assert!(denials.are_rare());
         for _ in 0..3 {
-            denials.note_denied();
-            for _ in 0..Denials::FORGOTTEN_AFTER {
-                assert!(!denials.are_rare());
-                denials.note_admitted();
+            denials.note(true, 1);
+            assert!(denials.are_rare());
+            denials.note(false, Denials::FORGOTTEN_BY);
+            for hash in 1..Denials::FORGOTTEN_BY {
+                denials.note(true, hash);
+                assert!(!denials.are_rare(), "not by every key");
             }
+            denials.note(true, Denials::FORGOTTEN_BY);
             assert!(denials.are_rare());
         }
     }

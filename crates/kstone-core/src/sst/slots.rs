@@ -6,7 +6,6 @@
 //!
 //! A place has a lock of its own, held for as long as it takes to count a reference.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -162,13 +161,13 @@ impl<P: Part + ?Sized> Slots<P> {
         }
     }
 
-    /// Asks for these places, of which one will be looked at.
+    /// One of these places will be looked at: asks for the first and the last of them.
     #[inline]
-    pub(super) fn ask_for_places(&self, places: &Range<usize>) {
-        for nth in [places.start, places.end] {
-            if let Some(slot) = self.slots.get(nth) {
-                prefetch::soon(slot);
-            }
+    pub(super) fn ask_for_places(&self, first: usize, last: usize) {
+        let last = Some(last).filter(|&last| last != first);
+        for slot in [Some(first), last].into_iter().flatten().filter_map(|nth| self.slots.get(nth))
+        {
+            prefetch::soon(slot);
         }
     }
 
