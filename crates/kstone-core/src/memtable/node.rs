@@ -83,13 +83,16 @@ impl Slots {
             [_, second, ..] if *second != head => low + 1,
             _ => low + equal.partition_point(|&other| other == head),
         };
+        // The first of them first: of a key that is written often there are many versions, and it is the
+        // newest that is looked for, and that the next one is put in front of.
+        let mut nth = low;
         while low < high {
-            let middle = low.midpoint(high);
-            match arena.order(self.locs[middle], self.prefix().len(), rest, seq) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Equal => return Ok(middle),
-                Ordering::Greater => high = middle,
+            match arena.order(self.locs[nth], self.prefix().len(), rest, seq) {
+                Ordering::Less => low = nth + 1,
+                Ordering::Equal => return Ok(nth),
+                Ordering::Greater => high = nth,
             }
+            nth = low.midpoint(high);
         }
         Err(low)
     }
