@@ -164,11 +164,7 @@ impl<P: Part + ?Sized> Slots<P> {
     /// One of these places will be looked at: asks for the first and the last of them.
     #[inline]
     pub(super) fn ask_for_places(&self, first: usize, last: usize) {
-        let last = Some(last).filter(|&last| last != first);
-        for slot in [Some(first), last].into_iter().flatten().filter_map(|nth| self.slots.get(nth))
-        {
-            prefetch::soon(slot);
-        }
+        [first, last].iter().filter_map(|&nth| self.slots.get(nth)).for_each(prefetch::soon);
     }
 
     /// The same for one who has no use for it himself.
