@@ -26,6 +26,9 @@ pub struct BareSyncs {
     pub per_second: f64,
     /// The median of one overwrite and its sync.
     pub p50_us: f64,
+    /// The 99th percentile; kept runs of older builds have none.
+    #[serde(default)]
+    pub p99_us: Option<f64>,
     /// The 99.9th percentile.
     pub p999_us: f64,
 }
@@ -47,6 +50,7 @@ impl BareSyncs {
         Ok(BareSyncs {
             per_second: times_ns.len() as f64 / elapsed.as_secs_f64(),
             p50_us: quantile_us(0.5),
+            p99_us: Some(quantile_us(0.99)),
             p999_us: quantile_us(0.999),
         })
     }

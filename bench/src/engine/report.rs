@@ -301,7 +301,9 @@ impl Results {
                 (of(|bare| bare.per_second), of(|bare| bare.p50_us), of(|bare| bare.p999_us))
             {
                 let per_second = thousands(per_second);
-                let times = format!("median {p50_us:.0} µs, p99.9 {p999_us:.0} µs");
+                let p99_us = median(row.bare_syncs.iter().filter_map(|bare| bare.p99_us).collect());
+                let p99 = p99_us.map_or(String::new(), |p99_us| format!(" p99 {p99_us:.0} µs,"));
+                let times = format!("median {p50_us:.0} µs,{p99} p99.9 {p999_us:.0} µs");
                 lines.push((&row.name, format!("overwrite and fdatasync {per_second}/s, {times}")));
             }
             if let Some(speed) = median(row.bare_bytes_per_second.clone()) {

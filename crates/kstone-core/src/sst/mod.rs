@@ -63,6 +63,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod warmth;
 mod writer;
 
 pub(crate) use assembly::{Outbox, SstAssembly};
@@ -73,7 +74,8 @@ pub(crate) use filter::key_hash;
 pub(crate) use handles::FileHandles;
 pub(crate) use reader::{SstHit, SstReader, open_standalone};
 pub(crate) use run::{Run, RunBuilder};
-pub(crate) use writer::SstWriter;
+pub(crate) use warmth::Warmth;
+pub(crate) use writer::{NewSst, SstWriter};
 #[cfg(feature = "fuzzing")]
 pub(crate) use {
     block::check_block,

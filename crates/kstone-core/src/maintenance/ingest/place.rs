@@ -50,7 +50,8 @@ impl Inner {
             .filter(|meta| meta.stripe == stripe)
             .map(|meta| {
                 let level = deepest_free_level(&levels, meta, metas);
-                (level, Added::New(SstMeta { global_seq: Some(seq), ..meta.clone() }))
+                let meta = SstMeta { global_seq: Some(seq), ..meta.clone() };
+                (level, Added::New(self.tree_file(meta)))
             })
             .collect();
         Change { stripe, add, remove: Vec::new(), flushed: None }
