@@ -1,6 +1,7 @@
 //! What the benchmark asks the machine: the date, what it runs on, memory, disk space, and how
 //! long a sync takes with no engine in between.
 
+use crate::clock;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -17,11 +18,16 @@ pub struct Machine {
     /// The median of an append of 4 KiB and an `fdatasync`, in microseconds: the floor under a
     /// durable commit of one writer.
     pub sync_us: f64,
+    /// How long it takes to read the clock, in nanoseconds: part of every call that is timed by itself.
+    /// Runs of older builds have none.
+    #[serde(default)]
+    clock_ns: Option<f64>,
 }
 
 impl Machine {
-    /// Looks around; `dir` is on the disk to be measured.
+    /// Looks around; `dir` is on the disk to be measured. Fails where the clock cannot be believed.
     pub fn describe(dir: &Path) -> io::Result<Self> {
+        let clock_ns = clock::read_ns()?;
         let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name"));
         Ok(Machine {
@@ -30,14 +36,19 @@ impl Machine {
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
                 .map_or_else(|_| "unknown".to_owned(), |release| release.trim().to_owned()),
             sync_us: sync_us(dir)?,
+            clock_ns: Some(clock_ns),
         })
     }
 }
 
 impl std::fmt::Display for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Machine { cpu, cores, kernel, sync_us } = self;
-        write!(f, "{cpu}, {cores} cores, Linux {kernel}; append and fdatasync: {sync_us:.0} µs")
+        let Machine { cpu, cores, kernel, sync_us, clock_ns } = self;
+        write!(f, "{cpu}, {cores} cores, Linux {kernel}; append and fdatasync: {sync_us:.0} µs")?;
+        match clock_ns {
+            Some(clock_ns) => write!(f, "; reading the clock: {clock_ns:.0} ns"),
+            None => Ok(()),
+        }
     }
 }
 

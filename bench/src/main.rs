@@ -6,6 +6,7 @@
 //! `README.md` says what is equal and what is not.
 
 mod child;
+mod clock;
 mod engine;
 mod figures;
 #[cfg(feature = "items")]

@@ -2,12 +2,19 @@
 //! promised is lost. `kstone_crash` is the harness; `cargo run --release -p kstone-crash` tries
 //! every call and every byte.
 
-use std::collections::BTreeMap;
+mod support;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kstone_core::env::ManualClock;
+use kstone_core::{Engine, Error, Key, Options};
 use kstone_crash::damage::{Files, Noticed};
 use kstone_crash::fault::{self, Outcome};
 use kstone_crash::{Violation, Workload};
-use kstone_sim::Fault;
+use kstone_sim::{Fault, FaultPlan, SimDisk};
+use support::{get, put, sim_env, tiny};
 
 /// Tries every `stride`-th call; answers how often each outcome was seen.
 fn outcomes(fault: Fault, seed: u64, stride: usize) -> Result<BTreeMap<String, u64>, Violation> {
@@ -66,6 +73,51 @@ fn with_room_again_everything_that_failed_on_a_full_disk_succeeds() {
             .unwrap_or_else(|violation| panic!("{violation}"));
     }
     assert!(full > 10, "the disk was full only {full} times");
+}
+
+/// A new file begins with as much in memory as there was of those before it, before it is certain that there
+/// will be such a file.
+#[test]
+fn a_flush_or_merge_that_meets_a_full_disk_leaves_neither_files_nor_memory_behind() {
+    let disk = SimDisk::new(1);
+    let env = sim_env(&disk, &Arc::new(ManualClock::default()));
+    let options = Options { memory_budget_bytes: 16 << 20, ..tiny() };
+    let engine = Engine::open_with(env, "db", options).unwrap_or_else(|error| panic!("{error}"));
+    let key = |n: u32| Key::with_sk("user#1", n.to_be_bytes().to_vec());
+    let put_all = |version: u8| (0..60).for_each(|n| put(&engine, &key(n), &[version; 90]));
+    let get_all = |version: u8| {
+        (0..60).for_each(|n| assert_eq!(get(&engine, &key(n)), Some(vec![version; 90])));
+    };
+    let ssts = || -> Vec<PathBuf> {
+        let is_sst = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "sst");
+        disk.paths().into_iter().filter(is_sst).collect()
+    };
+    put_all(0);
+    engine.flush().unwrap_or_else(|error| panic!("{error}"));
+    for version in 1..4 {
+        get_all(version - 1);
+        get_all(version - 1);
+        put_all(version);
+        let mut failures = 0;
+        for work in [Engine::flush, Engine::compact] {
+            for calls in 0.. {
+                let before = (ssts(), engine.stats().cache_bytes);
+                disk.fail(FaultPlan::onwards(Fault::NoSpace, calls));
+                let done = work(&engine);
+                disk.heal();
+                match done {
+                    Ok(()) => break,
+                    Err(Error::DiskFull { .. }) => failures += 1,
+                    Err(other) => panic!("{other}"),
+                }
+                let after = (ssts(), engine.stats().cache_bytes);
+                assert_eq!(after, before, "after {calls} calls");
+                get_all(version);
+            }
+        }
+        assert!(failures > 4, "{failures}");
+        get_all(version);
+    }
 }
 
 #[test]

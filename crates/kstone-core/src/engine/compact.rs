@@ -10,7 +10,7 @@ use crate::engine::reclaim;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::error::{Error, Result};
 use crate::key::internal;
-use crate::sst::{SstWriter, Warmth};
+use crate::sst::SstWriter;
 use crate::stripes::StripeSet;
 use crate::sync::Arc;
 use crate::tree::cursor::{Cursor, RunCursor};
@@ -260,7 +260,6 @@ impl Inner {
         let tables = self.tables();
         let mut retain = Retain::new(boundaries, &tables);
         let below = Below { levels, task };
-        let warmth = Warmth::of(task.inputs.iter().map(|(_, file)| &file.reader));
         let mut merge = Merge::new(sources(task));
         merge.seek(&[], Seq::MAX)?;
         let mut outputs = Vec::new();
@@ -280,11 +279,11 @@ impl Inner {
                     && last_key != entry.key
                     && let Some(full) = writer.take()
                 {
-                    outputs.push(written.finish(full, warmth)?);
+                    outputs.push(written.finish(full)?);
                 }
                 let writer = match &mut writer {
                     Some(writer) => writer,
-                    none => none.insert(self.new_sst(stripe, is_bottom, warmth, written)?),
+                    none => none.insert(self.new_sst(stripe, is_bottom, written)?),
                 };
                 writer.add(entry)?;
                 last_key.clear();
@@ -293,14 +292,14 @@ impl Inner {
             merge.next()?;
         }
         if let Some(last) = writer {
-            outputs.push(written.finish(last, warmth)?);
+            outputs.push(written.finish(last)?);
         }
         let read: u64 = task.inputs.iter().map(|(_, f)| f.meta().file_bytes).sum();
-        let wrote: u64 = outputs.iter().map(|file| file.meta().file_bytes).sum();
+        let wrote: u64 = outputs.iter().map(|meta| meta.file_bytes).sum();
         self.counters.compaction_read_bytes.fetch_add(read, Ordering::Relaxed);
         self.counters.compaction_write_bytes.fetch_add(wrote, Ordering::Relaxed);
         self.stripe(stripe).stats.bytes_compacted.fetch_add(wrote, Ordering::Relaxed);
-        Ok(outputs.into_iter().map(|file| (task.output_level, Added::New(file))).collect())
+        Ok(outputs.into_iter().map(|meta| (task.output_level, Added::New(meta))).collect())
     }
 }
 
@@ -444,29 +443,6 @@ mod tests {
         engine.wait_idle().unwrap();
         assert_eq!(l0_files(&engine), 0);
         assert_eq!(engine.partition(TableId::DEFAULT, "a").iter().unwrap().count(), 300);
-    }
-
-    #[test]
-    fn what_was_in_memory_before_a_flush_or_a_merge_is_there_after_it() {
-        let engine = engine();
-        let reads = || engine.inner().cache.stats().file_reads;
-        let get_all = || {
-            for sk in 0..200u32 {
-                let key = Key::with_sk("a", sk.to_be_bytes().to_vec());
-                assert!(engine.get(TableId::DEFAULT, &key).unwrap().is_some());
-            }
-        };
-        assert_eq!(reads(), 0, "nobody has read yet, so nothing was worth keeping");
-        get_all();
-        put_and_flush(&engine, 0..100);
-        let before = reads();
-        get_all();
-        assert_eq!(reads(), before, "after a flush");
-        engine.wait_idle().unwrap();
-        assert_eq!(l0_files(&engine), 0);
-        let before = reads();
-        get_all();
-        assert_eq!(reads(), before, "after a merge");
     }
 
     #[test]

@@ -14,11 +14,10 @@ use crate::entry::Seq;
 use crate::env::VfsFile;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
-use crate::sst::{FileIdent, NewSst, SstWriter, Warmth};
+use crate::sst::{FileIdent, SstMeta, SstWriter};
 use crate::stripes::StripeSet;
 use crate::sync::{Arc, MutexGuard};
 use crate::tree::cursor::Cursor;
-use crate::tree::file::TreeFile;
 use crate::tree::merge::Merge;
 use crate::tree::retain::{Retain, Verdict};
 
@@ -79,17 +78,12 @@ impl Inner {
             let mut merge = Merge::new(sources);
             merge.seek(&[], Seq::MAX)?;
             let mut retain = Retain::new(boundaries.clone(), &tables);
-            // Who closes the database has no use for it.
-            let warmth = match self.background.is_closed() {
-                true => Warmth::COLD,
-                false => self.stripe(*stripe).version().levels.warmth(),
-            };
             let mut writer = None;
             while let Some(entry) = merge.entry() {
                 if retain.judge(&entry, |_| false) == Verdict::Keep {
                     let writer = match &mut writer {
                         Some(writer) => writer,
-                        none => none.insert(self.new_sst(*stripe, false, warmth, written)?),
+                        none => none.insert(self.new_sst(*stripe, false, written)?),
                     };
                     writer.add(entry)?;
                 }
@@ -97,11 +91,11 @@ impl Inner {
             }
             let mut add = Vec::new();
             if let Some(writer) = writer {
-                let file = written.finish(writer, warmth)?;
-                let bytes = file.meta().file_bytes;
-                self.counters.flush_bytes.fetch_add(bytes, Ordering::Relaxed);
-                self.stripe(*stripe).stats.bytes_flushed.fetch_add(bytes, Ordering::Relaxed);
-                add.push((0, Added::New(file)));
+                let meta = written.finish(writer)?;
+                self.counters.flush_bytes.fetch_add(meta.file_bytes, Ordering::Relaxed);
+                let stats = &self.stripe(*stripe).stats;
+                stats.bytes_flushed.fetch_add(meta.file_bytes, Ordering::Relaxed);
+                add.push((0, Added::New(meta)));
             }
             let through = memtables.iter().filter_map(|table| table.max_seq()).max().unwrap_or(0);
             let flushed = Some((through, memtables.clone()));
@@ -114,22 +108,15 @@ impl Inner {
         Ok(changes)
     }
 
-    /// Starts a new SST file, which `written` will remove if the work fails. `warmth` is that of the files
-    /// that it replaces or covers.
+    /// Starts a new SST file, which `written` will remove if the work fails.
     pub(crate) fn new_sst(
         &self,
         stripe: u8,
         is_bottom: bool,
-        warmth: Warmth,
         written: &mut Written<impl Deref<Target = Inner>>,
     ) -> Result<SstWriter> {
         let ident = written.begin(stripe);
-        let options = self.sst_options(is_bottom);
-        let mut writer = SstWriter::create(&*self.env.vfs, &self.dir, ident, options)?;
-        if warmth.has_blocks() {
-            writer.keep_blocks(self.cache.unused_bytes());
-        }
-        Ok(writer)
+        SstWriter::create(&*self.env.vfs, &self.dir, ident, self.sst_options(is_bottom))
     }
 }
 
@@ -165,14 +152,10 @@ impl<I: Deref<Target = Inner>> Written<I> {
         &self.files
     }
 
-    /// Completes a file, of which its readers find as much in memory as of those before it.
-    pub(crate) fn finish(&mut self, writer: SstWriter, warmth: Warmth) -> Result<Arc<TreeFile>> {
-        let NewSst { meta, file, fresh } = writer.finish()?;
+    pub(crate) fn finish(&mut self, writer: SstWriter) -> Result<SstMeta> {
+        let (meta, file) = writer.finish()?;
         self.add(file);
-        let file = self.inner.tree_file(meta);
-        // What cannot be read is told to who has to read it.
-        let _ = file.reader.warm_up(warmth, &fresh);
-        Ok(file)
+        Ok(meta)
     }
 
     /// Makes data and names durable, with one sync for all files where the system has a way.
@@ -193,7 +176,6 @@ impl<I: Deref<Target = Inner>> Written<I> {
     /// Removes what was made; what cannot be removed is an orphan that the next open removes.
     pub(crate) fn remove_all(&self) {
         for &(stripe, file_id) in &self.begun {
-            self.inner.handles.evict(file_id);
             let path = self.inner.dir.join(crate::sst::file_name(stripe, file_id));
             let _ = self.inner.env.vfs.remove(&path);
         }

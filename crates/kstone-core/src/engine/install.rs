@@ -26,17 +26,9 @@ pub(crate) struct Change {
 #[derive(Debug)]
 pub(crate) enum Added {
     /// A new one, already synced.
-    New(Arc<TreeFile>),
+    New(SstMeta),
     /// One that comes from another level as it is.
     Moved(Arc<TreeFile>),
-}
-
-impl Added {
-    fn file(&self) -> &Arc<TreeFile> {
-        match self {
-            Added::New(file) | Added::Moved(file) => file,
-        }
-    }
 }
 
 impl Inner {
@@ -155,7 +147,10 @@ impl Inner {
         let mut last_seq = keeper.state.last_seq.max(floor);
         for change in changes {
             for (level, added) in &change.add {
-                let meta = added.file().meta();
+                let meta = match added {
+                    Added::New(meta) => meta,
+                    Added::Moved(file) => file.meta(),
+                };
                 last_seq = last_seq.max(meta.newest_seq());
                 edit.add.push((*level, meta.clone()));
             }
@@ -199,8 +194,14 @@ impl Inner {
 
     fn install_one(&self, change: &Change) -> usize {
         let stripe = self.stripe(change.stripe);
-        let add: Vec<_> =
-            change.add.iter().map(|(level, added)| (*level, Arc::clone(added.file()))).collect();
+        let add: Vec<_> = change
+            .add
+            .iter()
+            .map(|(level, added)| match added {
+                Added::New(meta) => (*level, self.tree_file(meta.clone())),
+                Added::Moved(file) => (*level, Arc::clone(file)),
+            })
+            .collect();
         let remove: Vec<_> = change.remove.iter().map(|(_, file)| file.meta().file_id).collect();
         let levels = stripe.version().levels.edited(&add, &remove);
         let l0_files = levels.level(0).len();
@@ -227,8 +228,9 @@ impl Inner {
             return;
         }
         for (_, added) in changes.iter().flat_map(|change| &change.add) {
-            if let Added::New(file) = added {
-                file.mark_obsolete();
+            if let Added::New(meta) = added {
+                let name = crate::sst::file_name(meta.stripe, meta.file_id);
+                let _ = self.env.vfs.remove(&self.dir.join(name));
             }
         }
     }

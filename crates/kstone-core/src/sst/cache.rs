@@ -149,13 +149,6 @@ impl BlockCache {
         kept + self.budget.lock().pinned_bytes
     }
 
-    /// What the cache could keep more without letting anything go.
-    pub(crate) fn unused_bytes(&self) -> u64 {
-        let kept: u64 = self.shards.iter().map(|shard| shard.kept_bytes.load(Relaxed)).sum();
-        let kept_max = self.shard_bytes_max.load(Relaxed) * self.shards.len() as u64;
-        kept_max.saturating_sub(kept)
-    }
-
     /// Takes `bytes` off the cache for a part that its reader wants to hold itself. `false` if half
     /// of the budget is held that way already.
     pub(super) fn pin(&self, bytes: usize) -> bool {
@@ -385,8 +378,7 @@ impl Queues {
     }
 }
 
-/// What a part is counted as.
-pub(super) fn item_bytes(weight: usize) -> u64 {
+fn item_bytes(weight: usize) -> u64 {
     (weight + ITEM_OVERHEAD) as u64
 }
 

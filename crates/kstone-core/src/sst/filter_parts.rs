@@ -230,7 +230,7 @@ impl SstReader {
         Ok(piece.may_contain(line, hash, filter.directory.probes))
     }
 
-    pub(super) fn pieced_filter(&self) -> Result<Arc<PiecedFilter>> {
+    fn pieced_filter(&self) -> Result<Arc<PiecedFilter>> {
         if let Some(filter) = self.held_pieces().get() {
             return Ok(filter);
         }

@@ -63,7 +63,6 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod verify;
-mod warmth;
 mod writer;
 
 pub(crate) use assembly::{Outbox, SstAssembly};
@@ -74,8 +73,7 @@ pub(crate) use filter::key_hash;
 pub(crate) use handles::FileHandles;
 pub(crate) use reader::{SstHit, SstReader, open_standalone};
 pub(crate) use run::{Run, RunBuilder};
-pub(crate) use warmth::Warmth;
-pub(crate) use writer::{NewSst, SstWriter};
+pub(crate) use writer::SstWriter;
 #[cfg(feature = "fuzzing")]
 pub(crate) use {
     block::check_block,

@@ -1,8 +1,7 @@
 //! Reads one SST: point lookups, and the loading of parts for cursor and `verify`.
 //!
 //! A reader is made for every live file when the database opens, so making one opens nothing and
-//! reads nothing. Footer, index, filter and blocks are read when first needed and checked then (but see
-//! [`warmth`](super::warmth));
+//! reads nothing. Footer, index, filter and blocks are read when first needed and checked then;
 //! all but the footer (a few dozen bytes) count against the cache's budget for as long as they are
 //! kept. Index and filter, or what finds their parts, are kept here as long as the cache lets them be
 //! pinned, else in the cache.
@@ -65,8 +64,6 @@ pub(crate) struct SstReader {
     /// As in `meta`.
     global_seq: Option<Seq>,
     denials: Denials,
-    /// Somebody has looked for a key, or begun to walk. Written once.
-    was_asked: AtomicBool,
     cache: Arc<BlockCache>,
     /// Of a small file, or of a large one once their parts are joined.
     filter: Held<Filter>,
@@ -151,7 +148,6 @@ impl SstReader {
         SstReader {
             global_seq: meta.global_seq,
             denials: Denials::default(),
-            was_asked: AtomicBool::new(false),
             meta,
             handles,
             cache,
@@ -181,7 +177,6 @@ impl SstReader {
             Some(seq) if seq <= max_seq => SEQ_MAX,
             Some(_) => return Ok(None),
         };
-        self.note_asked();
         // What a shortcut leads to needs no filter.
         if let Some(hit) = self.search_by_shortcut(key, hash, own_seq_max) {
             return Ok(Some(hit));
@@ -215,18 +210,6 @@ impl SstReader {
             self.cache.counters().count(Count::FilterFalsePositive);
         }
         Ok(hit)
-    }
-
-    #[inline]
-    fn note_asked(&self) {
-        if !self.was_asked.load(Relaxed) {
-            self.was_asked.store(true, Relaxed);
-        }
-    }
-
-    /// Whether anybody has looked for a key here, or walked, who may come again.
-    pub(super) fn was_asked(&self) -> bool {
-        self.was_asked.load(Relaxed)
     }
 
     fn is_outside(&self, key: &[u8], max_seq: Seq) -> bool {
@@ -304,9 +287,6 @@ impl SstReader {
     /// A cursor on no entry yet. Without `fill_cache` it reads past the cache, in large reads: for
     /// compaction and other one-time scans.
     pub(crate) fn cursor(self: &Arc<Self>, fill_cache: bool) -> SstCursor {
-        if fill_cache {
-            self.note_asked();
-        }
         SstCursor::new(self.clone(), fill_cache)
     }
 
@@ -337,31 +317,10 @@ impl SstReader {
             self.cache.counters().count(Count::FilterHit);
             return Ok(Asked::of(filter.may_contain(hash)));
         }
-        Ok(Asked::of(self.load_whole_filter()?.may_contain(hash)))
-    }
-
-    fn load_whole_filter(&self) -> Result<Arc<Filter>> {
         self.cache.counters().count(Count::FilterMiss);
         let filter = Arc::new(self.read_filter()?);
         self.filter.keep(&self.cache, self.meta.file_id, numbers::FILTER, &filter);
-        Ok(filter)
-    }
-
-    /// Has the filter in memory, if there is one: whole if it is so in the file, or if it `is_joined` and
-    /// the cache has memory to give up for that; else what finds its pieces.
-    pub(super) fn load_filter(&self, is_joined: bool) -> Result<()> {
-        let footer = self.footer()?;
-        if footer.filter.len == 0 {
-            return Ok(());
-        }
-        if !footer.is_in_parts() {
-            return self.load_whole_filter().map(drop);
-        }
-        let pieces = self.pieced_filter()?;
-        if is_joined {
-            self.join_filter(&pieces);
-        }
-        Ok(())
+        Ok(Asked::of(filter.may_contain(hash)))
     }
 
     pub(super) fn cache(&self) -> &Arc<BlockCache> {

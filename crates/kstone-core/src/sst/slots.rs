@@ -39,11 +39,6 @@ impl Uses {
         self.0.load(Relaxed)
     }
 
-    /// Whether there were any.
-    pub(super) fn is_some(&self) -> bool {
-        self.get() > 0
-    }
-
     fn take_one(&self) {
         self.0.store(self.get().saturating_sub(1), Relaxed);
     }

@@ -79,7 +79,7 @@ pub(crate) struct ReadCounts {
     pub(crate) index_hits: u64,
     pub(crate) index_misses: u64,
     /// Filters, or pieces of them, found in the cache; with `filter_misses`, how often a filter was
-    /// asked, and how often a directory, or a filter ahead of those who will ask it, had to be read.
+    /// asked, and how often a directory had to be read.
     pub(crate) filter_hits: u64,
     pub(crate) filter_misses: u64,
     /// Gets that ended at the filter: the key is not in the file.

@@ -72,7 +72,7 @@ pub(super) fn write(entries: &[Entry], options: SstOptions) -> Sample {
     for entry in entries {
         writer.add(entry.as_ref()).unwrap();
     }
-    let NewSst { meta, file, .. } = writer.finish().unwrap();
+    let (meta, file) = writer.finish().unwrap();
     assert_eq!(file.len().unwrap(), meta.file_bytes);
     Sample { vfs, meta }
 }

@@ -12,7 +12,6 @@ use super::assembly::{Outbox, SstAssembly, WRITE_BYTES};
 use super::block::{BlockBuilder, SEQ_MAX, common_prefix_len};
 use super::filter::key_hash;
 use super::frame::PAYLOAD_LEN_MAX;
-use super::warmth::FreshBlocks;
 use super::{FileIdent, SstMeta, SstOptions};
 use crate::entry::EntryRef;
 use crate::env::{Vfs, VfsFile};
@@ -28,17 +27,6 @@ pub(crate) struct SstWriter {
     block: BlockBuilder,
     file: SstAssembly,
     outbox: Outbox,
-    /// For who will read the file, if somebody wants them.
-    fresh: Option<FreshBlocks>,
-}
-
-/// A file that is complete, but not durable: the caller syncs it, and the folder.
-#[derive(Debug)]
-pub(crate) struct NewSst {
-    pub(crate) meta: SstMeta,
-    pub(crate) file: Arc<dyn VfsFile>,
-    /// Its blocks, if [they were wanted](SstWriter::keep_blocks); else nothing.
-    pub(crate) fresh: FreshBlocks,
 }
 
 impl SstWriter {
@@ -51,14 +39,7 @@ impl SstWriter {
     ) -> Result<Self> {
         let outbox = Outbox::new(options.compression)?;
         let file = SstAssembly::create(vfs, dir, ident, options)?;
-        let block = BlockBuilder::new(options.restart_interval);
-        Ok(SstWriter { options, block, file, outbox, fresh: None })
-    }
-
-    /// Blocks are wanted in memory, too, all of them if they take no more than so many bytes. Call it
-    /// before anything is added.
-    pub(crate) fn keep_blocks(&mut self, bytes_max: u64) {
-        self.fresh = Some(FreshBlocks::new(bytes_max));
+        Ok(SstWriter { options, block: BlockBuilder::new(options.restart_interval), file, outbox })
     }
 
     /// Whether nothing was added yet.
@@ -96,7 +77,7 @@ impl SstWriter {
 
         let block_bytes = self.options.block_bytes;
         if !self.block.is_empty() && self.block.exceeds_with(&entry, common, block_bytes) {
-            seal(&mut self.block, file, &mut self.outbox, &mut self.fresh);
+            file.seal_block(self.block.finish(), &mut self.outbox);
             file.index_latest(Some(entry.key));
             self.block.clear();
             if self.outbox.pending_len() >= WRITE_BYTES {
@@ -119,33 +100,16 @@ impl SstWriter {
         Ok(())
     }
 
-    /// Writes what is left. After an error the file is useless and still there; the caller removes it.
-    pub(crate) fn finish(mut self) -> Result<NewSst> {
+    /// Writes what is left. The file is complete, but not durable: the caller syncs it, and the
+    /// folder. After an error the file is useless and still there; the caller removes it.
+    pub(crate) fn finish(mut self) -> Result<(SstMeta, Arc<dyn VfsFile>)> {
         if self.is_empty() {
             return Err(Error::invalid(format!(
                 "{} would have no entries",
                 self.file.path().display()
             )));
         }
-        seal(&mut self.block, &mut self.file, &mut self.outbox, &mut self.fresh);
-        let (meta, file) = self.file.finish(&mut self.outbox)?;
-        Ok(NewSst { meta, file, fresh: self.fresh.unwrap_or_default() })
-    }
-}
-
-/// Seals the block that is full, and keeps it if that is wanted.
-fn seal(
-    block: &mut BlockBuilder,
-    file: &mut SstAssembly,
-    outbox: &mut Outbox,
-    fresh: &mut Option<FreshBlocks>,
-) {
-    let payload = block.finish();
-    file.seal_block(payload, outbox);
-    if let Some(blocks) = fresh
-        && blocks.add(payload) != Ok(true)
-    {
-        // Some of them without the others are of no use.
-        *fresh = None;
+        self.file.seal_block(self.block.finish(), &mut self.outbox);
+        self.file.finish(&mut self.outbox)
     }
 }

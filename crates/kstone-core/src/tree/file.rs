@@ -41,7 +41,7 @@ impl TreeFile {
         meta.largest.as_slice() >= low && high.is_none_or(|high| meta.smallest.as_slice() < high)
     }
 
-    /// The manifest does not name the file, or no longer: remove it when the last reader lets go.
+    /// The manifest no longer names the file: remove it when the last reader lets go.
     pub(crate) fn mark_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::entry::Seq;
 use crate::error::Result;
-use crate::sst::{SstHit, SstMeta, SstReader, Warmth};
+use crate::sst::{SstHit, SstMeta, SstReader};
 use crate::tree::cursor::{Cursor, RunCursor};
 use crate::tree::file::TreeFile;
 
@@ -44,11 +44,6 @@ impl Levels {
     pub(crate) fn detours(&self) -> u64 {
         let l0 = self.level(0).len() as u64;
         if self.level(1).is_empty() { l0.saturating_sub(1) } else { l0 }
-    }
-
-    /// How much of the files is in memory.
-    pub(crate) fn warmth(&self) -> Warmth {
-        Warmth::of(self.files().map(|file| &file.reader))
     }
 
     /// The newest partition drop in any file; 0 when there is none.

@@ -17,7 +17,7 @@ use crate::entry::{EntryRef, Kind, Seq};
 use crate::error::{Error, Result};
 use crate::expiry;
 use crate::key::{Key, KeyRef, STRIPES, internal, stripe_of};
-use crate::sst::{Run, RunBuilder, SstMeta, SstOptions, Warmth, common_prefix_len};
+use crate::sst::{Run, RunBuilder, SstMeta, SstOptions, common_prefix_len};
 use crate::table::TableId;
 use crate::tree::picker;
 use writing::Writing;
@@ -305,14 +305,12 @@ impl Ingester {
     }
 
     fn write_index_file(&self, stripe: u8, entries: &[(u8, Vec<u8>)]) -> Result<SstMeta> {
-        let mut writer =
-            self.engine.inner().new_sst(stripe, true, Warmth::COLD, &mut self.writing.written())?;
+        let mut writer = self.engine.inner().new_sst(stripe, true, &mut self.writing.written())?;
         for (_, key) in entries {
             let (seq, kind) = (0, Kind::Put);
             writer.add(EntryRef { key, seq, kind, expires_at_ms: 0, value: b"" })?;
         }
-        let file = self.writing.written().finish(writer, Warmth::COLD)?;
-        Ok(file.meta().clone())
+        self.writing.written().finish(writer)
     }
 }
 

@@ -50,8 +50,7 @@ impl Inner {
             .filter(|meta| meta.stripe == stripe)
             .map(|meta| {
                 let level = deepest_free_level(&levels, meta, metas);
-                let meta = SstMeta { global_seq: Some(seq), ..meta.clone() };
-                (level, Added::New(self.tree_file(meta)))
+                (level, Added::New(SstMeta { global_seq: Some(seq), ..meta.clone() }))
             })
             .collect();
         Change { stripe, add, remove: Vec::new(), flushed: None }
