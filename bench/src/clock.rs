@@ -1,9 +1,11 @@
 //! Whether the clock can be believed, seen before anything is timed.
 //!
-//! On a virtual machine whose cores count time differently, Linux's clock stands still on one of them
-//! between two ticks: what is timed there took nothing or some milliseconds, and a second may be short by a
-//! third. Figures of such a clock look like figures. It is found out without asking any other clock: who
-//! reads one that goes does not get the same time a thousand times in a row.
+//! On a virtual machine Linux's clock was seen to stand still on one of two cores between ticks (probably
+//! because the cores counted time differently): what was timed there took nothing, or whole ticks of four
+//! milliseconds. Figures of such a clock look like figures. It is found out without asking any other clock:
+//! who reads one that goes does not get the same time a thousand times in a row.
+//!
+//! Called by `machine`; touches nothing.
 
 use std::io;
 use std::sync::Barrier;

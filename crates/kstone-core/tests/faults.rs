@@ -75,8 +75,8 @@ fn with_room_again_everything_that_failed_on_a_full_disk_succeeds() {
     assert!(full > 10, "the disk was full only {full} times");
 }
 
-/// A new file begins with as much in memory as there was of those before it, before it is certain that there
-/// will be such a file.
+/// The running database removes what it has written of a file that there will not be; it does not leave that to
+/// the next open.
 #[test]
 fn a_flush_or_merge_that_meets_a_full_disk_leaves_neither_files_nor_memory_behind() {
     let disk = SimDisk::new(1);
