@@ -199,6 +199,15 @@ impl Inner {
         Ok(())
     }
 
+    /// Starts the thread that has memory ready for writers. They do without if it cannot be had.
+    fn start_supplier(&self) {
+        let Some(threads) = &self.env.threads else { return };
+        let supply = Arc::clone(&self.supply);
+        if let Ok(handle) = threads.spawn("kstone-memory", Box::new(move || supply.run())) {
+            self.background.add_thread(handle);
+        }
+    }
+
     /// Flushes, syncs and ends the threads. What fails here is no loss: the log has it, or the
     /// caller was told.
     pub(crate) fn close(&self) {
@@ -213,6 +222,7 @@ impl Inner {
         self.admission.wake();
         self.background.kick();
         self.stop_applier();
+        self.supply.close();
         let threads = std::mem::take(&mut self.background.state.lock().threads);
         for thread in threads {
             thread.join();
@@ -254,6 +264,9 @@ impl Inner {
                     self.background.request_flush(stripe);
                 }
             }
+        }
+        if self.supply.wants_thread() {
+            self.start_supplier();
         }
         let dropped = self.background.table_dropped.swap(false, Ordering::AcqRel);
         if !self.flush_is_due() && !dropped {

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::expiry::NextExpiry;
 use crate::maintenance::purge::PurgeGauge;
 use crate::manifest::{Manifest, State, TableEdit};
+use crate::memtable::Supply;
 use crate::options::{Limits, Options};
 use crate::sst::{BlockCache, FileHandles, SstOptions};
 use crate::sync::{Mutex, RwLock};
@@ -106,6 +107,8 @@ pub(crate) struct Inner {
     pub(crate) handles: Arc<FileHandles>,
     pub(crate) counters: Counters,
     pub(crate) purge_gauge: PurgeGauge,
+    /// Memory for memtables.
+    pub(crate) supply: Arc<Supply>,
     /// Commits on their way to the memtables.
     later: later::Later,
     /// The stripe of the latest record that was inserted.

@@ -18,6 +18,7 @@ use crate::expiry;
 use crate::key::STRIPES;
 use crate::maintenance::purge::PurgeGauge;
 use crate::manifest::{self, Edit, Manifest, State, TableEdit, TableState};
+use crate::memtable::Supply;
 use crate::options::Options;
 use crate::sst::{self, BlockCache, FileHandles, SstReader};
 use crate::sync::{Arc, Mutex, RwLock};
@@ -45,10 +46,12 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
     remove_orphans(&env, dir, &state, &manifest)?;
     let stripes = build_stripes(&env, dir, &state, &handles, &cache);
     let mut tables = Tables { next: state.next_table, known: state.tables.clone() };
+    let supply = Arc::new(Supply::new(limits.write_buffer_bytes));
     let mut replay = Replay {
         stripes: &stripes,
         tables: &mut tables,
         state: &state,
+        supply: &supply,
         held: 0,
         pending: Vec::new(),
     };
@@ -91,6 +94,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         handles,
         counters: Counters::default(),
         purge_gauge: PurgeGauge::default(),
+        supply,
         later: Default::default(),
         latest_stripe: Default::default(),
         _lock: lock,
@@ -228,6 +232,7 @@ struct Replay<'a> {
     stripes: &'a [Stripe],
     tables: &'a mut Tables,
     state: &'a State,
+    supply: &'a Supply,
     held: usize,
     pending: Vec<(Seq, TableEdit)>,
 }
@@ -274,7 +279,7 @@ impl Replay<'_> {
         let Some(tree) = self.stripes.get(index) else { return };
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
-        tree.insert(entry, index, false, |before, after| {
+        tree.insert(entry, index, false, self.supply, |before, after| {
             self.held = self.held + after - before;
         });
     }

@@ -298,7 +298,9 @@ impl Inner {
         let tree = self.stripe(stripe);
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
-        tree.insert(entry, index, is_warm, |before, after| self.recount_memtables(before, after));
+        tree.insert(entry, index, is_warm, &self.supply, |before, after| {
+            self.recount_memtables(before, after);
+        });
         if index_key.is_some() {
             self.next_expiry.lower(entry.expires_at_ms);
         }

@@ -9,12 +9,13 @@
 //! ```
 //!
 //! Large values are kept beside the chunks, so that a reader shares one instead of copying it.
-//! These bytes never leave the process. Calls nothing but `entry`; called by the tree.
+//! These bytes never leave the process. Calls `entry` and the supply of chunks; called by the tree.
 
 use std::cmp::Ordering;
 
 use bytes::Bytes;
 
+use super::supply::Supply;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::prefetch;
 
@@ -23,10 +24,10 @@ use crate::prefetch;
 pub(super) const INLINE_VALUE_LEN_MAX: usize = 4 * 1024;
 
 /// Small, because most of a database's stripes hold a handful of records most of the time.
-const CHUNK_LEN_MIN: usize = 4 * 1024;
+pub(super) const CHUNK_LEN_MIN: usize = 4 * 1024;
 /// Large enough to make an allocation rare, small enough that an allocator takes it from memory that
 /// others gave back, and does not ask the system for each.
-const CHUNK_LEN_MAX: usize = 64 * 1024;
+pub(super) const CHUNK_LEN_MAX: usize = 64 * 1024;
 
 const HEADER_LEN: usize = 16;
 const EXPIRY_LEN: usize = 8;
@@ -94,7 +95,7 @@ pub(super) struct Arena {
 
 impl Arena {
     /// Appends a record. Nothing finds it before the tree refers to it.
-    pub(super) fn push(&mut self, entry: EntryRef<'_>) -> Loc {
+    pub(super) fn push(&mut self, entry: EntryRef<'_>, supply: &Supply) -> Loc {
         // The engine refuses such keys long before; a cut length would corrupt silently.
         assert!(entry.key.len() < 1 << (32 - KEY_LEN_SHIFT), "key length fits its field");
         let is_large = entry.value.len() > INLINE_VALUE_LEN_MAX;
@@ -117,7 +118,7 @@ impl Arena {
         header[16..].copy_from_slice(&entry.expires_at_ms.to_le_bytes());
         let header = &header[..key_start(meta)];
 
-        let index = self.chunk_with_room(header.len() + entry.key.len() + inline.len());
+        let index = self.chunk_with_room(header.len() + entry.key.len() + inline.len(), supply);
         let chunk = &mut self.chunks[index];
         let loc = Loc { chunk: index as u32, offset: chunk.len() as u32 };
         chunk.extend_from_slice(header);
@@ -208,10 +209,10 @@ impl Arena {
     }
 
     #[inline]
-    fn chunk_with_room(&mut self, len: usize) -> usize {
+    fn chunk_with_room(&mut self, len: usize, supply: &Supply) -> usize {
         match self.chunks.get(self.filling) {
             Some(chunk) if chunk.capacity() - chunk.len() >= len => self.filling,
-            _ => self.add_chunk(len),
+            _ => self.add_chunk(len, supply),
         }
     }
 
@@ -221,11 +222,11 @@ impl Arena {
     /// just what others need: of chunks of any length, a third of the process's memory was
     /// holes. A record that would take much of such a chunk gets one of
     /// exactly its length, so that the room left in the chunk that is being filled is not lost.
-    fn add_chunk(&mut self, len: usize) -> usize {
+    fn add_chunk(&mut self, len: usize, supply: &Supply) -> usize {
         let eighth = self.chunk_bytes / 8;
         let shared_len = (1 << eighth.max(1).ilog2()).clamp(CHUNK_LEN_MIN, CHUNK_LEN_MAX);
         let is_own = len > shared_len / 4;
-        let chunk = Vec::with_capacity(if is_own { len } else { shared_len });
+        let chunk = if is_own { Vec::with_capacity(len) } else { supply.take(shared_len) };
         self.chunk_bytes += chunk.capacity();
         self.chunks.push(chunk);
         let index = self.chunks.len() - 1;

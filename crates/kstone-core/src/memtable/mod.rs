@@ -15,6 +15,7 @@
 mod arena;
 mod cursor;
 mod node;
+mod supply;
 mod tree;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ use bytes::Bytes;
 
 use self::arena::Record;
 pub(crate) use self::cursor::MemCursor;
+pub(crate) use self::supply::Supply;
 use self::tree::Tree;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -98,12 +100,12 @@ impl Memtable {
     /// It gets its place in the tree with some dozens of others, or before somebody looks, unless
     /// the tree `is_warm`: then the nodes are in the processor's cache already, and waiting costs
     /// more than it saves.
-    pub(crate) fn insert(&self, entry: EntryRef<'_>, is_warm: bool) {
+    pub(crate) fn insert(&self, entry: EntryRef<'_>, is_warm: bool, supply: &Supply) {
         let mut guard = self.tree.write();
         let tree = guard.get_or_insert_with(|| Box::new(Tree::new()));
         // Counted first: a reader without the lock may see one entry too many, never one too few.
         self.count(entry);
-        let arrivals = tree.add(entry, is_warm, |old| self.uncount(old));
+        let arrivals = tree.add(entry, is_warm, supply, |old| self.uncount(old));
         self.arrivals.store(arrivals, Relaxed);
         self.min_seq.store(self.min_seq.load(Relaxed).min(entry.seq), Relaxed);
         self.max_seq.store(self.max_seq.load(Relaxed).max(entry.seq), Relaxed);

@@ -17,6 +17,7 @@ type Model = BTreeMap<Place, (Kind, u64, Vec<u8>)>;
 /// A memtable, a cursor that stays open on it, and what both should do.
 struct Pair {
     memtable: Arc<Memtable>,
+    supply: Supply,
     cursor: MemCursor,
     model: Model,
     model_cursor: Option<Place>,
@@ -26,12 +27,16 @@ impl Pair {
     fn new() -> Self {
         let memtable = Arc::new(Memtable::new());
         let cursor = memtable.cursor();
-        Pair { memtable, cursor, model: Model::new(), model_cursor: None }
+        Pair { memtable, supply: Supply::new(0), cursor, model: Model::new(), model_cursor: None }
     }
 
     fn insert(&mut self, key: &[u8], seq: Seq, kind: Kind, expires_at_ms: u64, value: &[u8]) {
         let is_warm = seq.is_multiple_of(64);
-        self.memtable.insert(EntryRef { key, seq, kind, expires_at_ms, value }, is_warm);
+        self.memtable.insert(
+            EntryRef { key, seq, kind, expires_at_ms, value },
+            is_warm,
+            &self.supply,
+        );
         self.model.insert((key.to_vec(), Reverse(seq)), (kind, expires_at_ms, value.to_vec()));
     }
 
@@ -292,10 +297,15 @@ fn the_memory_of_a_large_value_is_counted_once_and_given_back_when_replaced() {
 #[test]
 fn what_waits_for_its_place_is_found_and_reading_it_changes_no_figure() {
     let memtable = Arc::new(Memtable::new());
+    let supply = Supply::new(0);
     let insert = |n: u64, is_warm| {
         let (key, value) = (numbered_key(scattered(n)), (n + 1).to_le_bytes());
         let (seq, kind, value) = (n + 1, Kind::Put, &value[..]);
-        memtable.insert(EntryRef { key: &key, seq, kind, expires_at_ms: 0, value }, is_warm);
+        memtable.insert(
+            EntryRef { key: &key, seq, kind, expires_at_ms: 0, value },
+            is_warm,
+            &supply,
+        );
     };
     let waiting = || memtable.arrivals.load(Ordering::Relaxed);
     let mut most = 0;
@@ -335,6 +345,7 @@ fn the_longest_keys_waste_no_chunks() {
 fn readers_beside_a_writer_see_all_that_was_there_and_in_order() {
     const COUNT: u64 = 20_000;
     let memtable = Arc::new(Memtable::new());
+    let supply = Supply::new(0);
     let applied = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let start = Barrier::new(3);
@@ -349,7 +360,11 @@ fn readers_beside_a_writer_see_all_that_was_there_and_in_order() {
                 let key = numbered_key(scattered(seq));
                 let value = &seq.to_le_bytes();
                 let kind = Kind::Put;
-                memtable.insert(EntryRef { key: &key, seq, kind, expires_at_ms: 0, value }, false);
+                memtable.insert(
+                    EntryRef { key: &key, seq, kind, expires_at_ms: 0, value },
+                    false,
+                    &supply,
+                );
                 applied.store(seq, Ordering::Release);
             }
             done.store(true, Ordering::Release);

@@ -9,6 +9,7 @@
 
 use super::arena::{Arena, INLINE_VALUE_LEN_MAX, Loc, Record};
 use super::node::{CAPACITY, Slots};
+use super::supply::Supply;
 use crate::entry::{EntryRef, Seq};
 use crate::prefetch;
 
@@ -114,9 +115,10 @@ impl Tree {
         &mut self,
         entry: EntryRef<'_>,
         at_once: bool,
+        supply: &Supply,
         replaced: impl FnMut(Record<'_>),
     ) -> usize {
-        let loc = self.arena.push(entry);
+        let loc = self.arena.push(entry, supply);
         if self.arrivals.is_empty() && self.nodes.append(&self.arena, entry.key, entry.seq, loc) {
             return 0;
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::entry::{EntryRef, Kind, Seq, is_expired};
 use crate::error::Result;
 use crate::key::internal;
-use crate::memtable::Memtable;
+use crate::memtable::{Memtable, Supply};
 use crate::sst::key_hash;
 use crate::sync::{Mutex, MutexGuard, RwLock};
 use crate::tree::cursor::Cursor;
@@ -108,6 +108,7 @@ impl Stripe {
         entry: EntryRef<'_>,
         index: Option<EntryRef<'_>>,
         is_warm: bool,
+        supply: &Supply,
         recount: impl FnOnce(usize, usize),
     ) {
         // The read guard is held throughout, so that no freeze falls between: a record and its
@@ -115,9 +116,9 @@ impl Stripe {
         // gives back must have been counted before.
         let version = self.version.read();
         let before = version.active.bytes();
-        version.active.insert(entry, is_warm);
+        version.active.insert(entry, is_warm, supply);
         if let Some(index) = index {
-            version.active.insert(index, is_warm);
+            version.active.insert(index, is_warm, supply);
         }
         recount(before, version.active.bytes());
     }

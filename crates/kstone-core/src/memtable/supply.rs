@@ -1,0 +1,279 @@
+//! Memory for records that is ready before a writer needs it.
+//!
+//! The first store to a page of new memory stops in the system, which looks for a page and clears it: a
+//! microsecond or three, and where the machine itself is a guest, to whom its host gives memory as it is
+//! touched, some twenty. With values of 1 KiB that was a quarter of a writer's time. So a thread touches
+//! what is needed next, and a writer who finds nothing ready does as it would without.
+//!
+//! What is kept ready is little, follows what was asked for lately, and goes when nobody asks.
+//!
+//! Calls `sync`; called by the arena, and by the engine, which has the thread.
+
+use std::time::Duration;
+
+use super::arena::{CHUNK_LEN_MAX, CHUNK_LEN_MIN};
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sync::{Condvar, Mutex};
+
+/// Enough for what the quickest writers fill while the thread sleeps, wakes and works.
+const READY_BYTES_MAX: usize = 2 << 20;
+/// The least that is worth a thread: what is ready is of several lengths.
+const READY_BYTES_MIN: usize = 8 * CHUNK_LEN_MAX;
+/// How often the thread looks while chunks are taken. It wakes by itself: to wake it takes a writer some
+/// microseconds, and dozens on a machine that is a guest. And not often: where all processors are busy,
+/// it takes one from somebody each time.
+const TICK: Duration = Duration::from_millis(8);
+/// After so many ticks without any, nothing is kept ready, and the thread sleeps until it is called.
+const IDLE_TICKS_MAX: u32 = 100;
+/// One store to each page, wherever pages are as long as this or longer.
+const PAGE_LEN: usize = 4096;
+
+/// One for each power of two that a chunk may be long.
+const LENGTHS: usize = (CHUNK_LEN_MAX / CHUNK_LEN_MIN).ilog2() as usize + 1;
+
+/// Chunks that are ready, for all memtables of a database.
+#[derive(Debug)]
+pub(crate) struct Supply {
+    /// How much is kept ready; 0 is none, and no thread.
+    ready_bytes_max: usize,
+    stock: Mutex<Stock>,
+    rung: Condvar,
+    has_thread: AtomicBool,
+    wants_thread: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Stock {
+    /// By length. All are empty, and all their pages have been stored to.
+    ready: [Vec<Vec<u8>>; LENGTHS],
+    /// How many of each length were asked for lately.
+    taken: [usize; LENGTHS],
+    taken_bytes: usize,
+    /// Chunks were taken since the thread last looked.
+    was_asked: bool,
+    thread_sleeps: bool,
+    is_closed: bool,
+}
+
+impl Supply {
+    /// For a database whose memtables hold so much.
+    pub(crate) fn new(write_buffer_bytes: usize) -> Self {
+        let share = (write_buffer_bytes / 32).min(READY_BYTES_MAX);
+        Supply {
+            ready_bytes_max: if share < READY_BYTES_MIN { 0 } else { share },
+            stock: Mutex::default(),
+            rung: Condvar::default(),
+            has_thread: AtomicBool::new(false),
+            wants_thread: AtomicBool::new(false),
+        }
+    }
+
+    /// An empty chunk with room for `len` bytes, which is a power of two that a chunk may be long.
+    pub(super) fn take(&self, len: usize) -> Vec<u8> {
+        self.take_ready(len).unwrap_or_else(|| Vec::with_capacity(len))
+    }
+
+    fn take_ready(&self, len: usize) -> Option<Vec<u8>> {
+        if self.ready_bytes_max == 0 {
+            return None;
+        }
+        let nth = nth_length(len);
+        let mut stock = self.stock.lock();
+        *stock.taken.get_mut(nth)? += 1;
+        stock.taken_bytes += len;
+        stock.was_asked = true;
+        let chunk = stock.ready.get_mut(nth)?.pop();
+        if stock.taken_bytes >= self.enough_bytes() {
+            if !self.has_thread.load(Relaxed) {
+                self.wants_thread.store(true, Relaxed);
+            } else if std::mem::take(&mut stock.thread_sleeps) {
+                drop(stock);
+                self.rung.notify_one();
+            }
+        }
+        chunk
+    }
+
+    /// Having taken so much, a writer is worth a thread, and shows which lengths are wanted.
+    fn enough_bytes(&self) -> usize {
+        self.ready_bytes_max / 4
+    }
+
+    /// Whether there should be a thread that [runs](Supply::run) this. Says so once.
+    #[inline]
+    pub(crate) fn wants_thread(&self) -> bool {
+        self.wants_thread.load(Relaxed)
+            && self.wants_thread.swap(false, Relaxed)
+            && !self.has_thread.swap(true, Relaxed)
+    }
+
+    /// The thread: makes chunks ready until the supply is closed.
+    pub(crate) fn run(&self) {
+        let mut idle_ticks = 0;
+        let mut stock = self.stock.lock();
+        while !stock.is_closed {
+            if std::mem::take(&mut stock.was_asked) {
+                idle_ticks = 0;
+                let wanted = stock.plan(self.ready_bytes_max, self.enough_bytes());
+                drop(stock);
+                for (nth, &count) in wanted.iter().enumerate() {
+                    self.make_ready(nth, count);
+                }
+                stock = self.stock.lock();
+            }
+            if stock.is_closed {
+                break;
+            }
+            idle_ticks += 1;
+            if idle_ticks <= IDLE_TICKS_MAX {
+                stock = self.rung.wait_timeout(stock, TICK);
+            } else if !stock.was_asked {
+                stock.clear();
+                stock.thread_sleeps = true;
+                stock = self.rung.wait(stock);
+                stock.thread_sleeps = false;
+            }
+        }
+        stock.clear();
+    }
+
+    /// Makes chunks of one length until there are so many.
+    fn make_ready(&self, nth: usize, count: usize) {
+        let has_enough = |stock: &Stock| stock.is_closed || stock.ready[nth].len() >= count;
+        while !has_enough(&self.stock.lock()) {
+            let chunk = touched(CHUNK_LEN_MIN << nth);
+            self.stock.lock().ready[nth].push(chunk);
+        }
+    }
+
+    /// Ends the thread.
+    pub(crate) fn close(&self) {
+        self.stock.lock().is_closed = true;
+        self.rung.notify_one();
+    }
+}
+
+impl Stock {
+    fn clear(&mut self) {
+        *self = Stock { is_closed: self.is_closed, ..Stock::default() };
+    }
+
+    /// How many of each length should be ready: of each its share of what was taken lately.
+    fn plan(&mut self, bytes_max: usize, enough_bytes: usize) -> [usize; LENGTHS] {
+        let share = |taken: usize| taken as u64 * bytes_max as u64 / self.taken_bytes.max(1) as u64;
+        let wanted = self.taken.map(|taken| share(taken) as usize);
+        if self.taken_bytes >= enough_bytes {
+            // What was taken long ago says less, and what nobody takes any more goes.
+            self.taken = self.taken.map(|taken| taken / 2);
+            self.taken_bytes = bytes_of(&self.taken);
+            self.ready.iter_mut().zip(wanted).for_each(|(ready, wanted)| ready.truncate(wanted));
+        }
+        wanted
+    }
+}
+
+fn bytes_of(counts: &[usize; LENGTHS]) -> usize {
+    counts.iter().enumerate().map(|(nth, count)| count * (CHUNK_LEN_MIN << nth)).sum()
+}
+
+fn nth_length(len: usize) -> usize {
+    (len / CHUNK_LEN_MIN).max(1).ilog2() as usize
+}
+
+/// An empty chunk whose pages have all been stored to.
+fn touched(len: usize) -> Vec<u8> {
+    // Zeros, because for new memory the system has these already: nothing is written twice.
+    let mut chunk = vec![0; len];
+    for page in chunk.chunks_mut(PAGE_LEN) {
+        // Or the compiler would know that a zero is written over a zero.
+        *std::hint::black_box(&mut page[0]) = 0;
+    }
+    chunk.clear();
+    chunk
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUFFER: usize = 64 << 20;
+
+    fn ready_bytes(supply: &Supply) -> usize {
+        let stock = supply.stock.lock();
+        bytes_of(&std::array::from_fn(|nth| stock.ready[nth].len()))
+    }
+
+    #[test]
+    fn what_is_ready_is_in_proportion_to_what_was_taken() {
+        let supply = Supply::new(BUFFER);
+        let max = supply.ready_bytes_max;
+        for _ in 0..64 {
+            supply.take(16 << 10);
+            supply.take(16 << 10);
+            supply.take(32 << 10);
+        }
+        let wanted = supply.stock.lock().plan(max, supply.enough_bytes());
+        assert_eq!(wanted, [0, 0, max / 2 / (16 << 10), max / 2 / (32 << 10), 0]);
+        for (nth, count) in wanted.into_iter().enumerate() {
+            supply.make_ready(nth, count);
+        }
+        assert_eq!(ready_bytes(&supply), max);
+        let chunk = supply.take(32 << 10);
+        assert_eq!((chunk.len(), chunk.capacity()), (0, 32 << 10));
+        assert_eq!(ready_bytes(&supply), max - (32 << 10));
+    }
+
+    /// Else both lengths would be kept ready for ever, beyond what was allowed.
+    #[test]
+    fn lengths_that_nobody_takes_any_more_go() {
+        let supply = Supply::new(BUFFER);
+        let max = supply.ready_bytes_max;
+        let take_and_make = |len: usize| {
+            for _ in 0..max / len {
+                supply.take(len);
+            }
+            let wanted = supply.stock.lock().plan(max, supply.enough_bytes());
+            wanted.iter().enumerate().for_each(|(nth, &count)| supply.make_ready(nth, count));
+            assert!(ready_bytes(&supply) <= max);
+        };
+        take_and_make(4 << 10);
+        for _ in 0..16 {
+            take_and_make(64 << 10);
+        }
+        let stock = supply.stock.lock();
+        assert_eq!(stock.ready[0].len(), 0);
+        assert_eq!(stock.ready[LENGTHS - 1].len(), max / (64 << 10));
+    }
+
+    #[test]
+    fn a_small_database_keeps_nothing_ready() {
+        let supply = Supply::new(READY_BYTES_MIN * 32 - 32);
+        for _ in 0..1000 {
+            assert_eq!(supply.take(CHUNK_LEN_MAX).capacity(), CHUNK_LEN_MAX);
+        }
+        assert!(!supply.wants_thread());
+    }
+
+    /// The thread starts once, has chunks ready, and leaves none behind.
+    #[test]
+    fn a_thread_makes_them_and_ends() {
+        let supply = Supply::new(BUFFER);
+        supply.take(CHUNK_LEN_MAX);
+        assert!(!supply.wants_thread(), "a few chunks are not worth a thread");
+        for _ in 0..supply.ready_bytes_max / CHUNK_LEN_MAX {
+            supply.take(CHUNK_LEN_MAX);
+        }
+        assert!(supply.wants_thread());
+        supply.take(CHUNK_LEN_MAX);
+        assert!(!supply.wants_thread());
+
+        std::thread::scope(|scope| {
+            scope.spawn(|| supply.run());
+            while ready_bytes(&supply) < supply.ready_bytes_max {
+                std::thread::yield_now();
+            }
+            supply.close();
+        });
+        assert_eq!(ready_bytes(&supply), 0);
+    }
+}
