@@ -104,12 +104,13 @@ impl Inner {
     }
 
     /// Gives the cache what unflushed writes do not hold: all of the budget but for the part that
-    /// is being filled, and never less than what a full write buffer leaves.
+    /// is being filled and the memory that is ready for it, and never less than what a full write
+    /// buffer leaves.
     pub(crate) fn resize_cache(&self) {
         let budget = self.options.memory_budget_bytes;
         let part = (budget / RESIZE_PARTS).max(1);
         self.cache.set_capacity(|| {
-            let held = (self.admission.used_bytes() / part + 1) * part;
+            let held = (self.admission.used_bytes() / part + 1) * part + self.supply.bytes();
             budget.saturating_sub(held).max(self.limits.cache_bytes_min) as u64
         });
     }

@@ -46,12 +46,17 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
     remove_orphans(&env, dir, &state, &manifest)?;
     let stripes = build_stripes(&env, dir, &state, &handles, &cache);
     let mut tables = Tables { next: state.next_table, known: state.tables.clone() };
-    let supply = Arc::new(Supply::new(limits.write_buffer_bytes));
+    // What is replayed says nothing of what is written from now on.
+    let replay_supply = Supply::none();
+    let supply = Arc::new(match env.threads {
+        Some(_) => Supply::new(limits.write_buffer_bytes),
+        None => Supply::none(),
+    });
     let mut replay = Replay {
         stripes: &stripes,
         tables: &mut tables,
         state: &state,
-        supply: &supply,
+        supply: &replay_supply,
         held: 0,
         pending: Vec::new(),
     };

@@ -1,8 +1,8 @@
 //! The memtable of one stripe: its newest records, in memory and in order, every version of them.
 //!
-//! An arena holds the records (`arena`), a B+tree orders them (`tree`, `node`), cursors walk them
-//! (`cursor`). Records are only added: to the arena at once, and to the tree some dozens together,
-//! or before somebody looks. The write-ahead log makes them durable and a flush writes
+//! An arena holds the records (`arena`), in memory that was made ready for it (`supply`); a B+tree
+//! orders them (`tree`, `node`), cursors walk them (`cursor`). Records are only added: to the arena
+//! at once, and to the tree some dozens together, or before somebody looks. The write-ahead log makes them durable and a flush writes
 //! them to an SST; neither is this module's business.
 //!
 //! May call `entry` and `sync`. Called by the stripe: its commit path inserts (one writer at a

@@ -30,16 +30,12 @@ const PREFIX_LEN_MAX: usize = 46;
 /// Up to [`CAPACITY`] locations in entry order.
 ///
 /// Invariants: every key begins with `prefix[..prefix_len]`; `heads[i]` is [`head_of`] what
-/// follows it in the key at `locs[i]`; heads from `len` on are [`UNUSED`]; `lasts` repeats every
-/// eighth head.
+/// follows it in the key at `locs[i]`; heads from `len` on are [`UNUSED`].
 #[derive(Debug)]
 pub(super) struct Slots {
     len: u8,
     prefix_len: u8,
     prefix: [u8; PREFIX_LEN_MAX],
-    /// The last head of each block, side by side: a search looks at these and at one block, and not
-    /// at a line of memory for each block.
-    lasts: [u64; CAPACITY / BLOCK],
     heads: [u64; CAPACITY],
     locs: [Loc; CAPACITY],
 }
@@ -50,7 +46,6 @@ impl Slots {
             len: 0,
             prefix_len: 0,
             prefix: [0; PREFIX_LEN_MAX],
-            lasts: [UNUSED; CAPACITY / BLOCK],
             heads: [UNUSED; CAPACITY],
             locs: [Loc::default(); CAPACITY],
         }
@@ -107,8 +102,8 @@ impl Slots {
     /// a binary search has six of each in a row.
     #[inline]
     fn heads_below(&self, head: u64) -> usize {
-        let block = self.lasts.iter().filter(|&&last| last < head).count();
         let (blocks, _) = self.heads.as_chunks::<BLOCK>();
+        let block = blocks.iter().filter(|block| block[BLOCK - 1] < head).count();
         match blocks.get(block) {
             Some(heads) => block * BLOCK + heads.iter().filter(|&&other| other < head).count(),
             None => CAPACITY,
@@ -118,7 +113,6 @@ impl Slots {
     /// The node is about to be searched: asks for what a search looks at.
     pub(super) fn expect(&self) {
         prefetch::soon(&self.len);
-        prefetch::soon(&self.lasts);
         let (blocks, _) = self.heads.as_chunks::<BLOCK>();
         blocks.iter().for_each(prefetch::soon);
     }
@@ -146,7 +140,6 @@ impl Slots {
         self.heads[index] = head_of(&key[self.prefix().len()..]);
         self.locs[index] = loc;
         self.len += 1;
-        self.repeat_lasts(index);
     }
 
     /// Refers to another record with the same key and sequence number.
@@ -166,8 +159,6 @@ impl Slots {
         right.len = moved as u8;
         self.len = at as u8;
         self.heads[at..].fill(UNUSED);
-        self.repeat_lasts(at);
-        right.repeat_lasts(0);
         self.lengthen_prefix(arena);
         right.lengthen_prefix(arena);
         right
@@ -177,17 +168,7 @@ impl Slots {
     pub(super) fn pop(&mut self) -> Loc {
         self.len -= 1;
         self.heads[usize::from(self.len)] = UNUSED;
-        self.repeat_lasts(self.len());
         self.locs[self.len()]
-    }
-
-    /// The heads from `from` on have changed.
-    #[inline]
-    fn repeat_lasts(&mut self, from: usize) {
-        let (blocks, _) = self.heads.as_chunks::<BLOCK>();
-        for (last, block) in self.lasts.iter_mut().zip(blocks).skip(from / BLOCK) {
-            *last = block[BLOCK - 1];
-        }
     }
 
     #[inline]
@@ -208,7 +189,6 @@ impl Slots {
             for head in &mut self.heads[..usize::from(self.len)] {
                 *head = front | head.checked_shr(shift as u32).unwrap_or(0);
             }
-            self.repeat_lasts(0);
             self.prefix_len = shared as u8;
         }
     }
@@ -223,7 +203,6 @@ impl Slots {
             for (head, loc) in self.heads.iter_mut().zip(&self.locs[..usize::from(self.len)]) {
                 *head = head_of(&arena.key(*loc)[shared..]);
             }
-            self.repeat_lasts(0);
         }
     }
 

@@ -5,7 +5,7 @@
 //! touched, some twenty. With values of 1 KiB that was a quarter of a writer's time. So a thread touches
 //! what is needed next, and a writer who finds nothing ready does as it would without.
 //!
-//! What is kept ready is little, follows what was asked for lately, and goes when nobody asks.
+//! What is kept ready is little, follows what was asked for lately, and goes when hardly anybody asks.
 //!
 //! Calls `sync`; called by the arena, and by the engine, which has the thread.
 
@@ -40,11 +40,13 @@ pub(crate) struct Supply {
     rung: Condvar,
     has_thread: AtomicBool,
     wants_thread: AtomicBool,
+    /// Whether there may be chunks in the stock.
+    is_stocked: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Stock {
-    /// By length. All are empty, and all their pages have been stored to.
+    /// By length. All are [touched].
     ready: [Vec<Vec<u8>>; LENGTHS],
     /// How many of each length were asked for lately.
     taken: [usize; LENGTHS],
@@ -65,7 +67,18 @@ impl Supply {
             rung: Condvar::default(),
             has_thread: AtomicBool::new(false),
             wants_thread: AtomicBool::new(false),
+            is_stocked: AtomicBool::new(false),
         }
+    }
+
+    /// For a database without threads.
+    pub(crate) fn none() -> Self {
+        Supply::new(0)
+    }
+
+    /// What it may hold now.
+    pub(crate) fn bytes(&self) -> usize {
+        if self.is_stocked.load(Relaxed) { self.ready_bytes_max } else { 0 }
     }
 
     /// An empty chunk with room for `len` bytes, which is a power of two that a chunk may be long.
@@ -78,7 +91,8 @@ impl Supply {
             return None;
         }
         let nth = nth_length(len);
-        let mut stock = self.stock.lock();
+        // Not to wait: the thread may have lost its processor in there.
+        let mut stock = self.stock.try_lock()?;
         *stock.taken.get_mut(nth)? += 1;
         stock.taken_bytes += len;
         stock.was_asked = true;
@@ -113,36 +127,45 @@ impl Supply {
         let mut stock = self.stock.lock();
         while !stock.is_closed {
             if std::mem::take(&mut stock.was_asked) {
-                idle_ticks = 0;
-                let wanted = stock.plan(self.ready_bytes_max, self.enough_bytes());
+                if stock.taken_bytes >= self.enough_bytes() {
+                    idle_ticks = 0;
+                }
+                self.is_stocked.store(true, Relaxed);
+                let missing = stock.plan(self.ready_bytes_max, self.enough_bytes());
                 drop(stock);
-                for (nth, &count) in wanted.iter().enumerate() {
+                for (nth, &count) in missing.iter().enumerate() {
                     self.make_ready(nth, count);
                 }
                 stock = self.stock.lock();
-            }
-            if stock.is_closed {
-                break;
+                if stock.is_closed {
+                    break;
+                }
             }
             idle_ticks += 1;
             if idle_ticks <= IDLE_TICKS_MAX {
                 stock = self.rung.wait_timeout(stock, TICK);
-            } else if !stock.was_asked {
+            } else {
                 stock.clear();
+                self.is_stocked.store(false, Relaxed);
                 stock.thread_sleeps = true;
                 stock = self.rung.wait(stock);
                 stock.thread_sleeps = false;
             }
         }
         stock.clear();
+        self.is_stocked.store(false, Relaxed);
     }
 
-    /// Makes chunks of one length until there are so many.
+    /// Makes so many chunks of one length, if there is room for them.
     fn make_ready(&self, nth: usize, count: usize) {
-        let has_enough = |stock: &Stock| stock.is_closed || stock.ready[nth].len() >= count;
-        while !has_enough(&self.stock.lock()) {
-            let chunk = touched(CHUNK_LEN_MIN << nth);
-            self.stock.lock().ready[nth].push(chunk);
+        let len = CHUNK_LEN_MIN << nth;
+        for _ in 0..count {
+            let chunk = touched(len);
+            let mut stock = self.stock.lock();
+            if stock.is_closed || stock.ready_bytes() + len > self.ready_bytes_max {
+                return;
+            }
+            stock.ready[nth].push(chunk);
         }
     }
 
@@ -158,7 +181,11 @@ impl Stock {
         *self = Stock { is_closed: self.is_closed, ..Stock::default() };
     }
 
-    /// How many of each length should be ready: of each its share of what was taken lately.
+    fn ready_bytes(&self) -> usize {
+        bytes_of(&std::array::from_fn(|nth| self.ready[nth].len()))
+    }
+
+    /// How many of each length are missing: of each its share of what was taken lately should be ready.
     fn plan(&mut self, bytes_max: usize, enough_bytes: usize) -> [usize; LENGTHS] {
         let share = |taken: usize| taken as u64 * bytes_max as u64 / self.taken_bytes.max(1) as u64;
         let wanted = self.taken.map(|taken| share(taken) as usize);
@@ -168,7 +195,7 @@ impl Stock {
             self.taken_bytes = bytes_of(&self.taken);
             self.ready.iter_mut().zip(wanted).for_each(|(ready, wanted)| ready.truncate(wanted));
         }
-        wanted
+        std::array::from_fn(|nth| wanted[nth].saturating_sub(self.ready[nth].len()))
     }
 }
 
@@ -180,15 +207,17 @@ fn nth_length(len: usize) -> usize {
     (len / CHUNK_LEN_MIN).max(1).ilog2() as usize
 }
 
-/// An empty chunk whose pages have all been stored to.
+/// An empty chunk whose pages have been stored to.
 fn touched(len: usize) -> Vec<u8> {
-    // Zeros, because for new memory the system has these already: nothing is written twice.
-    let mut chunk = vec![0; len];
-    for page in chunk.chunks_mut(PAGE_LEN) {
-        // Or the compiler would know that a zero is written over a zero.
-        *std::hint::black_box(&mut page[0]) = 0;
+    let mut chunk = Vec::with_capacity(len);
+    for page in chunk.spare_capacity_mut().chunks_mut(PAGE_LEN) {
+        // At both ends, because a chunk may begin anywhere in a page. The compiler would leave out a store
+        // that nobody reads, if it could see that.
+        if let [first, .., last] = std::hint::black_box(page) {
+            first.write(0);
+            last.write(0);
+        }
     }
-    chunk.clear();
     chunk
 }
 
@@ -199,8 +228,15 @@ mod tests {
     const BUFFER: usize = 64 << 20;
 
     fn ready_bytes(supply: &Supply) -> usize {
-        let stock = supply.stock.lock();
-        bytes_of(&std::array::from_fn(|nth| stock.ready[nth].len()))
+        supply.stock.lock().ready_bytes()
+    }
+
+    /// What the thread does when it wakes; answers what was missing.
+    fn plan_and_make(supply: &Supply) -> [usize; LENGTHS] {
+        let missing = supply.stock.lock().plan(supply.ready_bytes_max, supply.enough_bytes());
+        missing.iter().enumerate().for_each(|(nth, &count)| supply.make_ready(nth, count));
+        assert!(ready_bytes(supply) <= supply.ready_bytes_max);
+        missing
     }
 
     #[test]
@@ -212,11 +248,8 @@ mod tests {
             supply.take(16 << 10);
             supply.take(32 << 10);
         }
-        let wanted = supply.stock.lock().plan(max, supply.enough_bytes());
-        assert_eq!(wanted, [0, 0, max / 2 / (16 << 10), max / 2 / (32 << 10), 0]);
-        for (nth, count) in wanted.into_iter().enumerate() {
-            supply.make_ready(nth, count);
-        }
+        let made = plan_and_make(&supply);
+        assert_eq!(made, [0, 0, max / 2 / (16 << 10), max / 2 / (32 << 10), 0]);
         assert_eq!(ready_bytes(&supply), max);
         let chunk = supply.take(32 << 10);
         assert_eq!((chunk.len(), chunk.capacity()), (0, 32 << 10));
@@ -232,9 +265,7 @@ mod tests {
             for _ in 0..max / len {
                 supply.take(len);
             }
-            let wanted = supply.stock.lock().plan(max, supply.enough_bytes());
-            wanted.iter().enumerate().for_each(|(nth, &count)| supply.make_ready(nth, count));
-            assert!(ready_bytes(&supply) <= max);
+            plan_and_make(&supply);
         };
         take_and_make(4 << 10);
         for _ in 0..16 {
@@ -243,6 +274,16 @@ mod tests {
         let stock = supply.stock.lock();
         assert_eq!(stock.ready[0].len(), 0);
         assert_eq!(stock.ready[LENGTHS - 1].len(), max / (64 << 10));
+    }
+
+    /// With few taken, one more of another length changes the shares by much.
+    #[test]
+    fn there_is_never_more_than_was_allowed() {
+        let supply = Supply::new(READY_BYTES_MIN * 32);
+        for nth in (0..LENGTHS).chain((0..LENGTHS).rev()).cycle().take(100) {
+            supply.take(CHUNK_LEN_MIN << nth);
+            plan_and_make(&supply);
+        }
     }
 
     #[test]
@@ -270,6 +311,10 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| supply.run());
             while ready_bytes(&supply) < supply.ready_bytes_max {
+                // Once it has put all away because nobody asked, it has to be asked again.
+                if ready_bytes(&supply) == 0 {
+                    supply.take(CHUNK_LEN_MAX);
+                }
                 std::thread::yield_now();
             }
             supply.close();
