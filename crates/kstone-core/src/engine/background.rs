@@ -548,7 +548,7 @@ impl Drop for FlushRuns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::{Env, ManualClock, Threads};
+    use crate::env::{Env, ManualClock, OsThreads, Threads};
     use crate::{Durability, Engine, Key, Options, TableId, WriteBatch};
 
     /// Threads that never get a processor, so that what they are told stays to be seen.
@@ -559,6 +559,36 @@ mod tests {
         fn spawn(&self, _: &str, _: Box<dyn FnOnce() + Send>) -> std::io::Result<JoinHandle> {
             Ok(JoinHandle::new(|| {}))
         }
+    }
+
+    /// The system's threads, and what they were called.
+    #[derive(Debug, Default)]
+    struct Named(crate::sync::Mutex<Vec<String>>);
+
+    impl Threads for Named {
+        fn spawn(&self, name: &str, work: Box<dyn FnOnce() + Send>) -> std::io::Result<JoinHandle> {
+            self.0.lock().push(name.to_owned());
+            OsThreads.spawn(name, work)
+        }
+    }
+
+    /// It ends with the database, too: or this would never end.
+    #[test]
+    fn a_thread_for_memory_is_started_once_by_who_writes_much() {
+        let named = Arc::new(Named::default());
+        let env = Env { threads: Some(named.clone()), ..Env::memory() };
+        let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
+        let count = || named.0.lock().iter().filter(|name| *name == "kstone-memory").count();
+        let write = |nth: usize| {
+            let mut batch = WriteBatch::new();
+            batch.put(TableId::DEFAULT, &Key::new("one"), &[nth as u8; 1024]).unwrap();
+            engine.write(&batch, Durability::Os).unwrap().wait().unwrap();
+        };
+        write(0);
+        assert_eq!(count(), 0);
+        (0..8 << 10).for_each(write);
+        assert_eq!(count(), 1);
+        drop(engine);
     }
 
     #[test]
