@@ -23,9 +23,9 @@ const READY_BYTES_MIN: usize = 8 * CHUNK_LEN_MAX;
 /// microseconds, and dozens on a machine that is a guest. And not often: where all processors are busy,
 /// it takes one from somebody each time.
 const TICK: Duration = Duration::from_millis(8);
-/// After so many ticks without any, nothing is kept ready, and the thread sleeps until it is called.
+/// After so many ticks with hardly any, nothing is kept ready, and the thread sleeps until it is called.
 const IDLE_TICKS_MAX: u32 = 100;
-/// One store to each page, wherever pages are as long as this or longer.
+/// Every page is stored to, wherever pages are as long as this or longer.
 const PAGE_LEN: usize = 4096;
 
 /// One for each power of two that a chunk may be long.
@@ -71,7 +71,7 @@ impl Supply {
         }
     }
 
-    /// For a database without threads.
+    /// Nothing is kept ready: for a database without threads, and while the log is replayed.
     pub(crate) fn none() -> Self {
         Supply::new(0)
     }

@@ -27,7 +27,7 @@ impl Pair {
     fn new() -> Self {
         let memtable = Arc::new(Memtable::new());
         let cursor = memtable.cursor();
-        Pair { memtable, supply: Supply::new(0), cursor, model: Model::new(), model_cursor: None }
+        Pair { memtable, supply: Supply::none(), cursor, model: Model::new(), model_cursor: None }
     }
 
     fn insert(&mut self, key: &[u8], seq: Seq, kind: Kind, expires_at_ms: u64, value: &[u8]) {
@@ -297,7 +297,7 @@ fn the_memory_of_a_large_value_is_counted_once_and_given_back_when_replaced() {
 #[test]
 fn what_waits_for_its_place_is_found_and_reading_it_changes_no_figure() {
     let memtable = Arc::new(Memtable::new());
-    let supply = Supply::new(0);
+    let supply = Supply::none();
     let insert = |n: u64, is_warm| {
         let (key, value) = (numbered_key(scattered(n)), (n + 1).to_le_bytes());
         let (seq, kind, value) = (n + 1, Kind::Put, &value[..]);
@@ -345,7 +345,7 @@ fn the_longest_keys_waste_no_chunks() {
 fn readers_beside_a_writer_see_all_that_was_there_and_in_order() {
     const COUNT: u64 = 20_000;
     let memtable = Arc::new(Memtable::new());
-    let supply = Supply::new(0);
+    let supply = Supply::none();
     let applied = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let start = Barrier::new(3);
