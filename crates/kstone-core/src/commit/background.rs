@@ -11,6 +11,7 @@ use crate::env::OpenMode;
 use crate::error::Error;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Condvar, Mutex};
+use crate::wal::Ahead;
 use std::time::Duration;
 
 /// How long bytes may wait for a write call that nobody asked for. Longer: more is lost when the
@@ -37,6 +38,12 @@ impl Signal {
         }
     }
 
+    /// Whether it was raised, and not any more.
+    #[cfg(test)]
+    pub(crate) fn take(&self) -> bool {
+        std::mem::take(&mut self.raised.lock())
+    }
+
     /// Returns when the signal is raised, or after a while; spurious returns are fine.
     fn wait(&self, timeout: Option<Duration>) {
         let mut raised = self.raised.lock();
@@ -57,8 +64,9 @@ impl Log {
         while !self.closed.load(Ordering::SeqCst) {
             let timeout = {
                 let mut queue = self.queue.lock();
-                let idle =
-                    queue.pending_bytes() == 0 && self.interval_since.load(Ordering::SeqCst) == 0;
+                let idle = queue.pending_bytes() == 0
+                    && self.interval_since.load(Ordering::SeqCst) == 0
+                    && self.ahead.lock().is_none();
                 idle_ticks = if idle { idle_ticks + 1 } else { 0 };
                 queue.thread_sleeps = idle_ticks > IDLE_TICKS_MAX;
                 (!queue.thread_sleeps).then_some(TICK)
@@ -108,7 +116,9 @@ impl Log {
     /// the writer's, this could hear of a failure in the place of a sync that somebody waits for,
     /// which would then find nothing wrong and nothing left to do.
     fn sync_ahead(&self) {
-        let Some(path) = self.ahead.lock().take() else { return };
+        let Some(Ahead { path, stored, .. }) = self.ahead.lock().take() else { return };
+        stored.expect_sync();
+        drop(stored);
         let synced = match self.env.vfs.open(&path, OpenMode::ReadWrite) {
             // Released and removed meanwhile.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,

@@ -253,10 +253,14 @@ impl Log {
             }
             self.durable.store(batch.last_seq, Ordering::Release);
         } else if self.has_thread.load(Relaxed)
-            && let Some(path) = writer.log.next_to_sync()
+            && let Some(ahead) = writer.log.next_to_sync()
         {
-            *self.ahead.lock() = Some(path);
-            self.signal.raise();
+            let is_urgent = ahead.is_urgent;
+            *self.ahead.lock() = Some(ahead);
+            // Else a tick finds it soon enough: to wake a thread takes longer than a commit.
+            if std::mem::take(&mut self.queue.lock().thread_sleeps) || is_urgent {
+                self.signal.raise();
+            }
         }
         writer.log.report_progress();
         Ok(())

@@ -54,14 +54,14 @@ use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::wal::format::commit_bytes;
-use crate::wal::{self, DbId, Segments};
+use crate::wal::{self, Ahead, DbId, Segments};
 use background::Signal;
 use group::Writer;
 use publish::Publisher;
 use queue::Queue;
 use spin::Spin;
 use stats::Counters;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use waiters::{Level, Waiters};
@@ -109,7 +109,7 @@ pub(crate) struct Log {
     interval_since: AtomicU64,
     signal: Signal,
     /// A file of the log that the log thread is to sync ahead.
-    ahead: Mutex<Option<PathBuf>>,
+    ahead: Mutex<Option<Ahead>>,
     /// A log thread leads for futures; otherwise they lead themselves.
     has_thread: AtomicBool,
     closed: AtomicBool,

@@ -254,6 +254,36 @@ fn syncing_ahead_tells_nobody_that_it_worked_and_everybody_that_it_failed() {
     assert!(matches!(log.append(b"more", 1), Err(Error::Poisoned { .. })));
 }
 
+/// A log thread that is awake finds by itself what is to be synced ahead; to wake it takes longer than a
+/// commit. One that sleeps is woken, and so is any where a writer will soon wait for the sync.
+#[test]
+fn what_is_to_be_synced_ahead_wakes_a_log_thread_that_sleeps() {
+    let vfs = TestVfs::new();
+    let log = open_in(&vfs.env(false), 16 << 20);
+    log.has_thread.store(true, Ordering::SeqCst);
+    // The first segment is short, so its end is near from the beginning.
+    let is_ahead =
+        |is_urgent| log.ahead.lock().as_ref().is_some_and(|ahead| ahead.is_urgent == is_urgent);
+    let write_until_ahead = |is_urgent, thread_sleeps| {
+        while !is_ahead(is_urgent) {
+            log.ahead.lock().take();
+            let seq = commit(&log, &[7; 10_000]);
+            // It may fall asleep after the commit has been appended, and before it is written.
+            log.signal.take();
+            log.queue.lock().thread_sleeps = thread_sleeps;
+            log.wait_written(seq).unwrap();
+        }
+    };
+    write_until_ahead(true, false);
+    assert!(log.signal.take(), "a writer will wait for it");
+    write_until_ahead(false, false);
+    assert!(!log.signal.take(), "it is awake");
+    log.drive();
+    write_until_ahead(false, true);
+    assert!(log.signal.take(), "it would sleep on");
+    assert!(!log.queue.lock().thread_sleeps);
+}
+
 #[test]
 fn commits_that_nobody_writes_out_do_not_pile_up() {
     let log = open_in(&TestVfs::new().env(false), 1 << 20);

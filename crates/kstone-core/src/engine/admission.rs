@@ -105,7 +105,7 @@ impl Inner {
 
     /// Gives the cache what unflushed writes do not hold: all of the budget but for the part that
     /// is being filled and the memory that is ready for it, and never less than what a full write
-    /// buffer leaves.
+    /// buffer leaves. Asked when a part is full and after a flush, so what is ready counts from then on.
     pub(crate) fn resize_cache(&self) {
         let budget = self.options.memory_budget_bytes;
         let part = (budget / RESIZE_PARTS).max(1);

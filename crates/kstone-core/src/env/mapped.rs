@@ -14,6 +14,7 @@
 
 use std::fs::File;
 use std::ops::Range;
+use std::sync::Arc;
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use rustix::fs::fstatfs;
@@ -21,11 +22,11 @@ use rustix::fs::fstatfs;
 /// So much is made writable at once; some pages, however long the machine's are. Less: more calls;
 /// more: a sync soon afterwards writes pages that nothing was stored to.
 const STEP_BYTES: usize = 16 << 10;
-/// So much behind the stores is taken out of the process's memory at once (the page cache keeps it), if
-/// no sync comes before; a multiple of every machine's pages. Each time interrupts the other cores, which
-/// took 30 µs, and 0.35 µs for a page. More: that much more memory, and a longer call. Less: more
-/// interrupts.
-const BEHIND_BYTES: usize = 1 << 20;
+/// So much behind the stores is taken out of the process's memory by the store itself (the page cache keeps
+/// it), if no sync comes before, as it does where there is a thread for the log; a multiple of every
+/// machine's pages. Each time interrupts the other cores, which took 30 µs, and 0.35 µs for a page. More:
+/// that much more memory, and a longer call. Less: more interrupts.
+const BEHIND_BYTES: usize = 4 << 20;
 
 /// What is as long as this is better written: one call, where storing it takes some, and no page of it
 /// is ever mapped.
@@ -39,9 +40,26 @@ const IN_PLACE: [u32; 2] = [0xef53, 0x0102_1994];
 /// A file as memory.
 #[derive(Debug)]
 pub(super) struct Mapped {
-    map: MmapRaw,
+    map: Arc<MmapRaw>,
     /// What was made writable and not given up yet.
     writable: Range<usize>,
+    /// The end of what was stored last.
+    stored_end: usize,
+}
+
+/// Pages that no store goes to any more.
+#[must_use = "they stay in the process's memory"]
+pub(super) struct Behind {
+    map: Arc<MmapRaw>,
+    pages: Range<usize>,
+}
+
+impl Behind {
+    /// Takes them out of the process's memory: they have been stored, and the file has them. If that
+    /// fails, they stay until the file is closed.
+    pub(super) fn give_up(self) {
+        let _ = give_up(&self.map, self.pages.start, self.pages.len());
+    }
 }
 
 impl Mapped {
@@ -55,7 +73,7 @@ impl Mapped {
             return None;
         }
         let map = MmapOptions::new().len(len).map_raw(file).ok()?;
-        Some(Mapped { map, writable: 0..0 })
+        Some(Mapped { map: Arc::new(map), writable: 0..0, stored_end: 0 })
     }
 
     /// Stores the bytes; `false` if they are to be written in another way.
@@ -67,13 +85,27 @@ impl Mapped {
         if (start < self.writable.start || self.writable.end < end) && !self.prepare(start, end) {
             return false;
         }
+        self.stored_end = end;
         copy_into(self.map.as_mut_ptr(), self.map.len(), start, bytes)
     }
 
-    /// The system writes to the disk what was stored: the next store asks again. All of it is taken out of
-    /// the process's memory by one interrupt; for each page that a sync finds mapped there is one.
+    /// The system is about to write to the disk what was stored, and nobody stores meanwhile: the next
+    /// store asks again. All of it is taken out of the process's memory by one interrupt; for each page
+    /// that a sync finds mapped there is one.
     pub(super) fn synced(&mut self) {
         self.give_up(self.writable.end);
+    }
+
+    /// The same where somebody may store meanwhile: all but the few pages where stores go on, to be given
+    /// up when nobody waits for it.
+    pub(super) fn take_behind(&mut self) -> Option<Behind> {
+        let end = (self.stored_end / STEP_BYTES * STEP_BYTES).min(self.writable.end);
+        let pages = self.writable.start..end;
+        if pages.is_empty() {
+            return None;
+        }
+        self.writable.start = end;
+        Some(Behind { map: Arc::clone(&self.map), pages })
     }
 
     /// Makes the stretch writable, and a little more.
@@ -110,8 +142,8 @@ impl Mapped {
 #[allow(unsafe_code)]
 fn give_up(map: &MmapRaw, offset: usize, len: usize) -> std::io::Result<()> {
     // SAFETY: of a shared mapping of a file, as `map_raw` makes it, this drops the process's view of
-    // the pages and not what they hold: the next look shows the file again. Nobody has a reference
-    // into the mapping; `copy_into`, the only place that uses its pointer, has returned.
+    // the pages and not what they hold: the next look, or a store that is under way, finds the file
+    // again. Nobody has a reference into the mapping.
     unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, offset, len) }
 }
 

@@ -216,13 +216,23 @@ impl VfsFile for OsFile {
 
     fn expect_sync(&self) {
         #[cfg(target_os = "linux")]
-        if let Stores::Mapped(mapped) = &mut *self.stores.lock() {
-            mapped.synced();
+        {
+            let behind = match &mut *self.stores.lock() {
+                Stores::Mapped(mapped) => mapped.take_behind(),
+                _ => None,
+            };
+            // Without the lock: whoever stores meanwhile does not wait.
+            if let Some(behind) = behind {
+                behind.give_up();
+            }
         }
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.expect_sync();
+        #[cfg(target_os = "linux")]
+        if let Stores::Mapped(mapped) = &mut *self.stores.lock() {
+            mapped.synced();
+        }
         self.file.sync_data()
     }
 
@@ -449,7 +459,7 @@ mod whole {
 mod tests {
     use super::*;
     use std::path::PathBuf;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
     /// A folder of its own for each test, removed at the end.
     struct TempDir(PathBuf);
@@ -539,6 +549,32 @@ mod tests {
         file.set_len(10).unwrap();
         file.store_at(b"xyz", 8).unwrap();
         assert_eq!(content(&path), [&[0; 8][..], b"xyz"].concat());
+    }
+
+    /// As the log's thread does beside a writer: nothing that is stored meanwhile may be lost.
+    #[test]
+    fn stores_go_on_while_somebody_else_expects_a_sync() {
+        let dir = TempDir::new();
+        let path = dir.path("log");
+        let file = create(&path, b"");
+        let len = 6 << 20;
+        file.allocate(len as u64).unwrap();
+        let expected: Vec<u8> = (0..len).map(|at| (at / 100 % 251) as u8).collect();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let other = OsVfs.open(&path, OpenMode::ReadWrite).unwrap();
+                while !is_done.load(Ordering::Acquire) {
+                    file.expect_sync();
+                    other.sync_data().unwrap();
+                }
+            });
+            for (n, bytes) in expected.chunks(100).enumerate() {
+                file.store_at(bytes, n as u64 * 100).unwrap();
+            }
+            is_done.store(true, Ordering::Release);
+        });
+        assert!(content(&path) == expected);
     }
 
     #[test]

@@ -69,8 +69,8 @@ pub trait VfsFile: Any + Send + Sync + Debug {
     fn store_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.write_at(buf, offset)
     }
-    /// Somebody is about to sync, through another handle, what was [stored](VfsFile::store_at) here.
-    /// Nothing need be done; it makes that sync cheaper.
+    /// Somebody is about to sync, through another handle, what was [stored](VfsFile::store_at) here, beside
+    /// whoever stores more. Nothing need be done; it makes that sync cheaper.
     fn expect_sync(&self) {}
     /// Makes data and length durable (`fdatasync`), however they were written.
     fn sync_data(&self) -> io::Result<()>;

@@ -29,6 +29,9 @@ pub(super) const CHUNK_LEN_MIN: usize = 4 * 1024;
 /// others gave back, and does not ask the system for each.
 pub(super) const CHUNK_LEN_MAX: usize = 64 * 1024;
 
+/// What a memtable holds when it goes on with chunks of twice the least length.
+const SHARED_FROM: usize = 16 * 1024;
+
 const HEADER_LEN: usize = 16;
 const EXPIRY_LEN: usize = 8;
 const KIND_BITS: u32 = 0b0011;
@@ -224,7 +227,10 @@ impl Arena {
     /// exactly its length, so that the room left in the chunk that is being filled is not lost.
     fn add_chunk(&mut self, len: usize, supply: &Supply) -> usize {
         let eighth = self.chunk_bytes / 8;
-        let shared_len = (1 << eighth.max(1).ilog2()).clamp(CHUNK_LEN_MIN, CHUNK_LEN_MAX);
+        // With a dozen records of a kilobyte more of them will come: these, too, share chunks.
+        let min_len =
+            if self.chunk_bytes < SHARED_FROM { CHUNK_LEN_MIN } else { 2 * CHUNK_LEN_MIN };
+        let shared_len = (1 << eighth.max(1).ilog2()).clamp(min_len, CHUNK_LEN_MAX);
         let is_own = len > shared_len / 4;
         let chunk = if is_own { Vec::with_capacity(len) } else { supply.take(shared_len) };
         self.chunk_bytes += chunk.capacity();

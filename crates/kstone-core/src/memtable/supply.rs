@@ -5,7 +5,9 @@
 //! touched, some twenty. With values of 1 KiB that was a quarter of a writer's time. So a thread touches
 //! what is needed next, and a writer who finds nothing ready does as it would without.
 //!
-//! What is kept ready is little, follows what was asked for lately, and goes when hardly anybody asks.
+//! What is kept ready is little, of the lengths that were asked for lately, and goes when hardly anybody
+//! asks. Memtables begin with chunks of the least length, for which nobody is called: who writes a little
+//! now and then does without.
 //!
 //! Calls `sync`; called by the arena, and by the engine, which has the thread.
 
@@ -93,11 +95,12 @@ impl Supply {
         let nth = nth_length(len);
         // Not to wait: the thread may have lost its processor in there.
         let mut stock = self.stock.try_lock()?;
-        *stock.taken.get_mut(nth)? += 1;
-        stock.taken_bytes += len;
+        let taken = stock.taken.get_mut(nth)?;
+        *taken = taken.saturating_add(1);
+        stock.taken_bytes = stock.taken_bytes.saturating_add(len);
         stock.was_asked = true;
         let chunk = stock.ready.get_mut(nth)?.pop();
-        if stock.taken_bytes >= self.enough_bytes() {
+        if len > CHUNK_LEN_MIN && stock.taken_bytes >= self.enough_bytes() {
             if !self.has_thread.load(Relaxed) {
                 self.wants_thread.store(true, Relaxed);
             } else if std::mem::take(&mut stock.thread_sleeps) {
@@ -160,13 +163,20 @@ impl Supply {
     fn make_ready(&self, nth: usize, count: usize) {
         let len = CHUNK_LEN_MIN << nth;
         for _ in 0..count {
+            if !self.takes(&self.stock.lock(), len) {
+                return;
+            }
             let chunk = touched(len);
             let mut stock = self.stock.lock();
-            if stock.is_closed || stock.ready_bytes() + len > self.ready_bytes_max {
+            if !self.takes(&stock, len) {
                 return;
             }
             stock.ready[nth].push(chunk);
         }
+    }
+
+    fn takes(&self, stock: &Stock, len: usize) -> bool {
+        !stock.is_closed && stock.ready_bytes() + len <= self.ready_bytes_max
     }
 
     /// Ends the thread.
@@ -256,7 +266,7 @@ mod tests {
         assert_eq!(ready_bytes(&supply), max - (32 << 10));
     }
 
-    /// Else both lengths would be kept ready for ever, beyond what was allowed.
+    /// Else they would keep others out for ever.
     #[test]
     fn lengths_that_nobody_takes_any_more_go() {
         let supply = Supply::new(BUFFER);

@@ -43,7 +43,7 @@ mod tests;
 
 pub(crate) use recover::{LogFrom, Recovered, ReplayedCommit, inspect, recover};
 pub(crate) use segments::{LiveSegments, Prepared, Segments};
-pub(crate) use writer::{LogWriter, Next};
+pub(crate) use writer::{Ahead, LogWriter, Next};
 
 /// Tells databases apart; drawn at random when one is created.
 pub(crate) type DbId = [u8; 16];

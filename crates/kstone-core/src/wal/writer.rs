@@ -7,6 +7,7 @@ use super::format::{self, ChunkSeed, ChunkStamp};
 use super::segments::{Activated, FIRST_BYTES, Prepared, Segments};
 use crate::bugs::{self, Bug};
 use crate::entry::Seq;
+use crate::env::VfsFile;
 use crate::error::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +23,18 @@ pub(crate) enum Next {
     Sync,
     /// Other chunks, as far as anybody knows.
     More,
+}
+
+/// A file that somebody should sync without holding up the writer, because much was written to it since:
+/// what is on the disk already costs the next sync, and whoever waits for it, nothing. It tells nobody that
+/// anything is durable.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    pub(crate) path: PathBuf,
+    /// The writer's handle, which is to be told of the sync and not to be synced.
+    pub(crate) stored: Arc<dyn VfsFile>,
+    /// Whether the end of the segment is near, where a writer will wait for what is not synced then.
+    pub(crate) is_urgent: bool,
 }
 
 #[derive(Debug)]
@@ -107,18 +120,19 @@ impl LogWriter {
         Ok(())
     }
 
-    /// The file that somebody should sync without holding up the writer, because much was written to it
-    /// since: what is on the disk already costs the next sync, and whoever waits for it, nothing. It
-    /// tells nobody that anything is durable.
-    pub(crate) fn next_to_sync(&mut self) -> Option<PathBuf> {
+    /// What is to be synced ahead now.
+    pub(crate) fn next_to_sync(&mut self) -> Option<Ahead> {
         // The nearer the end of the segment, whose writer waits for a sync, the less is left to it.
         let enough = (self.room() / 2).clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
         if self.pos - self.durable_pos.max(self.ahead_pos) < enough {
             return None;
         }
         self.ahead_pos = self.pos;
-        self.current.file.expect_sync();
-        Some(self.current.path.clone())
+        Some(Ahead {
+            path: self.current.path.clone(),
+            stored: Arc::clone(&self.current.file),
+            is_urgent: enough < SYNC_AHEAD_BYTES,
+        })
     }
 
     /// Makes everything written durable.
