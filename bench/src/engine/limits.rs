@@ -1,5 +1,6 @@
-//! What the disk does with no engine in between: the limits that the engines are held against.
-//! Measured in the same rounds as the rows that name them, because disks have moods.
+//! What the disk does with no engine in between: the limits that the engines are held against. And how
+//! often a processor is away from who has nothing to wait for, which no engine's p99.9 can be better than.
+//! Measured in the same rounds as the rows that name them, because disks have moods, and neighbours do.
 
 use super::workload::{nanos, quantile};
 use crate::Outcome;
@@ -18,6 +19,47 @@ const BLOCKS: u64 = 4096;
 const CHUNK_LEN: usize = 1 << 20;
 /// Often enough for a percentile, seldom enough to be no load.
 const PROBE_EVERY: Duration = Duration::from_millis(5);
+
+/// How long the loop of [`HeldUp`] goes on.
+const HELD_UP_TIME: Duration = Duration::from_secs(1);
+
+/// A loop that only reads the clock, and how often a second it was held up for so long: by the system, or
+/// by the host of a virtual machine.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct HeldUp {
+    /// More than 60 µs.
+    pub over_60us: f64,
+    /// More than 100 µs.
+    pub over_100us: f64,
+    /// More than 200 µs.
+    pub over_200us: f64,
+}
+
+impl HeldUp {
+    /// Runs the loop.
+    pub fn measure() -> HeldUp {
+        let start = Instant::now();
+        let mut last = start;
+        let mut gaps_ns = Vec::new();
+        while last - start < HELD_UP_TIME {
+            let now = Instant::now();
+            gaps_ns.push(nanos(now - last));
+            last = now;
+        }
+        HeldUp::of(&gaps_ns, last - start)
+    }
+
+    fn of(gaps_ns: &[u32], time: Duration) -> HeldUp {
+        let per_second = |least_ns: u32| {
+            gaps_ns.iter().filter(|&&gap_ns| gap_ns > least_ns).count() as f64 / time.as_secs_f64()
+        };
+        HeldUp {
+            over_60us: per_second(60_000),
+            over_100us: per_second(100_000),
+            over_200us: per_second(200_000),
+        }
+    }
+}
 
 /// A loop that overwrites a block of a preallocated file and calls `fdatasync`.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -132,4 +174,16 @@ pub fn sequential_bytes_per_second(dir: &Path, bytes: u64) -> Outcome<f64> {
     let elapsed = start.elapsed();
     fs::remove_file(&path)?;
     Ok((chunks * CHUNK_LEN as u64) as f64 / elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_held_up_for_longer_is_held_up_for_as_long() {
+        let held_up = HeldUp::of(&[40, 60_000, 60_001, 150_000, 900_000], Duration::from_secs(2));
+        let HeldUp { over_60us, over_100us, over_200us } = held_up;
+        assert_eq!((over_60us, over_100us, over_200us), (1.5, 1.0, 0.5));
+    }
 }

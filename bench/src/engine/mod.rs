@@ -18,7 +18,7 @@ use crate::figures;
 use crate::machine::{self, Machine};
 use child::Job;
 use engines::EngineName;
-use limits::BareSyncs;
+use limits::{BareSyncs, HeldUp};
 use report::{Results, Row};
 use std::path::{Path, PathBuf};
 use workload::{Case, Size, Workload};
@@ -313,13 +313,16 @@ fn turns(rows: &mut [Row]) -> impl Iterator<Item = &mut [Row]> {
     })
 }
 
-/// One round of some rows: every engine once, and the disk alone where a row is held against it.
+/// One round of some rows: every engine once, and the machine alone where a row is held against it.
 fn take_turns(plan: &Plan, dir: &Path, rows: &mut [Row], round: usize, nth: usize) -> Outcome<()> {
     let size = plan.size_of(rows[0].case);
     let workloads: Vec<Workload> = rows.iter().map(|row| row.case.workload).collect();
     for row in rows.iter_mut() {
         if row.case.workload.wants_bare_syncs() {
             row.bare_syncs.push(BareSyncs::measure(dir, size.durable_ms)?);
+        }
+        if row.case.workload.is_mixed() {
+            row.held_up.push(HeldUp::measure());
         }
         if row.case.workload == Workload::Ingest {
             let bytes = u64::from(size.records) * size.value_len as u64;

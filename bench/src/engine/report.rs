@@ -3,7 +3,7 @@
 use super::bars::{Bar, Figure, LINES, Line};
 use super::child::Run;
 use super::engines::EngineName;
-use super::limits::BareSyncs;
+use super::limits::{BareSyncs, HeldUp};
 use super::workload::{Case, Size, Workload};
 use crate::Outcome;
 use crate::figures::{self, median, thousands};
@@ -35,6 +35,9 @@ pub struct Row {
     /// What a plain loop writes to a new file, once a round where the row is held against it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bare_bytes_per_second: Vec<f64>,
+    /// The loop that only reads the clock, once a round where the row has a p99.9 of calls without a disk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_up: Vec<HeldUp>,
 }
 
 /// All results, as they are saved.
@@ -89,7 +92,14 @@ impl Row {
     /// A row without runs.
     pub fn new(name: String, case: Case, engines: &[EngineName]) -> Row {
         let cells = engines.iter().map(|&engine| Cell { engine, runs: vec![] }).collect();
-        Row { name, case, cells, bare_syncs: vec![], bare_bytes_per_second: vec![] }
+        Row {
+            name,
+            case,
+            cells,
+            bare_syncs: vec![],
+            bare_bytes_per_second: vec![],
+            held_up: vec![],
+        }
     }
 
     fn lines(&self) -> impl Iterator<Item = &'static Line> {
@@ -309,10 +319,18 @@ impl Results {
             if let Some(speed) = median(row.bare_bytes_per_second.clone()) {
                 lines.push((&row.name, format!("sequential write {:.0} MB/s", speed / 1e6)));
             }
+            let often =
+                |measure: fn(&HeldUp) -> f64| median(row.held_up.iter().map(measure).collect());
+            if let (Some(over_60), Some(over_100), Some(over_200)) =
+                (often(|of| of.over_60us), often(|of| of.over_100us), often(|of| of.over_200us))
+            {
+                let times = format!("60, 100, 200 µs {over_60:.0}, {over_100:.0}, {over_200:.0}");
+                lines.push((&row.name, format!("a bare loop is held up for over {times} times/s")));
+            }
         }
         for (nth, (name, text)) in lines.into_iter().enumerate() {
             if nth == 0 {
-                println!("\nthe disk alone, in the same rounds");
+                println!("\nthe machine alone, in the same rounds");
             }
             println!("{name:<NAME_WIDTH$}{text}");
         }

@@ -223,7 +223,12 @@ impl Workload {
 
     /// Whether it is about reads that find everything in memory, also while something else is written.
     pub fn is_warm(self) -> bool {
-        self.only_reads() || matches!(self, Workload::Zipf1 | Workload::Zipf2 | Workload::ZipfReads)
+        self.only_reads() || self.is_mixed()
+    }
+
+    /// Whether it reads and updates.
+    pub fn is_mixed(self) -> bool {
+        matches!(self, Workload::Zipf1 | Workload::Zipf2 | Workload::ZipfReads)
     }
 
     /// Whether it has the size, the rounds and the switch of the large rows.
