@@ -118,7 +118,7 @@ impl Queue {
         self.prepared.push(prepared);
     }
 
-    /// Whether the segment is half full and the next one not there yet.
+    /// Whether there is less room than half a usual segment has, and the next one is not there yet.
     pub(crate) fn wants_prepared(&self) -> bool {
         self.room < self.usual_capacity / 2 && self.find_prepared(0).is_none()
     }
@@ -168,15 +168,11 @@ impl Queue {
         padded(len + commit) - padded(len)
     }
 
-    /// A segment of the usual size, or for a commit beyond that one made for it.
+    /// A segment of up to the usual size, or for a commit beyond that one made for it.
     fn find_prepared(&self, need: u64) -> Option<usize> {
         self.prepared.iter().position(|prepared| {
             let capacity = prepared.capacity();
-            if need <= self.usual_capacity {
-                capacity == self.usual_capacity
-            } else {
-                capacity >= need
-            }
+            capacity >= need && (capacity <= self.usual_capacity || need > self.usual_capacity)
         })
     }
 

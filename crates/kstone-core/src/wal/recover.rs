@@ -180,7 +180,7 @@ pub(crate) fn recover(
         if fits { &mut inventory.idle } else { &mut later }.push(file);
     }
     let segments = Arc::new(Segments::new(Arc::clone(vfs), dir, db_id, segment_bytes, inventory));
-    let prepared = segments.prepare_first()?;
+    let prepared = segments.prepare(0)?;
     let writer = LogWriter::start(&segments, prepared, recovered.end_pos, recovered.last_seq)?;
     // A file that cannot be removed is only in the way; it will be tried again.
     let _ = segments.adopt(later, found.unreadable);

@@ -24,8 +24,10 @@ use std::sync::Arc;
 const IDLE_MAX: usize = 4;
 
 /// The first file after opening is no larger than this, so that making one takes milliseconds:
-/// writing the zeros of a file of the usual size can take a tenth of a second. Nor does a closed
-/// database keep a larger one, if nothing in it is needed.
+/// writing the zeros of a file of the usual size can take a tenth of a second. Each that is made after
+/// it is twice as long, up to the usual size: who writes little does not share the disk with zeros for
+/// much, and who writes much does not wait for all of them at the end of the first file. Nor does a
+/// closed database keep a larger one, if nothing in it is needed.
 pub(crate) const FIRST_BYTES: u64 = 1 << 20;
 
 /// A segment file, whatever its state.
@@ -122,6 +124,8 @@ struct State {
     /// Slots whose name is taken, or may be.
     slots: BTreeSet<u32>,
     next_generation: u64,
+    /// How long the next file is that is made.
+    next_len: u64,
     /// What the manifest on disk names as the log's start, or less.
     log_start: u64,
     /// Purges under way. Meanwhile nothing that a released segment holds may come back into use.
@@ -148,6 +152,7 @@ impl Segments {
                 idle: found.idle,
                 slots: found.slots,
                 next_generation: found.next_generation,
+                next_len: segment_bytes.min(FIRST_BYTES),
                 log_start: found.log_start,
                 purges: 0,
                 hold: Arc::new(()),
@@ -159,7 +164,7 @@ impl Segments {
         &self.db_id
     }
 
-    /// How many bytes of chunks a segment of the usual size takes.
+    /// How many bytes of chunks a segment of the usual size takes; the first ones take less.
     pub(crate) fn usual_capacity(&self) -> u64 {
         capacity_of(self.segment_bytes)
     }
@@ -168,19 +173,19 @@ impl Segments {
     /// size, else a new one. A full disk shows here, before anything was promised; the half-made
     /// file is removed and the call may be repeated.
     pub(crate) fn prepare(&self, need: u64) -> Result<Prepared> {
-        if need <= self.usual_capacity() {
-            return self.take_idle().map_or_else(|| self.make(self.segment_bytes), Ok);
-        }
         let len = need
             .checked_add(SEGMENT_HEADER_LEN as u64)
             .ok_or_else(|| Error::invalid("the commit is larger than any file can be"))?;
-        self.make(len)
-    }
-
-    /// Makes the file that an opened log goes on in. Larger ones are made ahead, by whoever
-    /// prepares the next.
-    pub(crate) fn prepare_first(&self) -> Result<Prepared> {
-        self.take_idle().map_or_else(|| self.make(self.segment_bytes.min(FIRST_BYTES)), Ok)
+        if need > self.usual_capacity() {
+            return self.make(len);
+        }
+        if let Some(idle) = self.take_idle() {
+            return Ok(idle);
+        }
+        let len = len.max(self.state.lock().next_len);
+        let made = self.make(len)?;
+        self.state.lock().next_len = len.saturating_mul(2).min(self.segment_bytes);
+        Ok(made)
     }
 
     /// Makes a file that takes no chunk: its header alone, to say where a closed log ends.

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub(super) const DB_ID: [u8; 16] = *b"the test's db id";
 pub(super) const DIR: &str = "/db";
 const EMPTY: LogFrom = LogFrom { log_start: 0, last_seq: 0, expect_log: false };
+const MIB: u64 = 1 << 20;
 pub(super) const WHOLE: LogFrom = LogFrom { expect_log: true, ..EMPTY };
 
 pub(super) type Commits = Vec<(Seq, Vec<u8>)>;
@@ -86,6 +87,32 @@ fn a_small_commit_written_alone_takes_little_more_than_its_operations() {
     // A put of 127 bytes of key and value.
     commit_durably(&log, &[0; 136]);
     assert_eq!(log.live_segments().segments[0].copy_len - before, 184);
+}
+
+#[test]
+fn files_double_from_a_small_one_on_until_they_have_the_usual_size() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open_sized(&vfs, EMPTY, 5 * MIB).unwrap();
+    let len_of_newest = || vfs.bytes(&newest(&log)).len() as u64;
+    let mut lens = vec![len_of_newest()];
+    for _ in 0..4 {
+        log.rotate().unwrap();
+        lens.push(len_of_newest());
+    }
+    assert_eq!(lens, [MIB, 2 * MIB, 4 * MIB, 5 * MIB, 5 * MIB]);
+}
+
+#[test]
+fn a_commit_that_a_small_file_does_not_take_gets_one_that_does() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open_sized(&vfs, EMPTY, 32 * MIB).unwrap();
+    let ops = vec![7; 3 * MIB as usize];
+    commit_durably(&log, &ops);
+    let len = vfs.bytes(&newest(&log)).len() as u64;
+    assert!((3 * MIB..=4 * MIB).contains(&len), "{len}");
+    drop(log);
+    let (_, _, commits) = open_sized(&vfs, WHOLE, 32 * MIB).unwrap();
+    assert_eq!(commits, [(1, ops)]);
 }
 
 #[test]
@@ -345,8 +372,6 @@ fn scrubbing_leaves_no_byte_of_a_released_segment() {
     assert!(!vfs.paths().iter().any(holds_secret));
     commit_durably(&log, b"life goes on");
 }
-
-const MIB: u64 = 1 << 20;
 
 /// How the log stands when it is closed.
 #[derive(Debug, Clone, Copy, PartialEq)]
