@@ -263,7 +263,7 @@ fn what_is_to_be_synced_ahead_wakes_a_log_thread_that_sleeps() {
     log.has_thread.store(true, Ordering::SeqCst);
     // The first segment is short, so its end is near from the beginning.
     let is_ahead =
-        |is_urgent| log.ahead.lock().as_ref().is_some_and(|ahead| ahead.is_urgent == is_urgent);
+        |is_urgent| log.ahead.lock().as_ref().is_some_and(|ahead| ahead.is_urgent() == is_urgent);
     let write_until_ahead = |is_urgent, thread_sleeps| {
         while !is_ahead(is_urgent) {
             log.ahead.lock().take();

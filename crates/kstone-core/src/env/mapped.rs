@@ -45,6 +45,8 @@ pub(super) struct Mapped {
     writable: Range<usize>,
     /// The end of what was stored last.
     stored_end: usize,
+    /// Where that was when somebody came to sync beside the stores, if nothing else has happened since.
+    synced_beside: Option<usize>,
 }
 
 /// Pages that no store goes to any more.
@@ -62,6 +64,20 @@ impl Behind {
     }
 }
 
+/// Pages that stores will come to.
+pub(super) struct Stretch {
+    map: Arc<MmapRaw>,
+    pages: Range<usize>,
+    synced_beside: usize,
+}
+
+impl Stretch {
+    /// Makes them writable, as a store would that comes to them; `None` if that is left to it.
+    pub(super) fn make_writable(self) -> Option<Stretch> {
+        make_writable(&self.map, &self.pages).then_some(self)
+    }
+}
+
 impl Mapped {
     /// Maps the file as long as it is now; `None` where that cannot be done, or not safely.
     pub(super) fn of(file: &File) -> Option<Mapped> {
@@ -73,7 +89,7 @@ impl Mapped {
             return None;
         }
         let map = MmapOptions::new().len(len).map_raw(file).ok()?;
-        Some(Mapped { map: Arc::new(map), writable: 0..0, stored_end: 0 })
+        Some(Mapped { map: Arc::new(map), writable: 0..0, stored_end: 0, synced_beside: None })
     }
 
     /// Stores the bytes; `false` if they are to be written in another way.
@@ -93,12 +109,14 @@ impl Mapped {
     /// store asks again. All of it is taken out of the process's memory by one interrupt; for each page
     /// that a sync finds mapped there is one.
     pub(super) fn synced(&mut self) {
+        self.synced_beside = None;
         self.give_up(self.writable.end);
     }
 
     /// The same where somebody may store meanwhile: all but the few pages where stores go on, to be given
     /// up when nobody waits for it.
     pub(super) fn take_behind(&mut self) -> Option<Behind> {
+        self.synced_beside = Some(self.stored_end);
         let end = (self.stored_end / STEP_BYTES * STEP_BYTES).min(self.writable.end);
         let pages = self.writable.start..end;
         if pages.is_empty() {
@@ -108,11 +126,37 @@ impl Mapped {
         Some(Behind { map: Arc::clone(&self.map), pages })
     }
 
+    /// After such a sync: where the next so many bytes will be stored, to be made writable when nobody
+    /// waits for it. No more than is stored before the next one, which would write the rest in vain.
+    pub(super) fn next_stretch(&self, bytes: u64) -> Option<Stretch> {
+        let synced_beside = self.synced_beside?;
+        let end = synced_beside.saturating_add(usize::try_from(bytes).ok()?).min(self.map.len());
+        let pages = self.writable.end..end / STEP_BYTES * STEP_BYTES;
+        (!pages.is_empty()).then(|| Stretch { map: Arc::clone(&self.map), pages, synced_beside })
+    }
+
+    /// The pages are writable: stores need not ask. Not if they have been given up meanwhile.
+    pub(super) fn add(&mut self, ready: &Stretch) {
+        let goes_on = (ready.pages.start..ready.pages.end).contains(&self.writable.end);
+        if goes_on
+            && self.synced_beside == Some(ready.synced_beside)
+            && Arc::ptr_eq(&self.map, &ready.map)
+        {
+            self.writable.end = ready.pages.end;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn writable_end(&self) -> usize {
+        self.writable.end
+    }
+
     /// Makes the stretch writable, and a little more.
     fn prepare(&mut self, start: usize, end: usize) -> bool {
         let goes_on = self.writable.contains(&start) || self.writable.end == start;
         let first = start / STEP_BYTES * STEP_BYTES;
         if !goes_on {
+            self.synced_beside = None;
             self.give_up(self.writable.end);
             self.writable = first..first;
         } else if start - self.writable.start >= BEHIND_BYTES {
@@ -120,11 +164,11 @@ impl Mapped {
         }
         let from = self.writable.end;
         let to = end.next_multiple_of(STEP_BYTES).min(self.map.len());
-        let prepared = self.map.advise_range(Advice::PopulateWrite, from, to - from);
-        if prepared.is_ok() {
+        let prepared = make_writable(&self.map, &(from..to));
+        if prepared {
             self.writable.end = to;
         }
-        prepared.is_ok()
+        prepared
     }
 
     /// Takes what lies before `end` out of the process's memory: it has been stored, and the file has
@@ -136,6 +180,11 @@ impl Mapped {
             self.writable.start = end;
         }
     }
+}
+
+/// Does what a store to each of the pages would do first, and answers whether that worked.
+fn make_writable(map: &MmapRaw, pages: &Range<usize>) -> bool {
+    map.advise_range(Advice::PopulateWrite, pages.start, pages.len()).is_ok()
 }
 
 /// Takes pages out of the process's memory.

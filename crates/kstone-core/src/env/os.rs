@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
-use super::mapped::{self, Mapped};
+use super::mapped::{self, Mapped, Stretch};
 use super::{OpenMode, Vfs, VfsFile, VfsLock};
 use crate::sync::Mutex;
 
@@ -226,6 +226,24 @@ impl VfsFile for OsFile {
                 behind.give_up();
             }
         }
+    }
+
+    fn expect_stores(&self, bytes: u64) {
+        #[cfg(target_os = "linux")]
+        {
+            let next = match &*self.stores.lock() {
+                Stores::Mapped(mapped) => mapped.next_stretch(bytes),
+                _ => None,
+            };
+            // Without the lock, as above.
+            if let Some(ready) = next.and_then(Stretch::make_writable)
+                && let Stores::Mapped(mapped) = &mut *self.stores.lock()
+            {
+                mapped.add(&ready);
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = bytes;
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -536,6 +554,7 @@ mod tests {
                 }
                 match n % 1000 {
                     499 => file.expect_sync(),
+                    501 => file.expect_stores(70_000),
                     999 => file.sync_data().unwrap(),
                     _ => {}
                 }
@@ -567,6 +586,7 @@ mod tests {
                 while !is_done.load(Ordering::Acquire) {
                     file.expect_sync();
                     other.sync_data().unwrap();
+                    file.expect_stores(256 << 10);
                 }
             });
             for (n, bytes) in expected.chunks(100).enumerate() {
@@ -575,6 +595,38 @@ mod tests {
             is_done.store(true, Ordering::Release);
         });
         assert!(content(&path) == expected);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_was_made_ready_for_stores_is_used_unless_a_sync_came_between() {
+        const KIB: usize = 1024;
+        let dir = TempDir::new();
+        let path = dir.path("log");
+        create(&path, b"").allocate(1 << 20).unwrap();
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        // Where files cannot be mapped safely, all of it is written.
+        let Some(mut mapped) = Mapped::of(&file) else { return };
+        assert!(mapped.store(&[1; 100], 64));
+        assert!(mapped.next_stretch(256 << 10).is_none(), "nobody came to sync");
+        let _ = mapped.take_behind();
+        let ready = mapped.next_stretch(256 << 10).and_then(Stretch::make_writable).unwrap();
+        // The writer went on meanwhile, into what was made ready.
+        assert!(mapped.store(&[2; 20 * KIB], 164));
+        mapped.add(&ready);
+        assert_eq!(mapped.writable_end(), 256 * KIB);
+        let again = mapped.next_stretch(512 << 10).and_then(Stretch::make_writable).unwrap();
+        mapped.synced();
+        mapped.add(&again);
+        assert_eq!(mapped.writable_end(), 256 * KIB, "given up with the rest");
+        assert!(mapped.store(&[3; 100], 164 + 20 * KIB as u64));
+        assert!(mapped.next_stretch(2 << 20).is_none(), "nobody came to sync since");
+        let _ = mapped.take_behind();
+        let last = mapped.next_stretch(2 << 20).and_then(Stretch::make_writable).unwrap();
+        mapped.add(&last);
+        assert_eq!(mapped.writable_end(), 1 << 20, "no more than there is");
+        let expected = [vec![0; 64], vec![1; 100], vec![2; 20 * KIB], vec![3; 100]].concat();
+        assert!(content(&path).starts_with(&expected));
     }
 
     #[test]

@@ -72,6 +72,9 @@ pub trait VfsFile: Any + Send + Sync + Debug {
     /// Somebody is about to sync, through another handle, what was [stored](VfsFile::store_at) here, beside
     /// whoever stores more. Nothing need be done; it makes that sync cheaper.
     fn expect_sync(&self) {}
+    /// The sync that was [expected](VfsFile::expect_sync) is over, and so many bytes will be stored behind
+    /// those that it found, before there is another. Nothing need be done; it makes these stores cheaper.
+    fn expect_stores(&self, _bytes: u64) {}
     /// Makes data and length durable (`fdatasync`), however they were written.
     fn sync_data(&self) -> io::Result<()>;
     /// Reserves the disk's blocks for the first `len` bytes, so that writing there later cannot

@@ -33,8 +33,15 @@ pub(crate) struct Ahead {
     pub(crate) path: PathBuf,
     /// The writer's handle, which is to be told of the sync and not to be synced.
     pub(crate) stored: Arc<dyn VfsFile>,
+    /// About so much will be written before there is another.
+    pub(crate) next_bytes: u64,
+}
+
+impl Ahead {
     /// Whether the end of the segment is near, where a writer will wait for what is not synced then.
-    pub(crate) is_urgent: bool,
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.next_bytes < SYNC_AHEAD_BYTES
+    }
 }
 
 #[derive(Debug)]
@@ -131,7 +138,7 @@ impl LogWriter {
         Some(Ahead {
             path: self.current.path.clone(),
             stored: Arc::clone(&self.current.file),
-            is_urgent: enough < SYNC_AHEAD_BYTES,
+            next_bytes: enough,
         })
     }
 
