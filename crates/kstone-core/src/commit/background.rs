@@ -104,8 +104,9 @@ impl Log {
             self.turn(writer, Level::Written, None);
         }
         if self.has_thread.load(Ordering::SeqCst) {
-            self.prepare_ahead();
+            // In this order: to make a segment may take longer than what is to be synced can wait.
             self.sync_ahead();
+            self.prepare_ahead();
         }
     }
 
@@ -116,7 +117,7 @@ impl Log {
     /// the writer's, this could hear of a failure in the place of a sync that somebody waits for,
     /// which would then find nothing wrong and nothing left to do.
     fn sync_ahead(&self) {
-        let Some(Ahead { path, stored, next_bytes }) = self.ahead.lock().take() else { return };
+        let Some(Ahead { path, stored, next_bytes, .. }) = self.ahead.lock().take() else { return };
         stored.expect_sync();
         let synced = match self.env.vfs.open(&path, OpenMode::ReadWrite) {
             // Released and removed meanwhile.
@@ -161,12 +162,13 @@ impl Log {
     /// Makes the next segment while there is still room in this one, so that no commit waits for
     /// it. A failure is left to the appender that will need the segment, and can tell its caller.
     fn prepare_ahead(&self) {
-        if !self.queue.lock().wants_prepared() || self.poisoned.load(Ordering::SeqCst) {
+        if self.queue.lock().wants_prepared().is_none() || self.poisoned.load(Ordering::SeqCst) {
             return;
         }
         let _only_one = self.preparing.lock();
-        if self.queue.lock().wants_prepared()
-            && let Ok(prepared) = self.segments.prepare(0)
+        let wanted = self.queue.lock().wants_prepared();
+        if let Some(need) = wanted
+            && let Ok(prepared) = self.segments.prepare(need)
         {
             self.queue.lock().add_prepared(prepared);
         }

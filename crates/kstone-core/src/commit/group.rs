@@ -255,7 +255,7 @@ impl Log {
         } else if self.has_thread.load(Relaxed)
             && let Some(ahead) = writer.log.next_to_sync()
         {
-            let is_urgent = ahead.is_urgent();
+            let is_urgent = ahead.is_urgent;
             *self.ahead.lock() = Some(ahead);
             // Else a tick finds it soon enough: to wake a thread takes longer than a commit.
             if std::mem::take(&mut self.queue.lock().thread_sleeps) || is_urgent {

@@ -49,6 +49,8 @@ pub(crate) struct Queue {
     /// What the segment of the last item still takes, after everything pending.
     room: u64,
     usual_capacity: u64,
+    /// What the longest commit so far takes alone, of those that a usual segment takes.
+    longest: u64,
     prepared: Vec<Prepared>,
     spares: Vec<Vec<u8>>,
     pending_bytes: u64,
@@ -66,6 +68,7 @@ impl Queue {
             closed: VecDeque::new(),
             room,
             usual_capacity,
+            longest: 0,
             prepared: Vec::new(),
             spares: Vec::new(),
             pending_bytes: 0,
@@ -89,6 +92,9 @@ impl Queue {
         let mut extra = self.extra_bytes(commit);
         if extra > self.room {
             let alone = alone_bytes(commit);
+            if alone <= self.usual_capacity {
+                self.longest = self.longest.max(alone);
+            }
             let prepared = self.take_prepared(alone)?;
             self.begin_segment(prepared);
             extra = alone;
@@ -118,9 +124,12 @@ impl Queue {
         self.prepared.push(prepared);
     }
 
-    /// Whether there is less room than half a usual segment has, and the next one is not there yet.
-    pub(crate) fn wants_prepared(&self) -> bool {
-        self.room < self.usual_capacity / 2 && self.find_prepared(0).is_none()
+    /// What a next segment has to take, if there is less room than half a usual one has and none is there
+    /// yet that takes every commit: the first ones may be too short for some.
+    pub(crate) fn wants_prepared(&self) -> Option<u64> {
+        let is_wanted =
+            self.room < self.usual_capacity / 2 && self.find_prepared(self.longest).is_none();
+        is_wanted.then_some(self.longest)
     }
 
     /// Gives up the prepared segments, to be scrubbed or removed.

@@ -263,7 +263,7 @@ fn what_is_to_be_synced_ahead_wakes_a_log_thread_that_sleeps() {
     log.has_thread.store(true, Ordering::SeqCst);
     // The first segment is short, so its end is near from the beginning.
     let is_ahead =
-        |is_urgent| log.ahead.lock().as_ref().is_some_and(|ahead| ahead.is_urgent() == is_urgent);
+        |is_urgent| log.ahead.lock().as_ref().is_some_and(|ahead| ahead.is_urgent == is_urgent);
     let write_until_ahead = |is_urgent, thread_sleeps| {
         while !is_ahead(is_urgent) {
             log.ahead.lock().take();
@@ -282,6 +282,22 @@ fn what_is_to_be_synced_ahead_wakes_a_log_thread_that_sleeps() {
     write_until_ahead(false, true);
     assert!(log.signal.take(), "it would sleep on");
     assert!(!log.queue.lock().thread_sleeps);
+}
+
+#[test]
+fn the_log_thread_makes_the_next_segment_long_enough_for_the_longest_commit() {
+    const MIB: usize = 1 << 20;
+    let vfs = TestVfs::new();
+    let log = open_in(&vfs.env(true), 32 * MIB as u64);
+    log.drive();
+    assert_eq!(vfs.paths().len(), 2, "a small one is prepared");
+    commit(&log, &vec![0; 3 * MIB]);
+    assert_eq!(vfs.paths().len(), 3, "it does not take this");
+    log.drive();
+    assert_eq!(vfs.paths().len(), 4, "one that takes as much again is prepared");
+    log.drive();
+    commit(&log, &vec![0; 3 * MIB]);
+    assert_eq!(vfs.paths().len(), 4, "and nobody had to wait for it");
 }
 
 #[test]

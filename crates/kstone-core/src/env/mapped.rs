@@ -43,9 +43,9 @@ pub(super) struct Mapped {
     map: Arc<MmapRaw>,
     /// What was made writable and not given up yet.
     writable: Range<usize>,
-    /// The end of what was stored last.
+    /// The end of what was stored or written last.
     stored_end: usize,
-    /// Where that was when somebody came to sync beside the stores, if nothing else has happened since.
+    /// Where that was when somebody came to sync beside the stores, if nothing was given up since.
     synced_beside: Option<usize>,
 }
 
@@ -105,6 +105,11 @@ impl Mapped {
         copy_into(self.map.as_mut_ptr(), self.map.len(), start, bytes)
     }
 
+    /// Something was written in another way.
+    pub(super) fn passed(&mut self, offset: u64, len: usize) {
+        self.stored_end = usize::try_from(offset).unwrap_or(usize::MAX).saturating_add(len);
+    }
+
     /// The system is about to write to the disk what was stored, and nobody stores meanwhile: the next
     /// store asks again. All of it is taken out of the process's memory by one interrupt; for each page
     /// that a sync finds mapped there is one.
@@ -127,9 +132,13 @@ impl Mapped {
     }
 
     /// After such a sync: where the next so many bytes will be stored, to be made writable when nobody
-    /// waits for it. No more than is stored before the next one, which would write the rest in vain.
+    /// waits for it. Not more than is stored before the next one, which would write the rest in vain; and
+    /// nothing if the last ones were not stored.
     pub(super) fn next_stretch(&self, bytes: u64) -> Option<Stretch> {
         let synced_beside = self.synced_beside?;
+        if self.writable.is_empty() || self.writable.end < self.stored_end {
+            return None;
+        }
         let end = synced_beside.saturating_add(usize::try_from(bytes).ok()?).min(self.map.len());
         let pages = self.writable.end..end / STEP_BYTES * STEP_BYTES;
         (!pages.is_empty()).then(|| Stretch { map: Arc::clone(&self.map), pages, synced_beside })

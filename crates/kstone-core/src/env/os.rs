@@ -172,6 +172,9 @@ impl Stores {
     #[cfg(target_os = "linux")]
     fn store(&mut self, file: &File, buf: &[u8], offset: u64) -> bool {
         if buf.len() >= mapped::WRITTEN_MIN {
+            if let Stores::Mapped(mapped) = self {
+                mapped.passed(offset, buf.len());
+            }
             return false;
         }
         if let Stores::Untried = self {
@@ -621,6 +624,10 @@ mod tests {
         assert_eq!(mapped.writable_end(), 256 * KIB, "given up with the rest");
         assert!(mapped.store(&[3; 100], 164 + 20 * KIB as u64));
         assert!(mapped.next_stretch(2 << 20).is_none(), "nobody came to sync since");
+        mapped.passed(164 + 20 * KIB as u64, 300 * KIB);
+        let _ = mapped.take_behind();
+        assert!(mapped.next_stretch(600 << 10).is_none(), "the last ones were written");
+        assert!(mapped.store(&[3; 100], 164 + 20 * KIB as u64));
         let _ = mapped.take_behind();
         let last = mapped.next_stretch(2 << 20).and_then(Stretch::make_writable).unwrap();
         mapped.add(&last);

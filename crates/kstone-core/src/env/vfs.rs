@@ -73,7 +73,8 @@ pub trait VfsFile: Any + Send + Sync + Debug {
     /// whoever stores more. Nothing need be done; it makes that sync cheaper.
     fn expect_sync(&self) {}
     /// The sync that was [expected](VfsFile::expect_sync) is over, and so many bytes will be stored behind
-    /// those that it found, before there is another. Nothing need be done; it makes these stores cheaper.
+    /// those that it found, before the next that is expected. Nothing need be done; it makes these stores
+    /// cheaper.
     fn expect_stores(&self, _bytes: u64) {}
     /// Makes data and length durable (`fdatasync`), however they were written.
     fn sync_data(&self) -> io::Result<()>;

@@ -25,7 +25,7 @@ const IDLE_MAX: usize = 4;
 
 /// The first file after opening is no larger than this, so that making one takes milliseconds:
 /// writing the zeros of a file of the usual size can take a tenth of a second. Each that is made after
-/// it is twice as long, up to the usual size: who writes little does not share the disk with zeros for
+/// it is twice as long or longer, up to the usual size: who writes little does not share the disk with zeros for
 /// much, and who writes much does not wait for all of them at the end of the first file. Nor does a
 /// closed database keep a larger one, if nothing in it is needed.
 pub(crate) const FIRST_BYTES: u64 = 1 << 20;
@@ -124,7 +124,7 @@ struct State {
     /// Slots whose name is taken, or may be.
     slots: BTreeSet<u32>,
     next_generation: u64,
-    /// How long the next file is that is made.
+    /// How long the next file is that is made, unless a commit needs a longer one.
     next_len: u64,
     /// What the manifest on disk names as the log's start, or less.
     log_start: u64,
@@ -184,7 +184,8 @@ impl Segments {
         }
         let len = len.max(self.state.lock().next_len);
         let made = self.make(len)?;
-        self.state.lock().next_len = len.saturating_mul(2).min(self.segment_bytes);
+        let mut state = self.state.lock();
+        state.next_len = state.next_len.max(len.saturating_mul(2).min(self.segment_bytes));
         Ok(made)
     }
 

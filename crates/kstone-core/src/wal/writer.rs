@@ -33,15 +33,10 @@ pub(crate) struct Ahead {
     pub(crate) path: PathBuf,
     /// The writer's handle, which is to be told of the sync and not to be synced.
     pub(crate) stored: Arc<dyn VfsFile>,
-    /// About so much will be written before there is another.
-    pub(crate) next_bytes: u64,
-}
-
-impl Ahead {
     /// Whether the end of the segment is near, where a writer will wait for what is not synced then.
-    pub(crate) fn is_urgent(&self) -> bool {
-        self.next_bytes < SYNC_AHEAD_BYTES
-    }
+    pub(crate) is_urgent: bool,
+    /// So much will be written before there is another.
+    pub(crate) next_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -130,7 +125,8 @@ impl LogWriter {
     /// What is to be synced ahead now.
     pub(crate) fn next_to_sync(&mut self) -> Option<Ahead> {
         // The nearer the end of the segment, whose writer waits for a sync, the less is left to it.
-        let enough = (self.room() / 2).clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
+        let within = |bytes: u64| bytes.clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
+        let enough = within(self.room() / 2);
         if self.pos - self.durable_pos.max(self.ahead_pos) < enough {
             return None;
         }
@@ -138,7 +134,9 @@ impl LogWriter {
         Some(Ahead {
             path: self.current.path.clone(),
             stored: Arc::clone(&self.current.file),
-            next_bytes: enough,
+            is_urgent: enough < SYNC_AHEAD_BYTES,
+            // A third of the room is half of what is left behind it.
+            next_bytes: within(self.room() / 3),
         })
     }
 
