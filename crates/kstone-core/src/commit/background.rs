@@ -117,16 +117,16 @@ impl Log {
     /// the writer's, this could hear of a failure in the place of a sync that somebody waits for,
     /// which would then find nothing wrong and nothing left to do.
     fn sync_ahead(&self) {
-        let Some(Ahead { path, stored, next_bytes, .. }) = self.ahead.lock().take() else { return };
+        let Some(Ahead { path, stored, end, .. }) = self.ahead.lock().take() else { return };
         stored.expect_sync();
         let synced = match self.env.vfs.open(&path, OpenMode::ReadWrite) {
             // Released and removed meanwhile.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             Err(error) => Err(error),
-            Ok(file) => file.sync_data(),
+            Ok(file) => file.sync_before(end),
         };
         match synced {
-            Ok(()) => stored.expect_stores(next_bytes),
+            Ok(()) => stored.expect_stores(),
             Err(error) => self.poison(&Error::io("sync", &path, error).to_string()),
         }
     }

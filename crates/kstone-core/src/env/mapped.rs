@@ -28,6 +28,10 @@ const STEP_BYTES: usize = 16 << 10;
 /// that much more memory, and a longer call. Less: more interrupts.
 const BEHIND_BYTES: usize = 4 << 20;
 
+/// So much is made writable ahead of the stores where there is a thread for it. Less: stores catch up with
+/// it while that thread syncs; more: more memory, and more that the next sync of everything writes in vain.
+const READY_BYTES: usize = 1 << 20;
+
 /// What is as long as this is better written: one call, where storing it takes some, and no page of it
 /// is ever mapped.
 pub(super) const WRITTEN_MIN: usize = 32 << 10;
@@ -45,8 +49,8 @@ pub(super) struct Mapped {
     writable: Range<usize>,
     /// The end of what was stored or written last.
     stored_end: usize,
-    /// Where that was when somebody came to sync beside the stores, if nothing was given up since.
-    synced_beside: Option<usize>,
+    /// How often everything that was writable was given up.
+    times_given_up: u64,
 }
 
 /// Pages that no store goes to any more.
@@ -68,7 +72,7 @@ impl Behind {
 pub(super) struct Stretch {
     map: Arc<MmapRaw>,
     pages: Range<usize>,
-    synced_beside: usize,
+    times_given_up: u64,
 }
 
 impl Stretch {
@@ -81,7 +85,7 @@ impl Stretch {
 impl Mapped {
     /// Maps the file as long as it is now; `None` where that cannot be done, or not safely.
     pub(super) fn of(file: &File) -> Option<Mapped> {
-        if !IN_PLACE.contains(&(fstatfs(file).ok()?.f_type as u32)) {
+        if !is_in_place(file) {
             return None;
         }
         let len = usize::try_from(file.metadata().ok()?.len()).ok()?;
@@ -89,7 +93,7 @@ impl Mapped {
             return None;
         }
         let map = MmapOptions::new().len(len).map_raw(file).ok()?;
-        Some(Mapped { map: Arc::new(map), writable: 0..0, stored_end: 0, synced_beside: None })
+        Some(Mapped { map: Arc::new(map), writable: 0..0, stored_end: 0, times_given_up: 0 })
     }
 
     /// Stores the bytes; `false` if they are to be written in another way.
@@ -114,14 +118,12 @@ impl Mapped {
     /// store asks again. All of it is taken out of the process's memory by one interrupt; for each page
     /// that a sync finds mapped there is one.
     pub(super) fn synced(&mut self) {
-        self.synced_beside = None;
-        self.give_up(self.writable.end);
+        self.give_up_all();
     }
 
     /// The same where somebody may store meanwhile: all but the few pages where stores go on, to be given
     /// up when nobody waits for it.
     pub(super) fn take_behind(&mut self) -> Option<Behind> {
-        self.synced_beside = Some(self.stored_end);
         let end = (self.stored_end / STEP_BYTES * STEP_BYTES).min(self.writable.end);
         let pages = self.writable.start..end;
         if pages.is_empty() {
@@ -131,24 +133,23 @@ impl Mapped {
         Some(Behind { map: Arc::clone(&self.map), pages })
     }
 
-    /// After such a sync: where the next so many bytes will be stored, to be made writable when nobody
-    /// waits for it. Not more than is stored before the next one, which would write the rest in vain; and
-    /// nothing if the last ones were not stored.
-    pub(super) fn next_stretch(&self, bytes: u64) -> Option<Stretch> {
-        let synced_beside = self.synced_beside?;
+    /// Where the next bytes will be stored, to be made writable when nobody waits for it. Nothing if the
+    /// last ones were not stored.
+    pub(super) fn next_stretch(&self) -> Option<Stretch> {
         if self.writable.is_empty() || self.writable.end < self.stored_end {
             return None;
         }
-        let end = synced_beside.saturating_add(usize::try_from(bytes).ok()?).min(self.map.len());
+        let times_given_up = self.times_given_up;
+        let end = self.stored_end.saturating_add(READY_BYTES).min(self.map.len());
         let pages = self.writable.end..end / STEP_BYTES * STEP_BYTES;
-        (!pages.is_empty()).then(|| Stretch { map: Arc::clone(&self.map), pages, synced_beside })
+        (!pages.is_empty()).then(|| Stretch { map: Arc::clone(&self.map), pages, times_given_up })
     }
 
     /// The pages are writable: stores need not ask. Not if they have been given up meanwhile.
     pub(super) fn add(&mut self, ready: &Stretch) {
         let goes_on = (ready.pages.start..ready.pages.end).contains(&self.writable.end);
         if goes_on
-            && self.synced_beside == Some(ready.synced_beside)
+            && self.times_given_up == ready.times_given_up
             && Arc::ptr_eq(&self.map, &ready.map)
         {
             self.writable.end = ready.pages.end;
@@ -165,8 +166,7 @@ impl Mapped {
         let goes_on = self.writable.contains(&start) || self.writable.end == start;
         let first = start / STEP_BYTES * STEP_BYTES;
         if !goes_on {
-            self.synced_beside = None;
-            self.give_up(self.writable.end);
+            self.give_up_all();
             self.writable = first..first;
         } else if start - self.writable.start >= BEHIND_BYTES {
             self.give_up(start / BEHIND_BYTES * BEHIND_BYTES);
@@ -180,6 +180,11 @@ impl Mapped {
         prepared
     }
 
+    fn give_up_all(&mut self) {
+        self.times_given_up += 1;
+        self.give_up(self.writable.end);
+    }
+
     /// Takes what lies before `end` out of the process's memory: it has been stored, and the file has
     /// it. If that fails, it stays a little longer.
     fn give_up(&mut self, end: usize) {
@@ -189,6 +194,27 @@ impl Mapped {
             self.writable.start = end;
         }
     }
+}
+
+/// Syncs what lies before `end`, all but what shares its last few pages with what is stored behind it: a
+/// sync makes each page that it writes read-only first, and the next store to it waits until the system has
+/// made it writable again. `false` if that cannot be done here. An error is told of this handle's file alone,
+/// as by any other sync.
+pub(super) fn sync_before(file: &File, end: u64) -> std::io::Result<bool> {
+    if !is_in_place(file) {
+        return Ok(false);
+    }
+    let len = usize::try_from(end).unwrap_or(0) / STEP_BYTES * STEP_BYTES;
+    let Ok(map) = MmapOptions::new().len(len.max(STEP_BYTES)).map_raw(file) else {
+        return Ok(false);
+    };
+    // Of a mapped file that is an `fdatasync` of this range.
+    map.flush_range(0, len)?;
+    Ok(true)
+}
+
+fn is_in_place(file: &File) -> bool {
+    fstatfs(file).is_ok_and(|found| IN_PLACE.contains(&(found.f_type as u32)))
 }
 
 /// Does what a store to each of the pages would do first, and answers whether that worked.

@@ -231,11 +231,11 @@ impl VfsFile for OsFile {
         }
     }
 
-    fn expect_stores(&self, bytes: u64) {
+    fn expect_stores(&self) {
         #[cfg(target_os = "linux")]
         {
             let next = match &*self.stores.lock() {
-                Stores::Mapped(mapped) => mapped.next_stretch(bytes),
+                Stores::Mapped(mapped) => mapped.next_stretch(),
                 _ => None,
             };
             // Without the lock, as above.
@@ -245,8 +245,14 @@ impl VfsFile for OsFile {
                 mapped.add(&ready);
             }
         }
-        #[cfg(not(target_os = "linux"))]
-        let _ = bytes;
+    }
+
+    fn sync_before(&self, end: u64) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if mapped::sync_before(&self.file, end)? {
+            return Ok(());
+        }
+        self.sync_data()
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -480,7 +486,7 @@ mod whole {
 mod tests {
     use super::*;
     use std::path::PathBuf;
-    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
     /// A folder of its own for each test, removed at the end.
     struct TempDir(PathBuf);
@@ -557,7 +563,7 @@ mod tests {
                 }
                 match n % 1000 {
                     499 => file.expect_sync(),
-                    501 => file.expect_stores(70_000),
+                    501 => file.expect_stores(),
                     999 => file.sync_data().unwrap(),
                     _ => {}
                 }
@@ -582,18 +588,19 @@ mod tests {
         let len = 6 << 20;
         file.allocate(len as u64).unwrap();
         let expected: Vec<u8> = (0..len).map(|at| (at / 100 % 251) as u8).collect();
-        let is_done = AtomicBool::new(false);
+        let (is_done, stored_end) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let other = OsVfs.open(&path, OpenMode::ReadWrite).unwrap();
                 while !is_done.load(Ordering::Acquire) {
                     file.expect_sync();
-                    other.sync_data().unwrap();
-                    file.expect_stores(256 << 10);
+                    other.sync_before(stored_end.load(Ordering::Acquire)).unwrap();
+                    file.expect_stores();
                 }
             });
             for (n, bytes) in expected.chunks(100).enumerate() {
                 file.store_at(bytes, n as u64 * 100).unwrap();
+                stored_end.store(n as u64 * 100 + 100, Ordering::Release);
             }
             is_done.store(true, Ordering::Release);
         });
@@ -606,34 +613,43 @@ mod tests {
         const KIB: usize = 1024;
         let dir = TempDir::new();
         let path = dir.path("log");
-        create(&path, b"").allocate(1 << 20).unwrap();
+        create(&path, b"").allocate(2560 << 10).unwrap();
         let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         // Where files cannot be mapped safely, all of it is written.
         let Some(mut mapped) = Mapped::of(&file) else { return };
+        assert!(mapped.next_stretch().is_none(), "nobody has stored yet");
         assert!(mapped.store(&[1; 100], 64));
-        assert!(mapped.next_stretch(256 << 10).is_none(), "nobody came to sync");
-        let _ = mapped.take_behind();
-        let ready = mapped.next_stretch(256 << 10).and_then(Stretch::make_writable).unwrap();
+        let ready = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
         // The writer went on meanwhile, into what was made ready.
         assert!(mapped.store(&[2; 20 * KIB], 164));
         mapped.add(&ready);
-        assert_eq!(mapped.writable_end(), 256 * KIB);
-        let again = mapped.next_stretch(512 << 10).and_then(Stretch::make_writable).unwrap();
+        assert_eq!(mapped.writable_end(), 1024 * KIB);
+        let again = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
         mapped.synced();
         mapped.add(&again);
-        assert_eq!(mapped.writable_end(), 256 * KIB, "given up with the rest");
+        assert_eq!(mapped.writable_end(), 1024 * KIB, "given up with the rest");
+        assert!(mapped.next_stretch().is_none(), "nobody has stored since");
         assert!(mapped.store(&[3; 100], 164 + 20 * KIB as u64));
-        assert!(mapped.next_stretch(2 << 20).is_none(), "nobody came to sync since");
-        mapped.passed(164 + 20 * KIB as u64, 300 * KIB);
-        let _ = mapped.take_behind();
-        assert!(mapped.next_stretch(600 << 10).is_none(), "the last ones were written");
-        assert!(mapped.store(&[3; 100], 164 + 20 * KIB as u64));
-        let _ = mapped.take_behind();
-        let last = mapped.next_stretch(2 << 20).and_then(Stretch::make_writable).unwrap();
+        mapped.passed(264 + 20 * KIB as u64, 300 * KIB);
+        assert!(mapped.next_stretch().is_none(), "the last ones were written");
+        assert!(mapped.store(&[4; 100], 2000 << 10));
+        let last = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
         mapped.add(&last);
-        assert_eq!(mapped.writable_end(), 1 << 20, "no more than there is");
+        assert_eq!(mapped.writable_end(), 2560 * KIB, "no more than there is");
         let expected = [vec![0; 64], vec![1; 100], vec![2; 20 * KIB], vec![3; 100]].concat();
         assert!(content(&path).starts_with(&expected));
+    }
+
+    #[test]
+    fn a_sync_of_what_lies_before_something_may_be_of_nothing_or_of_all() {
+        let dir = TempDir::new();
+        let file = create(&dir.path("log"), &[7; 100_000]);
+        for end in [0, 1, 16 << 10, 99_999, 100_000, 200_000] {
+            file.sync_before(end).unwrap();
+        }
+        let reader = OsVfs.open(&dir.path("log"), OpenMode::Read).unwrap();
+        reader.sync_before(50_000).unwrap();
+        assert_eq!(content(&dir.path("log")), [7; 100_000]);
     }
 
     #[test]

@@ -72,12 +72,16 @@ pub trait VfsFile: Any + Send + Sync + Debug {
     /// Somebody is about to sync, through another handle, what was [stored](VfsFile::store_at) here, beside
     /// whoever stores more. Nothing need be done; it makes that sync cheaper.
     fn expect_sync(&self) {}
-    /// The sync that was [expected](VfsFile::expect_sync) is over, and so many bytes will be stored behind
-    /// those that it found, before the next that is expected. Nothing need be done; it makes these stores
-    /// cheaper.
-    fn expect_stores(&self, _bytes: u64) {}
+    /// Somebody else will soon store more behind what was [stored](VfsFile::store_at) last. Nothing need be
+    /// done; it makes these stores cheaper.
+    fn expect_stores(&self) {}
     /// Makes data and length durable (`fdatasync`), however they were written.
     fn sync_data(&self) -> io::Result<()>;
+    /// The same for what lies before `end`, all of it or all but the last few pages, beside whoever stores
+    /// behind it and is held up less by this than by a sync of everything.
+    fn sync_before(&self, _end: u64) -> io::Result<()> {
+        self.sync_data()
+    }
     /// Reserves the disk's blocks for the first `len` bytes, so that writing there later cannot
     /// run out of space; new bytes read as zero, and the length becomes at least `len`.
     fn allocate(&self, len: u64) -> io::Result<()>;

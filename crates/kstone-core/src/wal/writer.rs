@@ -35,8 +35,8 @@ pub(crate) struct Ahead {
     pub(crate) stored: Arc<dyn VfsFile>,
     /// Whether the end of the segment is near, where a writer will wait for what is not synced then.
     pub(crate) is_urgent: bool,
-    /// So much will be written before there is another.
-    pub(crate) next_bytes: u64,
+    /// Where the last chunk ended: somebody stores behind it.
+    pub(crate) end: u64,
 }
 
 #[derive(Debug)]
@@ -125,8 +125,7 @@ impl LogWriter {
     /// What is to be synced ahead now.
     pub(crate) fn next_to_sync(&mut self) -> Option<Ahead> {
         // The nearer the end of the segment, whose writer waits for a sync, the less is left to it.
-        let within = |bytes: u64| bytes.clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
-        let enough = within(self.room() / 2);
+        let enough = (self.room() / 2).clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
         if self.pos - self.durable_pos.max(self.ahead_pos) < enough {
             return None;
         }
@@ -135,8 +134,7 @@ impl LogWriter {
             path: self.current.path.clone(),
             stored: Arc::clone(&self.current.file),
             is_urgent: enough < SYNC_AHEAD_BYTES,
-            // A third of the room is half of what is left behind it.
-            next_bytes: within(self.room() / 3),
+            end: self.current.home.offset_of(self.pos),
         })
     }
 
