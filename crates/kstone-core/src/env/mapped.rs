@@ -198,13 +198,13 @@ impl Mapped {
 
 /// Syncs what lies before `end`, all but what shares its last few pages with what is stored behind it: a
 /// sync makes each page that it writes read-only first, and the next store to it waits until the system has
-/// made it writable again. `false` if that cannot be done here. An error is told of this handle's file alone,
-/// as by any other sync.
+/// made it writable again. `false` if that cannot be done here. An error is told to this handle alone, as by
+/// any other sync.
 pub(super) fn sync_before(file: &File, end: u64) -> std::io::Result<bool> {
-    if !is_in_place(file) {
+    let Some(end) = usize::try_from(end).ok().filter(|_| is_in_place(file)) else {
         return Ok(false);
-    }
-    let len = usize::try_from(end).unwrap_or(0) / STEP_BYTES * STEP_BYTES;
+    };
+    let len = end / STEP_BYTES * STEP_BYTES;
     let Ok(map) = MmapOptions::new().len(len.max(STEP_BYTES)).map_raw(file) else {
         return Ok(false);
     };
