@@ -10,6 +10,9 @@
 //! once more, unseen. One that overwrites in place has nothing to refuse then, unless it has given
 //! up altogether, or has to read the page back and cannot. See docs/decisions/0027.
 //!
+//! Beside the one that writes, the log's thread gives up pages behind it, makes pages ready ahead of it and
+//! syncs what lies before it; each of these is a call that takes no lock while the system is at it.
+//!
 //! Called by `os`. Linux only; elsewhere, and where anything is unusual, `os` writes as ever.
 
 use std::fs::File;
