@@ -13,6 +13,7 @@ use crate::entry::Seq;
 use crate::env::JoinHandle;
 use crate::error::{Error, Result};
 use crate::key::STRIPES;
+use crate::sst::Wish;
 use crate::stripes::StripeSet;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::tree::picker;
@@ -190,6 +191,12 @@ impl Inner {
             self.background.state.lock().threads.push(handle);
             Ok(())
         };
+        let weak = Arc::downgrade(self);
+        self.cache.wishes().serve(move || {
+            if let Some(inner) = weak.upgrade() {
+                inner.background.kick();
+            }
+        });
         let inner = Arc::clone(self);
         start("kstone-log", Box::new(move || inner.log.run()))?;
         for n in 0..self.options.background_threads {
@@ -235,6 +242,7 @@ impl Inner {
         let background = &self.background;
         while !background.is_closed() {
             background.kicked.swap(false, Ordering::AcqRel);
+            self.join_wanted();
             match self.background_step() {
                 Ok(true) => continue,
                 Ok(false) => {}
@@ -252,6 +260,16 @@ impl Inner {
                 if self.clock.monotonic().saturating_sub(before) >= REST {
                     self.rest_since(seq);
                 }
+            }
+        }
+    }
+
+    /// Joins what gets have found worth it. Files that are gone meanwhile need it no more.
+    fn join_wanted(&self) {
+        while let Some(Wish { stripe, file_id, what }) = self.cache.wishes().take() {
+            let levels = Arc::clone(&self.stripe(stripe).version().levels);
+            if let Some(file) = levels.files().find(|file| file.meta().file_id == file_id) {
+                file.reader.join(what);
             }
         }
     }

@@ -26,6 +26,7 @@ use std::sync::{Arc, Weak};
 
 use super::FileId;
 use super::block::Block;
+use super::join::Wishes;
 use super::slots::{Gone, Places, Taken};
 use super::stats::{ReadCounts, ReadStats};
 use crate::sync::Mutex;
@@ -64,6 +65,7 @@ pub(crate) struct BlockCache {
     shard_bytes_max: AtomicU64,
     budget: Mutex<Budget>,
     stats: ReadStats,
+    wishes: Wishes,
 }
 
 #[derive(Debug)]
@@ -127,7 +129,13 @@ impl BlockCache {
                 joined_bytes_max: bytes / JOINED_SHARE,
             }),
             stats: ReadStats::default(),
+            wishes: Wishes::default(),
         }
+    }
+
+    /// What is worth joining.
+    pub(crate) fn wishes(&self) -> &Wishes {
+        &self.wishes
     }
 
     /// Changes the budget; what is over it is dropped at once, except for what is pinned. The size is

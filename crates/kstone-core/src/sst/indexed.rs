@@ -87,6 +87,11 @@ impl IndexTop {
     pub(super) fn kept_part(&self, nth: usize) -> Option<Arc<Indexed>> {
         self.parts.peek(nth)
     }
+
+    /// They could not be joined.
+    pub(super) fn not_joined(&self) {
+        self.asked.refused();
+    }
 }
 
 impl Deref for IndexTop {
@@ -171,8 +176,8 @@ impl SstReader {
     fn part_for(&self, top: &IndexTop, key: &[u8], seq: Seq) -> Result<Option<Arc<Indexed>>> {
         let Some(nth) = top.find(key, seq) else { return Ok(None) };
         // Gets only: a scan asks for each part once, and may never come back.
-        if top.asked.is_now(top.count()) && !self.join_index(top) {
-            top.asked.refused();
+        if top.asked.is_now(top.count()) {
+            self.want_index(top);
         }
         self.part(top, nth)
     }

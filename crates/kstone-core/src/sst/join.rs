@@ -5,12 +5,18 @@
 //! asked for as many parts as there are, all of them are joined and pinned, if the cache has memory to
 //! give up for that. From then on the file is read as a small one is.
 //!
-//! Called by `reader` and `indexed` where they ask for a part.
+//! Joining takes as long as a hundred gets. Where there is a thread for it, a get leaves a [`Wish`] and goes
+//! on with the parts; else it does it itself.
+//!
+//! Called by `reader` and `indexed` where they ask for a part, and by the engine, which has the threads.
 
+use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 use bytes::Bytes;
 
+use super::FileId;
 use super::block::Block;
 use super::filter_parts::PiecedFilter;
 use super::index::{Index, IndexBuilder};
@@ -18,9 +24,12 @@ use super::indexed::{IndexTop, PART_BLOCKS};
 use super::reader::SstReader;
 use super::slots::Slots;
 use crate::error::Result;
+use crate::sync::Mutex;
 
 /// So often at most it is tried less often.
 const REFUSALS_MAX: u8 = 12;
+/// More wishes than these are not kept: who is still asked for comes again.
+const WISHES_MAX: usize = 256;
 
 /// How often parts were asked for since they were last about to be joined (or keys, whose
 /// [shortcuts](super::shortcuts) would be made).
@@ -61,11 +70,106 @@ impl Asked {
     }
 }
 
+/// What has parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joinable {
+    Index,
+    Filter,
+}
+
+/// Parts of a file are worth joining.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wish {
+    pub(crate) stripe: u8,
+    pub(crate) file_id: FileId,
+    pub(crate) what: Joinable,
+}
+
+/// What gets have left to whoever joins for them.
+#[derive(Default)]
+pub(crate) struct Wishes {
+    waiting: Mutex<Vec<Wish>>,
+    /// Tells whoever that is that there is something to do.
+    call: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl fmt::Debug for Wishes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wishes").field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}
+
+impl Wishes {
+    /// From now on somebody is there who [takes](Wishes::take) wishes when `call`ed.
+    pub(crate) fn serve(&self, call: impl Fn() + Send + Sync + 'static) {
+        // Once for a database: who served first stays.
+        let _ = self.call.set(Box::new(call));
+    }
+
+    /// The oldest.
+    pub(crate) fn take(&self) -> Option<Wish> {
+        let mut waiting = self.waiting.lock();
+        (!waiting.is_empty()).then(|| waiting.remove(0))
+    }
+
+    /// Leaves a wish; answers whether there is anybody for it.
+    fn leave(&self, wish: Wish) -> bool {
+        let Some(call) = self.call.get() else { return false };
+        let mut waiting = self.waiting.lock();
+        if waiting.len() < WISHES_MAX && !waiting.contains(&wish) {
+            waiting.push(wish);
+            drop(waiting);
+            call();
+        }
+        true
+    }
+}
+
 impl SstReader {
+    /// Parts of the index were asked for often enough.
+    #[inline(never)]
+    pub(super) fn want_index(&self, top: &IndexTop) {
+        if !self.leave_wish(Joinable::Index) && !self.join_index(top) {
+            top.not_joined();
+        }
+    }
+
+    /// Pieces of the filter were.
+    #[inline(never)]
+    pub(super) fn want_filter(&self, filter: &PiecedFilter) {
+        if !self.leave_wish(Joinable::Filter) && !self.join_filter(filter) {
+            filter.not_joined();
+        }
+    }
+
+    fn leave_wish(&self, what: Joinable) -> bool {
+        let (stripe, file_id) = (self.meta().stripe, self.meta().file_id);
+        self.cache().wishes().leave(Wish { stripe, file_id, what })
+    }
+
+    /// Does what was wished for. Where even what finds the parts is not in memory any more, nothing is.
+    pub(crate) fn join(&self, what: Joinable) {
+        match what {
+            Joinable::Index => {
+                if let Some(top) = self.held_top().get()
+                    && !self.join_index(&top)
+                {
+                    top.not_joined();
+                }
+            }
+            Joinable::Filter => {
+                if let Some(filter) = self.held_pieces().get()
+                    && !self.join_filter(&filter)
+                {
+                    filter.not_joined();
+                }
+            }
+        }
+    }
+
     /// Joins the parts of the index, if there is memory for that; answers whether they are joined. A part
     /// that is damaged is for those to tell who need it.
-    #[inline(never)]
-    pub(super) fn join_index(&self, top: &IndexTop) -> bool {
+    fn join_index(&self, top: &IndexTop) -> bool {
         let handles = (0..top.count()).filter_map(|nth| top.handle(nth));
         let parts_bytes: usize = handles.map(|handle| handle.len as usize).sum();
         let about = parts_bytes + top.count() * PART_BLOCKS * Slots::<Block>::PLACE_BYTES;
@@ -113,8 +217,7 @@ impl SstReader {
     }
 
     /// Joins the pieces of the filter, if there is memory for that; answers whether they are joined.
-    #[inline(never)]
-    pub(super) fn join_filter(&self, filter: &PiecedFilter) -> bool {
+    fn join_filter(&self, filter: &PiecedFilter) -> bool {
         self.held_filter()
             .pin_joined(self.cache(), filter.joined_bytes(), || self.joined_pieces(filter).ok())
     }

@@ -71,6 +71,7 @@ pub(crate) use cache::BlockCache;
 pub(crate) use cursor::SstCursor;
 pub(crate) use filter::key_hash;
 pub(crate) use handles::FileHandles;
+pub(crate) use join::Wish;
 pub(crate) use reader::{SstHit, SstReader, open_standalone};
 pub(crate) use run::{Run, RunBuilder};
 pub(crate) use writer::SstWriter;

@@ -1,10 +1,13 @@
 //! Whole files that have filter and index in parts.
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::filter_parts::Directory;
 use super::index::{Handle, Index};
 use super::indexed::PART_BLOCKS;
+use super::join::Joinable;
 use super::tests::*;
 use super::*;
 use crate::error::Error;
@@ -402,6 +405,39 @@ fn parts_that_are_asked_for_often_are_joined_where_they_fit() {
         drop(reader);
         assert!(used > 0 && cache.used_bytes() == 0, "what was pinned is given back");
     }
+}
+
+#[test]
+fn where_somebody_joins_for_them_gets_only_wish() {
+    let entries = large();
+    let options = SstOptions { block_bytes: 400, ..in_parts(SstOptions::default()) };
+    let sample = write(&entries, options);
+    let (reader, cache) = sample.reader_with(8 << 20);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let called = Arc::clone(&calls);
+    cache.wishes().serve(move || {
+        called.fetch_add(1, Ordering::Relaxed);
+    });
+    let get_all = || {
+        for entry in &entries {
+            assert!(get(&reader, &entry.key, u64::MAX).is_some());
+        }
+    };
+    get_all();
+    assert!(reader.held_index().pinned().is_none() && reader.held_filter().pinned().is_none());
+    assert_eq!(calls.load(Ordering::Relaxed), 2, "what is wished for already is not called for");
+    let mut wished: Vec<_> = std::iter::from_fn(|| cache.wishes().take()).collect();
+    wished.sort_by_key(|wish| wish.what == Joinable::Index);
+    let wish = |what| Wish { stripe: IDENT.stripe, file_id: IDENT.file_id, what };
+    assert_eq!(wished, [wish(Joinable::Filter), wish(Joinable::Index)]);
+    for wish in wished {
+        reader.join(wish.what);
+    }
+    assert!(reader.held_index().pinned().is_some() && reader.held_filter().pinned().is_some());
+    let misses = cache.stats().data_misses;
+    get_all();
+    assert_eq!(cache.stats().data_misses, misses, "what the parts had found is not read anew");
+    assert_eq!(cache.wishes().take(), None);
 }
 
 #[test]

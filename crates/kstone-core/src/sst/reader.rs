@@ -297,8 +297,8 @@ impl SstReader {
             && let Some(said) = pieces.ask_kept(hash)
         {
             self.cache.counters().count(Count::FilterHit);
-            if pieces.is_worth_joining() && !self.join_filter(pieces) {
-                pieces.not_joined();
+            if pieces.is_worth_joining() {
+                self.want_filter(pieces);
             }
             return Ok(Asked::of(said));
         }
