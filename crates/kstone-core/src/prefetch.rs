@@ -22,6 +22,15 @@ pub fn bytes_soon(bytes: &[u8], len_max: usize) {
     }
 }
 
+/// Asks for what lies behind some bytes, `len` of it: for who is about to store there.
+#[inline]
+pub fn behind(bytes: &[u8], len: usize) {
+    let end = bytes.as_ptr_range().end;
+    for at in (0..len).step_by(LINE_BYTES) {
+        line(end.wrapping_add(at));
+    }
+}
+
 /// Asks for the first bytes of a value, up to `len_max` of them.
 #[inline]
 pub fn value_soon<T: ?Sized>(value: &T, len_max: usize) {
@@ -62,6 +71,7 @@ mod tests {
             bytes_soon(bytes.get(..len).unwrap(), 200);
             bytes_soon(&bytes, len);
             value_soon(&value, len);
+            behind(&bytes, len);
         }
         value_soon(&(), 1);
         assert_eq!((value, bytes), ([1, 2, 3], vec![7; 1000]));

@@ -7,6 +7,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod background;
+mod by_stripe;
 pub(crate) mod clock;
 pub(crate) mod compact;
 pub(crate) mod flush;

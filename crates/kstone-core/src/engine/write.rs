@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use crate::batch::{Op, Ops, WriteBatch};
 use crate::engine::locks::StripeGuards;
-use crate::engine::{Engine, Inner};
+use crate::engine::{Engine, Inner, by_stripe};
 use crate::entry::{EntryRef, Seq};
 use crate::error::{Error, Result};
 use crate::expiry;
@@ -175,6 +175,8 @@ pub(crate) struct Scout<'a> {
 impl<'a> Scout<'a> {
     /// So many records ahead: memory has come by then, and is still there.
     const AHEAD: usize = 6;
+    /// What a record takes, for want of knowing better.
+    const RECORD_BYTES: usize = 192;
 
     pub(crate) fn of(inner: &Inner, ops: &'a [u8], first_seq: Seq) -> Self {
         let mut scout = Scout { ops: Ops::new(ops, first_seq) };
@@ -188,9 +190,13 @@ impl<'a> Scout<'a> {
 
     fn step(&mut self, inner: &Inner) {
         if let Ok(Some((_, Op::Entry { stripe, .. }))) = self.ops.next() {
-            inner.stripe(stripe).expect();
+            inner.stripe(stripe).expect(Self::RECORD_BYTES);
         }
     }
+}
+
+pub(super) fn malformed(at: usize) -> Error {
+    Error::invalid(format!("malformed operation at byte {at} of a batch"))
 }
 
 impl Inner {
@@ -228,7 +234,11 @@ impl Inner {
         // From here on the batch has a place in the one order of all commits.
         let ticket = self.log.append(batch.ops(), batch.count())?;
         let (first_seq, last_seq) = (ticket.first_seq, ticket.last_seq);
-        self.apply(batch.ops(), first_seq)?;
+        if batch.count() >= by_stripe::RECORDS_MIN && !batch.changes_tables() {
+            self.apply_by_stripe(batch, first_seq)?;
+        } else {
+            self.apply(batch.ops(), first_seq)?;
+        }
         // Readers see it once everything before it is applied too.
         self.log.applied(ticket);
         drop(guards);
@@ -276,7 +286,6 @@ impl Inner {
     ) -> Result<()> {
         let mut decoder = Ops::new(ops, first_seq);
         let warm = self.latest_stripe.load(Ordering::Relaxed);
-        let malformed = |at| Error::invalid(format!("malformed operation at byte {at} of a batch"));
         let mut latest = warm;
         while let Some((seq, op)) = decoder.next().map_err(malformed)? {
             scout.step(self);
@@ -294,7 +303,7 @@ impl Inner {
         Ok(())
     }
 
-    fn apply_entry(&self, stripe: u8, entry: EntryRef<'_>, is_warm: bool) {
+    pub(super) fn apply_entry(&self, stripe: u8, entry: EntryRef<'_>, is_warm: bool) {
         let tree = self.stripe(stripe);
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));

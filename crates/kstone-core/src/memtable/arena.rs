@@ -32,6 +32,11 @@ pub(super) const CHUNK_LEN_MAX: usize = 64 * 1024;
 /// What a memtable holds when it goes on with chunks of twice the least length.
 const SHARED_FROM: usize = 16 * 1024;
 
+/// So much of a record is asked for before it is looked at. What follows, the processor foresees.
+const ASKED_LEN_MAX: usize = 192;
+/// So much of where records will go.
+const PUSHED_LEN_MAX: usize = 1024;
+
 const HEADER_LEN: usize = 16;
 const EXPIRY_LEN: usize = 8;
 const KIND_BITS: u32 = 0b0011;
@@ -204,10 +209,20 @@ impl Arena {
         &self.chunks[loc.chunk as usize][start..start + HEADER_LEN]
     }
 
-    /// A record is about to be pushed: asks for the end of the chunk that is being filled.
-    pub(super) fn expect(&self) {
-        if let Some(last) = self.chunks.get(self.filling).and_then(|chunk| chunk.last()) {
-            prefetch::soon(last);
+    /// The record at `loc` is about to be looked at: asks for it, or for its beginning.
+    #[inline]
+    pub(super) fn ask_for(&self, loc: Loc) {
+        let chunk = self.chunks.get(loc.chunk as usize);
+        if let Some(record) = chunk.and_then(|chunk| chunk.get(loc.offset as usize..)) {
+            prefetch::bytes_soon(record, ASKED_LEN_MAX);
+        }
+    }
+
+    /// Records that take so many bytes are about to be pushed: asks for the end of the chunk that is being
+    /// filled.
+    pub(super) fn expect(&self, bytes: usize) {
+        if let Some(chunk) = self.chunks.get(self.filling) {
+            prefetch::behind(chunk, bytes.min(chunk.capacity() - chunk.len()).min(PUSHED_LEN_MAX));
         }
     }
 

@@ -99,7 +99,11 @@ impl MemCursor {
     }
 
     pub(crate) fn next(&mut self) {
-        self.go(|tree, here| tree.next(here?));
+        self.go(|tree, here| {
+            let next = tree.next(here?)?;
+            tree.ask_ahead(next);
+            Some(next)
+        });
     }
 
     /// To the next entry with another key.

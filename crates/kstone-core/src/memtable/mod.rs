@@ -101,14 +101,21 @@ impl Memtable {
     /// the tree `is_warm`: then the nodes are in the processor's cache already, and waiting costs
     /// more than it saves.
     pub(crate) fn insert(&self, entry: EntryRef<'_>, is_warm: bool, supply: &Supply) {
+        self.insert_all(&[entry], is_warm, supply);
+    }
+
+    /// The same for some entries at once: the lock is taken, and its memory waited for, once.
+    pub(crate) fn insert_all(&self, entries: &[EntryRef<'_>], is_warm: bool, supply: &Supply) {
         let mut guard = self.tree.write();
         let tree = guard.get_or_insert_with(|| Box::new(Tree::new()));
-        // Counted first: a reader without the lock may see one entry too many, never one too few.
-        self.count(entry);
-        let arrivals = tree.add(entry, is_warm, supply, |old| self.uncount(old));
-        self.arrivals.store(arrivals, Relaxed);
-        self.min_seq.store(self.min_seq.load(Relaxed).min(entry.seq), Relaxed);
-        self.max_seq.store(self.max_seq.load(Relaxed).max(entry.seq), Relaxed);
+        for &entry in entries {
+            // Counted first: a reader without the lock may see one entry too many, never one too few.
+            self.count(entry);
+            let arrivals = tree.add(entry, is_warm, supply, |old| self.uncount(old));
+            self.arrivals.store(arrivals, Relaxed);
+            self.min_seq.store(self.min_seq.load(Relaxed).min(entry.seq), Relaxed);
+            self.max_seq.store(self.max_seq.load(Relaxed).max(entry.seq), Relaxed);
+        }
         self.bytes.store(size_of::<Self>() + size_of::<Tree>() + tree.bytes(), Relaxed);
     }
 
@@ -124,10 +131,10 @@ impl Memtable {
         self.tree.read()
     }
 
-    /// A record is about to be inserted: asks for the memory that this needs.
-    pub(crate) fn expect(&self) {
+    /// Records that take so many bytes are about to be inserted: asks for the memory that this needs.
+    pub(crate) fn expect(&self, bytes: usize) {
         if let Some(tree) = self.tree.read().as_deref() {
-            tree.expect();
+            tree.expect(bytes);
         }
     }
 

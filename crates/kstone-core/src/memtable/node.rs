@@ -117,6 +117,23 @@ impl Slots {
         blocks.iter().for_each(prefetch::soon);
     }
 
+    /// A key is about to be searched for in a node that has [come](Slots::expect): asks for the record that
+    /// it is compared with, if one look at heads does not tell.
+    pub(super) fn expect_order(&self, arena: &Arena, key: &[u8]) {
+        let Some(rest) = key.strip_prefix(self.prefix()) else { return };
+        let head = head_of(rest);
+        let low = self.heads_below(head);
+        if low < self.len() && self.heads[low] == head {
+            arena.ask_for(self.locs[low]);
+        }
+    }
+
+    /// The records of the node are about to be visited: asks for where they are.
+    pub(super) fn ask_for_locs(&self) {
+        prefetch::soon(&self.len);
+        prefetch::value_soon(&self.locs, size_of_val(&self.locs));
+    }
+
     /// Whether `(key, seq)` sorts behind every entry. False for an empty node.
     #[inline]
     pub(super) fn all_before(&self, arena: &Arena, key: &[u8], seq: Seq) -> bool {

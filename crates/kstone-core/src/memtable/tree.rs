@@ -19,7 +19,7 @@ use crate::prefetch;
 const ARRIVALS_MAX: usize = 128;
 /// What a record that waits is taken to need in a leaf.
 const SLOT_BYTES: usize = 24;
-/// So many records ahead a leaf is asked for: it has come by then, and is still there.
+/// So many records ahead memory is asked for: it has come by then, and is still there.
 const AHEAD: usize = 6;
 
 /// Leaves of one allocation: some KiB, so that unused ones are a small part of a stripe's memory.
@@ -135,9 +135,21 @@ impl Tree {
     /// the new one takes its place, and `replaced` sees the old one.
     pub(super) fn settle(&mut self, mut replaced: impl FnMut(Record<'_>)) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
+        // The leaves where the next ones belong, unless they are split until then.
+        let mut leaves = [NONE; AHEAD];
         for (nth, &loc) in arrivals.iter().enumerate() {
+            // The record itself, then its leaf, then the record there that it is compared with.
+            if let Some(&later) = arrivals.get(nth + 2 * AHEAD) {
+                self.arena.ask_for(later);
+            }
             if let Some(&soon) = arrivals.get(nth + AHEAD) {
-                self.nodes.expect(&self.arena, soon);
+                leaves[nth % AHEAD] = self.nodes.expect(&self.arena, soon);
+            }
+            let next = nth + AHEAD / 2;
+            if let (Some(&next), Some(leaf)) =
+                (arrivals.get(next), self.nodes.leaves.get(leaves[next % AHEAD]))
+            {
+                leaf.slots.expect_order(&self.arena, self.arena.key(next));
             }
             if let Some(old) = self.nodes.insert(&self.arena, loc) {
                 replaced(self.arena.record(old));
@@ -148,9 +160,9 @@ impl Tree {
         self.arrivals = arrivals;
     }
 
-    /// An entry is about to be added: asks for the memory that this needs.
-    pub(super) fn expect(&self) {
-        self.arena.expect();
+    /// Entries that take so many bytes are about to be added: asks for the memory that this needs.
+    pub(super) fn expect(&self, bytes: usize) {
+        self.arena.expect(bytes);
         if let Some(last) = self.arrivals.last() {
             prefetch::soon(last);
         }
@@ -201,6 +213,27 @@ impl Tree {
         match at.index.checked_sub(1) {
             Some(index) => Some(Position { index, ..at }),
             None => self.last_of(self.nodes.leaves.at(at.leaf).prev),
+        }
+    }
+
+    /// A walk has come here: asks for what it meets some steps later. Records lie as they arrived, so each
+    /// is somewhere else.
+    #[inline]
+    pub(super) fn ask_ahead(&self, at: Position) {
+        let leaf = self.nodes.leaves.at(at.leaf);
+        let next = self.nodes.leaves.get(leaf.next);
+        if at.index == 0
+            && let Some(next) = next
+        {
+            next.slots.ask_for_locs();
+        }
+        let (ahead, len) = (at.index as usize + AHEAD, leaf.slots.len());
+        if ahead < len {
+            self.arena.ask_for(leaf.slots.loc(ahead));
+        } else if let Some(next) = next
+            && ahead - len < next.slots.len()
+        {
+            self.arena.ask_for(next.slots.loc(ahead - len));
         }
     }
 
@@ -291,8 +324,8 @@ impl Nodes {
         None
     }
 
-    /// A record is about to be inserted: asks for the leaf where it belongs.
-    fn expect(&self, arena: &Arena, loc: Loc) {
+    /// A record is about to be inserted: asks for the leaf where it belongs, and answers which it is.
+    fn expect(&self, arena: &Arena, loc: Loc) -> u32 {
         let (key, seq) = arena.key_and_seq(loc);
         let mut node = self.root;
         for _ in 0..self.height {
@@ -300,6 +333,7 @@ impl Nodes {
             node = inner.children[inner.child_index(arena, key, seq)];
         }
         self.leaves.at(node).slots.expect();
+        node
     }
 
     /// The leaf where `(key, seq)` is or belongs, and the place in it.

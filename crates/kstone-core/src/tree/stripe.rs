@@ -123,9 +123,23 @@ impl Stripe {
         recount(before, version.active.bytes());
     }
 
-    /// A record is about to be inserted: asks for the memory that this needs.
-    pub(crate) fn expect(&self) {
-        self.version.read().active.expect();
+    /// The same for records of one batch that have no such entry.
+    pub(crate) fn insert_all(
+        &self,
+        entries: &[EntryRef<'_>],
+        is_warm: bool,
+        supply: &Supply,
+        recount: impl FnOnce(usize, usize),
+    ) {
+        let version = self.version.read();
+        let before = version.active.bytes();
+        version.active.insert_all(entries, is_warm, supply);
+        recount(before, version.active.bytes());
+    }
+
+    /// Records that take so many bytes are about to be inserted: asks for the memory that this needs.
+    pub(crate) fn expect(&self, bytes: usize) {
+        self.version.read().active.expect(bytes);
     }
 
     /// Turns the active memtable into a frozen one, unless it is empty.
