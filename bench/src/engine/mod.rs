@@ -313,6 +313,16 @@ fn turns(rows: &mut [Row]) -> impl Iterator<Item = &mut [Row]> {
     })
 }
 
+/// Who comes when in a round. Another one goes first each time, and the step from one to the next is another
+/// too: who comes after whom matters, for what it finds in memory and on the disk.
+fn order(engines: usize, round: usize) -> impl Iterator<Item = usize> {
+    let visits_all =
+        |step: &usize| (1..=engines).all(|n| (n * step) % engines != 0 || n == engines);
+    let steps: Vec<usize> = (1..engines).filter(visits_all).collect();
+    let step = steps.get(round % steps.len().max(1)).copied().unwrap_or(1);
+    (0..engines).map(move |turn| (round + turn * step) % engines)
+}
+
 /// One round of some rows: every engine once, and the machine alone where a row is held against it.
 fn take_turns(plan: &Plan, dir: &Path, rows: &mut [Row], round: usize, nth: usize) -> Outcome<()> {
     let size = plan.size_of(rows[0].case);
@@ -329,11 +339,7 @@ fn take_turns(plan: &Plan, dir: &Path, rows: &mut [Row], round: usize, nth: usiz
             row.bare_bytes_per_second.push(limits::sequential_bytes_per_second(dir, bytes)?);
         }
     }
-    // Another engine goes first each time. After the first the order is the same: most follow the same one
-    // in four of five rounds.
-    let engines = rows[0].cells.len();
-    for turn in 0..engines {
-        let column = (turn + round + nth) % engines;
+    for column in order(rows[0].cells.len(), round + nth) {
         let engine = rows[0].cells[column].engine;
         if !plan.measures(engine, rows[0].case) {
             continue;
@@ -370,6 +376,31 @@ mod tests {
         let together: Vec<usize> =
             turns(&mut rows).map(|turn| turn.len()).filter(|&len| len > 1).collect();
         assert_eq!(together, [5, 3]);
+    }
+
+    #[test]
+    fn each_engine_goes_first_as_often_as_others_and_comes_after_different_ones() {
+        for engines in 1..=6 {
+            let rounds: Vec<Vec<usize>> =
+                (0..engines).map(|round| order(engines, round).collect()).collect();
+            let mut firsts: Vec<usize> = rounds.iter().map(|round| round[0]).collect();
+            firsts.sort_unstable();
+            assert!(firsts.into_iter().eq(0..engines));
+            for round in &rounds {
+                let mut all = round.clone();
+                all.sort_unstable();
+                assert!(all.into_iter().eq(0..engines), "{round:?}");
+            }
+        }
+        let after_whom = |round| {
+            let turns: Vec<usize> = order(5, round).collect();
+            turns.windows(2).find(|pair| pair[1] == 0).map(|pair| pair[0])
+        };
+        let mut before: Vec<usize> = (0..5).filter_map(after_whom).collect();
+        assert_eq!(before.len(), 4, "once it goes first");
+        before.sort_unstable();
+        before.dedup();
+        assert!(before.len() >= 3, "{before:?}");
     }
 
     #[test]

@@ -21,9 +21,11 @@ use std::sync::Arc;
 
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use rustix::fs::fstatfs;
+use rustix::param::page_size;
 
-/// So much is made writable at once; some pages, however long the machine's are. Less: more calls;
-/// more: a sync soon afterwards writes pages that nothing was stored to.
+/// So much is made writable at once; some pages, or one that is long. Less: more calls; more: a sync soon
+/// afterwards writes pages that nothing was stored to. Where pages are longer still, nothing is stored: what lies
+/// behind the stores is given up, and synced, by this length, and must be whole pages.
 const STEP_BYTES: usize = 16 << 10;
 /// So much behind the stores is taken out of the process's memory by the store itself (the page cache keeps
 /// it), if no sync comes before, as it does where there is a thread for the log; a multiple of every
@@ -88,7 +90,7 @@ impl Stretch {
 impl Mapped {
     /// Maps the file as long as it is now; `None` where that cannot be done, or not safely.
     pub(super) fn of(file: &File) -> Option<Mapped> {
-        if !is_in_place(file) {
+        if !is_fit(file) {
             return None;
         }
         let len = usize::try_from(file.metadata().ok()?.len()).ok()?;
@@ -204,7 +206,7 @@ impl Mapped {
 /// made it writable again. `false` if that cannot be done here. An error is told to this handle alone, as by
 /// any other sync.
 pub(super) fn sync_before(file: &File, end: u64) -> std::io::Result<bool> {
-    let Some(end) = usize::try_from(end).ok().filter(|_| is_in_place(file)) else {
+    let Some(end) = usize::try_from(end).ok().filter(|_| is_fit(file)) else {
         return Ok(false);
     };
     let len = end / STEP_BYTES * STEP_BYTES;
@@ -216,8 +218,10 @@ pub(super) fn sync_before(file: &File, end: u64) -> std::io::Result<bool> {
     Ok(true)
 }
 
-fn is_in_place(file: &File) -> bool {
-    fstatfs(file).is_ok_and(|found| IN_PLACE.contains(&(found.f_type as u32)))
+/// Whether the machine and the file system are such that a file may be stored to.
+fn is_fit(file: &File) -> bool {
+    page_size() <= STEP_BYTES
+        && fstatfs(file).is_ok_and(|found| IN_PLACE.contains(&(found.f_type as u32)))
 }
 
 /// Does what a store to each of the pages would do first, and answers whether that worked.
