@@ -313,14 +313,16 @@ fn turns(rows: &mut [Row]) -> impl Iterator<Item = &mut [Row]> {
     })
 }
 
-/// Who comes when in a round. Another one goes first each time, and the step from one to the next is another
-/// too: who comes after whom matters, for what it finds in memory and on the disk.
+/// Who comes when in a round. In as many rounds as there are engines each has each place once; in twice as many, each
+/// comes after each other one as often: it matters what was in memory and on the disk before.
 fn order(engines: usize, round: usize) -> impl Iterator<Item = usize> {
-    let visits_all =
-        |step: &usize| (1..=engines).all(|n| (n * step) % engines != 0 || n == engines);
-    let steps: Vec<usize> = (1..engines).filter(visits_all).collect();
-    let step = steps.get(round % steps.len().max(1)).copied().unwrap_or(1);
-    (0..engines).map(move |turn| (round + turn * step) % engines)
+    let is_mirrored = (round / engines.max(1)) % 2 == 1;
+    (0..engines).map(move |turn| {
+        // 0, 1, -1, 2, -2 and so on: no two steps are the same.
+        let step = turn.div_ceil(2);
+        let is_ahead = (turn % 2 == 1) != is_mirrored;
+        (round + if is_ahead { step } else { engines - step }) % engines
+    })
 }
 
 /// One round of some rows: every engine once, and the machine alone where a row is held against it.
@@ -379,28 +381,22 @@ mod tests {
     }
 
     #[test]
-    fn each_engine_goes_first_as_often_as_others_and_comes_after_different_ones() {
+    fn each_engine_has_each_place_and_comes_after_each_other_one_as_often() {
         for engines in 1..=6 {
             let rounds: Vec<Vec<usize>> =
-                (0..engines).map(|round| order(engines, round).collect()).collect();
-            let mut firsts: Vec<usize> = rounds.iter().map(|round| round[0]).collect();
-            firsts.sort_unstable();
-            assert!(firsts.into_iter().eq(0..engines));
-            for round in &rounds {
-                let mut all = round.clone();
-                all.sort_unstable();
-                assert!(all.into_iter().eq(0..engines), "{round:?}");
+                (0..2 * engines).map(|round| order(engines, round).collect()).collect();
+            for place in 0..engines {
+                for half in rounds.chunks(engines) {
+                    let mut there: Vec<usize> = half.iter().map(|round| round[place]).collect();
+                    there.sort_unstable();
+                    assert!(there.into_iter().eq(0..engines), "{half:?}");
+                }
+            }
+            let pairs = || rounds.iter().flat_map(|round| round.windows(2));
+            for pair in pairs() {
+                assert_eq!(pairs().filter(|other| *other == pair).count(), 2, "{rounds:?}");
             }
         }
-        let after_whom = |round| {
-            let turns: Vec<usize> = order(5, round).collect();
-            turns.windows(2).find(|pair| pair[1] == 0).map(|pair| pair[0])
-        };
-        let mut before: Vec<usize> = (0..5).filter_map(after_whom).collect();
-        assert_eq!(before.len(), 4, "once it goes first");
-        before.sort_unstable();
-        before.dedup();
-        assert!(before.len() >= 3, "{before:?}");
     }
 
     #[test]

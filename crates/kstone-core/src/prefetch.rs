@@ -4,6 +4,9 @@
 //! then waits for all at once, not for one after the other. It changes how long things take and
 //! nothing else: see docs/decisions/0013. `cargo +nightly miri test -p kstone-core --lib prefetch` passes.
 
+/// Whether asking does anything here: who has to search for what to ask for need not, where it does not.
+pub const HELPS: bool = cfg!(target_arch = "x86_64");
+
 /// The processor fetches memory in lines of this many bytes.
 const LINE_BYTES: usize = 64;
 

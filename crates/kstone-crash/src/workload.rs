@@ -147,7 +147,11 @@ impl Drawing {
 
     fn commit(&mut self) -> Step {
         self.commits += 1;
-        let count = self.dice.pick(&[1, 1, 1, 2, 3, 6]);
+        let mut count = self.dice.pick(&[1, 1, 1, 2, 3, 6]);
+        if self.dice.chance(2) {
+            // Large enough to go in stripe by stripe.
+            count = 64 + self.dice.below(40);
+        }
         let mut changes = Vec::new();
         for n in 0..count {
             let change = self.change(n);

@@ -318,6 +318,9 @@ pub fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(c, d)| Op::Write(c, d)),
         12 => (prop::collection::vec(change(), 0..8), durability())
             .prop_map(|(c, d)| Op::Write(c, d)),
+        // Large enough to go in stripe by stripe.
+        1 => (prop::collection::vec(change(), 64..100), durability())
+            .prop_map(|(c, d)| Op::Write(c, d)),
         5 => (slot(), prop::collection::vec(key(), 1..4), prop::option::weighted(0.2, key()))
             .prop_map(|(table, keys, stray)| Op::Locked { table, keys, stray }),
         3 => Just(Op::CreateTable),

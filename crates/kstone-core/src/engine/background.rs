@@ -182,6 +182,25 @@ impl Background {
     }
 }
 
+/// Since when nobody has written, as one thread has seen it: however often it is called meanwhile for the sake
+/// of others.
+struct Quiet {
+    /// The last commit,
+    seq: Seq,
+    /// and when it was first seen to be the last.
+    since: Duration,
+}
+
+impl Quiet {
+    /// Looks again; answers the last commit if nobody has written for long enough.
+    fn look(&mut self, seq: Seq, now: Duration) -> Option<Seq> {
+        if seq != self.seq {
+            *self = Quiet { seq, since: now };
+        }
+        (now.saturating_sub(self.since) >= REST).then_some(seq)
+    }
+}
+
 impl Inner {
     pub(crate) fn start_threads(self: &Arc<Self>) -> Result<()> {
         let Some(threads) = &self.env.threads else { return Ok(()) };
@@ -193,9 +212,8 @@ impl Inner {
         };
         let weak = Arc::downgrade(self);
         self.cache.wishes().serve(move || {
-            if let Some(inner) = weak.upgrade() {
-                inner.background.kick();
-            }
+            let inner = weak.upgrade().filter(|inner| !inner.background.is_closed());
+            inner.as_ref().inspect(|inner| inner.background.kick()).is_some()
         });
         let inner = Arc::clone(self);
         start("kstone-log", Box::new(move || inner.log.run()))?;
@@ -240,11 +258,14 @@ impl Inner {
     /// The loop of a background thread.
     fn work(&self) {
         let background = &self.background;
+        let mut quiet = Quiet { seq: self.log.visible(), since: self.clock.monotonic() };
         while !background.is_closed() {
             background.kicked.swap(false, Ordering::AcqRel);
-            self.join_wanted();
+            // One at a time: a flush that somebody waits for comes after it.
+            let has_joined = self.join_wanted();
             match self.background_step() {
                 Ok(true) => continue,
+                Ok(false) if has_joined => continue,
                 Ok(false) => {}
                 Err(Error::Closed) => break,
                 Err(error) => {
@@ -252,26 +273,27 @@ impl Inner {
                     self.admission.wake();
                 }
             }
-            let (seq, before) = (self.log.visible(), self.clock.monotonic());
+            quiet.look(self.log.visible(), self.clock.monotonic());
             let state = background.state.lock();
             if !background.kicked.load(Ordering::Acquire) && !background.is_closed() {
                 // Every second, also without a kick: a full disk may have room again.
                 drop(background.wake.wait_timeout(state, REST));
-                if self.clock.monotonic().saturating_sub(before) >= REST {
+                if let Some(seq) = quiet.look(self.log.visible(), self.clock.monotonic()) {
                     self.rest_since(seq);
                 }
             }
         }
     }
 
-    /// Joins what gets have found worth it. Files that are gone meanwhile need it no more.
-    fn join_wanted(&self) {
-        while let Some(Wish { stripe, file_id, what }) = self.cache.wishes().take() {
+    /// Joins what a get has found worth it; answers whether there was such a wish. A file that is gone meanwhile
+    /// needs it no more.
+    fn join_wanted(&self) -> bool {
+        self.cache.wishes().fulfil(|Wish { stripe, file_id, what }| {
             let levels = Arc::clone(&self.stripe(stripe).version().levels);
             if let Some(file) = levels.files().find(|file| file.meta().file_id == file_id) {
                 file.reader.join(what);
             }
-        }
+        })
     }
 
     /// Called by a writer after its commit: tells the threads, or does their work.
@@ -660,6 +682,56 @@ mod tests {
         clock.advance(RETRY_MS);
         assert!(inner.background_step().unwrap());
         assert!(inner.background.last_failure().is_none());
+    }
+
+    #[test]
+    fn it_is_quiet_when_nobody_has_written_for_long_enough_however_often_one_looks() {
+        let ms = Duration::from_millis;
+        let mut quiet = Quiet { seq: 5, since: ms(0) };
+        let looks =
+            [(5, 400), (5, 900), (6, 999), (6, 1500), (6, 1998), (6, 1999), (6, 2100), (7, 2200)];
+        let seen = looks.map(|(seq, now)| quiet.look(seq, ms(now)));
+        assert_eq!(seen, [None, None, None, None, None, Some(6), Some(6), None]);
+    }
+
+    #[test]
+    fn what_gets_wish_for_is_joined_by_a_thread_or_at_once_where_there_is_none() {
+        let never_run: Arc<dyn Threads> = Arc::new(NeverRun);
+        for threads in [Some(never_run), None] {
+            let has_threads = threads.is_some();
+            let env = Env { threads, ..Env::memory() };
+            let engine = Engine::open_with(env, "memory", Options::default()).unwrap();
+            let inner = engine.inner();
+            let mut batch = WriteBatch::new();
+            // Enough for a filter in pieces.
+            let keys: Vec<Key> =
+                (0..40_000).map(|n| Key::with_sk("a", format!("{n:05}"))).collect();
+            for key in &keys {
+                batch.put(TableId::DEFAULT, key, b"1").unwrap();
+            }
+            let write_and_get = || {
+                drop(engine.write(&batch, Durability::Os).unwrap());
+                engine.flush().unwrap();
+                inner.background.kicked.store(false, Ordering::SeqCst);
+                for key in &keys {
+                    assert!(engine.get(TableId::DEFAULT, key).unwrap().is_some());
+                }
+                assert_eq!(inner.background.kicked.load(Ordering::SeqCst), has_threads);
+            };
+            write_and_get();
+            let levels = Arc::clone(&inner.stripe(keys[0].stripe()).version().levels);
+            let file = levels.files().next().unwrap();
+            assert_eq!(file.reader.is_joined(), !has_threads);
+            while inner.join_wanted() {}
+            assert!(file.reader.is_joined());
+
+            // What was wished for a file that is gone is of no use, and does no harm.
+            write_and_get();
+            engine.compact().unwrap();
+            assert_eq!(inner.join_wanted(), has_threads);
+            while inner.join_wanted() {}
+            assert!(engine.get(TableId::DEFAULT, &keys[0]).unwrap().is_some());
+        }
     }
 
     #[test]

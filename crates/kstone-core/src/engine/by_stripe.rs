@@ -8,7 +8,8 @@
 //! Nobody can tell the difference: the writer has the locks of all stripes of its batch, the batch is seen as
 //! a whole or not at all, and the records of one stripe stay in their order.
 //!
-//! Called by `write`.
+//! Called by `write`. Batches that are written for later are not, however large: whoever inserts them knows of
+//! their bytes only.
 
 use std::sync::atomic::Ordering;
 
@@ -24,16 +25,28 @@ pub(super) const RECORDS_MIN: u32 = 64;
 /// So many records are put in order at once: what is known of them stays in the processor's cache, and of a
 /// large batch little memory is needed.
 const WINDOW: usize = 1024;
-/// So many are inserted at once at most: a reader of the stripe waits for them.
+/// So many are inserted at once at most, or so many bytes: a reader of the stripe waits for them.
 const TOGETHER_MAX: usize = 16;
+const TOGETHER_BYTES_MAX: usize = 32 << 10;
 /// What a record takes beside its key and value, about.
 const RECORD_OVERHEAD: usize = 16;
+/// The latest record's stripe, when those before it were of others.
+const NO_STRIPE: usize = STRIPES;
+
+const _: () = assert!(WINDOW <= u16::MAX as usize, "places in a window are 16 bits long");
 
 /// Some records of a batch, and their order.
 struct Window<'a> {
     found: Vec<(u8, EntryRef<'a>)>,
     /// Which of those found comes when: first those of the lowest stripe.
     order: Vec<u16>,
+}
+
+/// Neighbours of one stripe that are inserted at once.
+struct Group<'w> {
+    stripe: u8,
+    records: &'w [u16],
+    bytes: usize,
 }
 
 impl<'a> Window<'a> {
@@ -83,12 +96,26 @@ impl<'a> Window<'a> {
         self.found[usize::from(nth)].1
     }
 
-    /// Records that are inserted at once: neighbours of one stripe.
-    fn groups(&self) -> impl Iterator<Item = (u8, &[u16])> {
-        let of_one_stripe = self.order.chunk_by(|&a, &b| self.stripe(a) == self.stripe(b));
-        of_one_stripe
-            .flat_map(|group| group.chunks(TOGETHER_MAX))
-            .filter_map(|group| Some((self.stripe(*group.first()?), group)))
+    fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let mut left = self.order.as_slice();
+        std::iter::from_fn(move || {
+            let stripe = self.stripe(*left.first()?);
+            let (mut len, mut bytes) = (0, 0);
+            while let Some(&nth) = left.get(len)
+                && self.stripe(nth) == stripe
+                && len < TOGETHER_MAX
+            {
+                let entry = self.entry(nth);
+                let more = entry.key.len() + entry.value.len() + RECORD_OVERHEAD;
+                if len > 0 && bytes + more > TOGETHER_BYTES_MAX {
+                    break;
+                }
+                (len, bytes) = (len + 1, bytes + more);
+            }
+            let (records, rest) = left.split_at(len);
+            left = rest;
+            Some(Group { stripe, records, bytes })
+        })
     }
 }
 
@@ -96,30 +123,29 @@ impl Inner {
     /// Inserts the records of a batch, which has nothing else.
     pub(super) fn apply_by_stripe(&self, batch: &WriteBatch, first_seq: Seq) -> Result<()> {
         let warm = self.latest_stripe.load(Ordering::Relaxed);
-        let mut latest = warm;
+        let mut latest = None;
         let mut ops = Ops::new(batch.ops(), first_seq);
         let mut window = Window::new(batch.count() as usize);
         let mut entries = Vec::with_capacity(TOGETHER_MAX);
         while window.fill(&mut ops)? {
             let mut ahead = window.groups().skip(1);
-            self.expect_group(&window, ahead.next());
-            for (stripe, group) in window.groups() {
-                self.expect_group(&window, ahead.next());
+            self.expect_group(ahead.next());
+            for Group { stripe, records, .. } in window.groups() {
+                self.expect_group(ahead.next());
                 entries.clear();
-                entries.extend(group.iter().map(|&nth| window.entry(nth)));
+                entries.extend(records.iter().map(|&nth| window.entry(nth)));
                 self.apply_entries(stripe, &entries, usize::from(stripe) == warm);
-                latest = usize::from(stripe);
+                let stripe = usize::from(stripe);
+                latest = Some(latest.map_or(stripe, |l| if l == stripe { l } else { NO_STRIPE }));
             }
         }
-        self.latest_stripe.store(latest, Ordering::Relaxed);
+        self.latest_stripe.store(latest.unwrap_or(NO_STRIPE), Ordering::Relaxed);
         Ok(())
     }
 
     /// Asks for the memory that a group will need.
-    fn expect_group(&self, window: &Window<'_>, group: Option<(u8, &[u16])>) {
-        if let Some((stripe, group)) = group {
-            let len = |entry: EntryRef<'_>| entry.key.len() + entry.value.len() + RECORD_OVERHEAD;
-            let bytes = group.iter().map(|&nth| len(window.entry(nth))).sum();
+    fn expect_group(&self, group: Option<Group<'_>>) {
+        if let Some(Group { stripe, bytes, .. }) = group {
             self.stripe(stripe).expect(bytes);
         }
     }
@@ -169,9 +195,9 @@ mod tests {
         while window.fill(&mut ops).unwrap() {
             windows.push(window.found.len());
             let mut before = None;
-            for (stripe, group) in window.groups() {
-                assert!(group.len() <= TOGETHER_MAX);
-                for &nth in group {
+            for Group { stripe, records, .. } in window.groups() {
+                assert!(!records.is_empty() && records.len() <= TOGETHER_MAX);
+                for &nth in records {
                     assert_eq!(window.stripe(nth), stripe);
                     let here = (stripe, window.entry(nth).seq);
                     assert!(before < Some(here), "{before:?} {here:?}");
@@ -184,6 +210,20 @@ mod tests {
         seqs.sort_unstable();
         seqs.dedup();
         assert_eq!(seqs.len(), 2500);
+    }
+
+    /// Nobody waits for many long ones.
+    #[test]
+    fn long_records_go_one_by_one() {
+        let mut batch = WriteBatch::new();
+        for (n, len) in [100, 30_000, 100, 40_000, 40_000, 100, 100].into_iter().enumerate() {
+            let key = Key::with_sk("a", format!("{n}"));
+            batch.put(TABLE, &key, &vec![7; len]).unwrap();
+        }
+        let mut window = Window::new(7);
+        assert!(window.fill(&mut Ops::new(batch.ops(), 1)).unwrap());
+        let lens: Vec<usize> = window.groups().map(|group| group.records.len()).collect();
+        assert_eq!(lens, [3, 1, 1, 2]);
     }
 
     #[test]

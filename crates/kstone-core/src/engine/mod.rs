@@ -1,7 +1,7 @@
 //! The engine: 256 trees behind one log, one manifest and one memory budget.
 //!
-//! [`Engine`] is a cheap handle. Reading top to bottom: `open` recovers, `write` commits, `locks`
-//! is read-modify-write, `admission` makes writers wait, `background` decides what to do next,
+//! [`Engine`] is a cheap handle. Reading top to bottom: `open` recovers, `write` commits (large batches
+//! by `by_stripe`, pipelines through `later`), `locks` is read-modify-write, `admission` makes writers wait, `background` decides what to do next,
 //! `flush` and `compact` do it, `install` makes it durable. Reads are in `crate::read`, the rarer
 //! operations (checkpoint, ingest, purge, …) in `crate::maintenance`.
 

@@ -7,7 +7,7 @@
 //!
 //! May call `entry` and `sync`. Called by the stripe: its commit path inserts (one writer at a
 //! time, under the stripe's lock), its read path gets and walks, its flush walks. Any number of
-//! readers run beside the writer; the lock in here is held for one search or one copy at a time.
+//! readers run beside the writer; the lock in here is held for one search or for a few copies at a time.
 //!
 //! Rejected: a lock-free skip list. It needs `unsafe`, touches a cache line per level, and saves
 //! a lock that is hardly ever contended because each of the 256 stripes has its own.

@@ -135,21 +135,10 @@ impl Tree {
     /// the new one takes its place, and `replaced` sees the old one.
     pub(super) fn settle(&mut self, mut replaced: impl FnMut(Record<'_>)) {
         let mut arrivals = std::mem::take(&mut self.arrivals);
-        // The leaves where the next ones belong, unless they are split until then.
         let mut leaves = [NONE; AHEAD];
         for (nth, &loc) in arrivals.iter().enumerate() {
-            // The record itself, then its leaf, then the record there that it is compared with.
-            if let Some(&later) = arrivals.get(nth + 2 * AHEAD) {
-                self.arena.ask_for(later);
-            }
-            if let Some(&soon) = arrivals.get(nth + AHEAD) {
-                leaves[nth % AHEAD] = self.nodes.expect(&self.arena, soon);
-            }
-            let next = nth + AHEAD / 2;
-            if let (Some(&next), Some(leaf)) =
-                (arrivals.get(next), self.nodes.leaves.get(leaves[next % AHEAD]))
-            {
-                leaf.slots.expect_order(&self.arena, self.arena.key(next));
+            if prefetch::HELPS {
+                self.expect_arrival(&arrivals, nth, &mut leaves);
             }
             if let Some(old) = self.nodes.insert(&self.arena, loc) {
                 replaced(self.arena.record(old));
@@ -158,6 +147,25 @@ impl Tree {
         }
         arrivals.clear();
         self.arrivals = arrivals;
+    }
+
+    /// The arrival with this number gets its place now: asks for what those after it need, of each the record itself, then
+    /// its leaf, then the record there that it is compared with. `leaves` is where the next ones belong, unless
+    /// a leaf is split until then.
+    #[inline]
+    fn expect_arrival(&self, arrivals: &[Loc], nth: usize, leaves: &mut [u32; AHEAD]) {
+        if let Some(&later) = arrivals.get(nth + 2 * AHEAD) {
+            self.arena.ask_for(later);
+        }
+        if let Some(&soon) = arrivals.get(nth + AHEAD) {
+            leaves[nth % AHEAD] = self.nodes.expect(&self.arena, soon);
+        }
+        let next = nth + AHEAD / 2;
+        if let (Some(&next), Some(leaf)) =
+            (arrivals.get(next), self.nodes.leaves.get(leaves[next % AHEAD]))
+        {
+            leaf.slots.expect_order(&self.arena, self.arena.key(next));
+        }
     }
 
     /// Entries that take so many bytes are about to be added: asks for the memory that this needs.
@@ -220,6 +228,9 @@ impl Tree {
     /// is somewhere else.
     #[inline]
     pub(super) fn ask_ahead(&self, at: Position) {
+        if !prefetch::HELPS {
+            return;
+        }
         let leaf = self.nodes.leaves.at(at.leaf);
         let next = self.nodes.leaves.get(leaf.next);
         if at.index == 0

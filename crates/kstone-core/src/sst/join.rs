@@ -10,6 +10,7 @@
 //!
 //! Called by `reader` and `indexed` where they ask for a part, and by the engine, which has the threads.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -88,40 +89,60 @@ pub(crate) struct Wish {
 /// What gets have left to whoever joins for them.
 #[derive(Default)]
 pub(crate) struct Wishes {
-    waiting: Mutex<Vec<Wish>>,
-    /// Tells whoever that is that there is something to do.
-    call: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    lists: Mutex<Lists>,
+    /// Tells whoever that is that there is something to do; answers whether anybody is there still.
+    call: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
+    /// Oldest first.
+    waiting: VecDeque<Wish>,
+    under_way: Vec<Wish>,
 }
 
 impl fmt::Debug for Wishes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wishes").field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("Wishes").field("lists", &self.lists).finish_non_exhaustive()
     }
 }
 
 impl Wishes {
-    /// From now on somebody is there who [takes](Wishes::take) wishes when `call`ed.
-    pub(crate) fn serve(&self, call: impl Fn() + Send + Sync + 'static) {
+    /// From now on somebody is there who [fulfils](Wishes::fulfil) wishes when called.
+    pub(crate) fn serve(&self, call: impl Fn() -> bool + Send + Sync + 'static) {
         // Once for a database: who served first stays.
         let _ = self.call.set(Box::new(call));
     }
 
-    /// The oldest.
-    pub(crate) fn take(&self) -> Option<Wish> {
-        let mut waiting = self.waiting.lock();
-        (!waiting.is_empty()).then(|| waiting.remove(0))
+    /// Does what has been wished for longest; answers whether there was a wish. Meanwhile it is not wished for
+    /// again.
+    pub(crate) fn fulfil(&self, join: impl FnOnce(Wish)) -> bool {
+        let wish = {
+            let mut lists = self.lists.lock();
+            let Some(wish) = lists.waiting.pop_front() else { return false };
+            lists.under_way.push(wish);
+            wish
+        };
+        join(wish);
+        self.lists.lock().under_way.retain(|other| *other != wish);
+        true
     }
 
     /// Leaves a wish; answers whether there is anybody for it.
     fn leave(&self, wish: Wish) -> bool {
         let Some(call) = self.call.get() else { return false };
-        let mut waiting = self.waiting.lock();
-        if waiting.len() < WISHES_MAX && !waiting.contains(&wish) {
-            waiting.push(wish);
-            drop(waiting);
-            call();
+        {
+            let Lists { waiting, under_way } = &mut *self.lists.lock();
+            if under_way.contains(&wish) || waiting.contains(&wish) || waiting.len() >= WISHES_MAX {
+                return true;
+            }
+            waiting.push_back(wish);
         }
-        true
+        let is_heard = call();
+        if !is_heard {
+            self.lists.lock().waiting.clear();
+        }
+        is_heard
     }
 }
 
@@ -129,22 +150,31 @@ impl SstReader {
     /// Parts of the index were asked for often enough.
     #[inline(never)]
     pub(super) fn want_index(&self, top: &IndexTop) {
-        if !self.leave_wish(Joinable::Index) && !self.join_index(top) {
-            top.not_joined();
-        }
+        self.want(Joinable::Index, joined_bytes(top), || self.join_index(top), || top.not_joined());
     }
 
     /// Pieces of the filter were.
     #[inline(never)]
     pub(super) fn want_filter(&self, filter: &PiecedFilter) {
-        if !self.leave_wish(Joinable::Filter) && !self.join_filter(filter) {
-            filter.not_joined();
-        }
+        let join = || self.join_filter(filter);
+        self.want(Joinable::Filter, filter.joined_bytes(), join, || filter.not_joined());
     }
 
-    fn leave_wish(&self, what: Joinable) -> bool {
+    /// Has somebody join what takes about so many bytes, or joins it here. Where there is no memory for it,
+    /// nobody is called.
+    fn want(
+        &self,
+        what: Joinable,
+        about: usize,
+        join: impl FnOnce() -> bool,
+        not_joined: impl FnOnce(),
+    ) {
         let (stripe, file_id) = (self.meta().stripe, self.meta().file_id);
-        self.cache().wishes().leave(Wish { stripe, file_id, what })
+        let is_joined = self.cache().could_join(about)
+            && (self.cache().wishes().leave(Wish { stripe, file_id, what }) || join());
+        if !is_joined {
+            not_joined();
+        }
     }
 
     /// Does what was wished for. Where even what finds the parts is not in memory any more, nothing is.
@@ -167,18 +197,23 @@ impl SstReader {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn is_joined(&self) -> bool {
+        self.held_index().pinned().is_some() && self.held_filter().pinned().is_some()
+    }
+
     /// Joins the parts of the index, if there is memory for that; answers whether they are joined. A part
     /// that is damaged is for those to tell who need it.
     fn join_index(&self, top: &IndexTop) -> bool {
-        let handles = (0..top.count()).filter_map(|nth| top.handle(nth));
-        let parts_bytes: usize = handles.map(|handle| handle.len as usize).sum();
-        let about = parts_bytes + top.count() * PART_BLOCKS * Slots::<Block>::PLACE_BYTES;
+        if self.held_index().pinned().is_some() {
+            return true;
+        }
         let make = || {
             let index = self.joined(top).ok()??;
             let bytes = index.weight();
             Some(self.with_places(index, bytes, 0, true))
         };
-        if !self.held_index().pin_joined(self.cache(), about, make) {
+        if !self.held_index().pin_joined(self.cache(), joined_bytes(top), make) {
             return false;
         }
         if let Some(joined) = self.held_index().pinned() {
@@ -221,6 +256,13 @@ impl SstReader {
         self.held_filter()
             .pin_joined(self.cache(), filter.joined_bytes(), || self.joined_pieces(filter).ok())
     }
+}
+
+/// What the parts take in memory when they are joined, about.
+fn joined_bytes(top: &IndexTop) -> usize {
+    let handles = (0..top.count()).filter_map(|nth| top.handle(nth));
+    let parts_bytes: usize = handles.map(|handle| handle.len as usize).sum();
+    parts_bytes + top.count() * PART_BLOCKS * Slots::<Block>::PLACE_BYTES
 }
 
 #[cfg(test)]

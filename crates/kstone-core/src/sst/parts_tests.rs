@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::filter_parts::Directory;
 use super::index::{Handle, Index};
@@ -415,8 +415,11 @@ fn where_somebody_joins_for_them_gets_only_wish() {
     let (reader, cache) = sample.reader_with(8 << 20);
     let calls = Arc::new(AtomicUsize::new(0));
     let called = Arc::clone(&calls);
+    let is_there = Arc::new(AtomicBool::new(true));
+    let answer = Arc::clone(&is_there);
     cache.wishes().serve(move || {
         called.fetch_add(1, Ordering::Relaxed);
+        answer.load(Ordering::Relaxed)
     });
     let get_all = || {
         for entry in &entries {
@@ -426,18 +429,35 @@ fn where_somebody_joins_for_them_gets_only_wish() {
     get_all();
     assert!(reader.held_index().pinned().is_none() && reader.held_filter().pinned().is_none());
     assert_eq!(calls.load(Ordering::Relaxed), 2, "what is wished for already is not called for");
-    let mut wished: Vec<_> = std::iter::from_fn(|| cache.wishes().take()).collect();
+    let mut wished = Vec::new();
+    while cache.wishes().fulfil(|wish| {
+        wished.push(wish);
+        get_all();
+        assert_eq!(calls.load(Ordering::Relaxed), 2, "nor what is under way");
+        reader.join(wish.what);
+    }) {}
     wished.sort_by_key(|wish| wish.what == Joinable::Index);
     let wish = |what| Wish { stripe: IDENT.stripe, file_id: IDENT.file_id, what };
     assert_eq!(wished, [wish(Joinable::Filter), wish(Joinable::Index)]);
-    for wish in wished {
-        reader.join(wish.what);
-    }
-    assert!(reader.held_index().pinned().is_some() && reader.held_filter().pinned().is_some());
+    assert!(reader.is_joined());
     let misses = cache.stats().data_misses;
     get_all();
     assert_eq!(cache.stats().data_misses, misses, "what the parts had found is not read anew");
-    assert_eq!(cache.wishes().take(), None);
+    assert!(!cache.wishes().fulfil(|_| ()));
+
+    // Nobody is called where there is no memory for it, and who is not there any more is not waited for.
+    let calls_before = calls.load(Ordering::Relaxed);
+    drop(reader);
+    let small = sample.reader_with(40 << 10);
+    small.1.wishes().serve(|| panic!("nobody is called"));
+    let again = sample.reader_in(&cache);
+    is_there.store(false, Ordering::Relaxed);
+    for entry in &entries {
+        assert!(get(&small.0, &entry.key, u64::MAX).is_some());
+        assert!(get(&again, &entry.key, u64::MAX).is_some());
+    }
+    assert!(!small.0.is_joined() && again.is_joined());
+    assert_eq!(calls.load(Ordering::Relaxed), calls_before + 2);
 }
 
 #[test]

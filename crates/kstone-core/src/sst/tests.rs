@@ -90,10 +90,14 @@ impl Sample {
 
     /// A reader with a cache of so many bytes for it alone.
     pub(super) fn reader_with(&self, cache_bytes: u64) -> (Arc<SstReader>, Arc<BlockCache>) {
-        let handles = Arc::new(FileHandles::new(self.vfs.clone(), dir().to_owned(), 10));
         let cache = Arc::new(BlockCache::new(cache_bytes));
+        (self.reader_in(&cache), cache)
+    }
+
+    pub(super) fn reader_in(&self, cache: &Arc<BlockCache>) -> Arc<SstReader> {
+        let handles = Arc::new(FileHandles::new(self.vfs.clone(), dir().to_owned(), 10));
         let meta = Arc::new(self.meta.clone());
-        (Arc::new(SstReader::open(meta, handles, cache.clone(), DB)), cache)
+        Arc::new(SstReader::open(meta, handles, cache.clone(), DB))
     }
 }
 

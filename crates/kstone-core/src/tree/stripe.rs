@@ -7,6 +7,7 @@ use crate::entry::{EntryRef, Kind, Seq, is_expired};
 use crate::error::Result;
 use crate::key::internal;
 use crate::memtable::{Memtable, Supply};
+use crate::prefetch;
 use crate::sst::key_hash;
 use crate::sync::{Mutex, MutexGuard, RwLock};
 use crate::tree::cursor::Cursor;
@@ -139,7 +140,9 @@ impl Stripe {
 
     /// Records that take so many bytes are about to be inserted: asks for the memory that this needs.
     pub(crate) fn expect(&self, bytes: usize) {
-        self.version.read().active.expect(bytes);
+        if prefetch::HELPS {
+            self.version.read().active.expect(bytes);
+        }
     }
 
     /// Turns the active memtable into a frozen one, unless it is empty.
