@@ -119,6 +119,8 @@ impl Log {
     fn sync_ahead(&self) {
         let Some(Ahead { path, stored, end, .. }) = self.ahead.lock().take() else { return };
         stored.expect_sync();
+        // Before the sync, too: it takes as long as a quick writer needs for what was ready.
+        stored.expect_stores();
         let synced = match self.env.vfs.open(&path, OpenMode::ReadWrite) {
             // Released and removed meanwhile.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,

@@ -35,7 +35,7 @@ const BEHIND_BYTES: usize = 4 << 20;
 
 /// So much is made writable ahead of the stores where there is a thread for it. Less: stores catch up with
 /// it while that thread syncs; more: more memory, and more that the next sync of everything writes in vain.
-const READY_BYTES: usize = 1 << 20;
+pub(super) const READY_BYTES: usize = 2 << 20;
 
 /// What is as long as this is better written: one call, where storing it takes some, and no page of it
 /// is ever mapped.

@@ -17,8 +17,11 @@ use super::arena::{CHUNK_LEN_MAX, CHUNK_LEN_MIN};
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::{Condvar, Mutex};
 
-/// Enough for what the quickest writers fill while the thread sleeps, wakes and works.
+/// Enough for what quick writers fill while the thread sleeps, wakes and works.
 const READY_BYTES_MAX: usize = 2 << 20;
+/// Enough for what the quickest ones do on the quickest machine seen, where there is memory for that: values of a
+/// kilobyte come at 350 MB/s there.
+const LARGE_READY_BYTES_MAX: usize = 8 << 20;
 /// The least that is worth a thread: what is ready is of several lengths.
 const READY_BYTES_MIN: usize = 8 * CHUNK_LEN_MAX;
 /// How often the thread looks while chunks are taken. It wakes by itself: to wake it takes a writer some
@@ -62,7 +65,8 @@ struct Stock {
 impl Supply {
     /// For a database whose memtables hold so much.
     pub(crate) fn new(write_buffer_bytes: usize) -> Self {
-        let share = (write_buffer_bytes / 32).min(READY_BYTES_MAX);
+        let large_share = (write_buffer_bytes / 128).min(LARGE_READY_BYTES_MAX);
+        let share = (write_buffer_bytes / 32).min(READY_BYTES_MAX).max(large_share);
         Supply {
             ready_bytes_max: if share < READY_BYTES_MIN { 0 } else { share },
             stock: Mutex::default(),

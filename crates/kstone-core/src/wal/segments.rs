@@ -20,8 +20,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Reusing a file saves writing its zeros. More than a few waiting ones only take up disk.
-const IDLE_MAX: usize = 4;
+/// Reusing a file saves writing its zeros, so a few wait for that. And as many as the log consisted of lately: between
+/// two flushes it will again. With more, a file that the log needed once would take up disk for good.
+const IDLE_MIN: usize = 4;
 
 /// The first file after opening is no larger than this, so that making one takes milliseconds:
 /// writing the zeros of a file of the usual size can take a tenth of a second. Each that is made after
@@ -121,6 +122,8 @@ struct State {
     /// Oldest first; the last one is being written.
     live: VecDeque<Live>,
     idle: Vec<SegmentFile>,
+    /// How many files the log consisted of at most; one less each time that it became shorter since.
+    live_most: usize,
     /// Slots whose name is taken, or may be.
     slots: BTreeSet<u32>,
     next_generation: u64,
@@ -150,6 +153,7 @@ impl Segments {
             state: Mutex::new(State {
                 live: found.live.into(),
                 idle: found.idle,
+                live_most: 0,
                 slots: found.slots,
                 next_generation: found.next_generation,
                 next_len: segment_bytes.min(FIRST_BYTES),
@@ -311,21 +315,32 @@ impl Segments {
             if Arc::strong_count(&state.hold) > 1 {
                 return Ok(());
             }
+            let live_before = state.live.len();
             while state.live.len() > 1
                 && let Some(oldest) = state.live.front()
                 && oldest.end_pos <= log_start
                 && let Some(oldest) = state.live.pop_front()
             {
-                let fits = oldest.file.len == self.segment_bytes && state.idle.len() < IDLE_MAX;
+                state.live_most = state.live_most.max(live_before);
                 // For a purge, all of them wait to be overwritten.
-                if fits || state.purges > 0 {
+                if self.is_worth_keeping(&state, &oldest.file) || state.purges > 0 {
                     state.idle.push(oldest.file);
                 } else {
                     unneeded.push(oldest.file);
                 }
             }
+            if state.live.len() < live_before {
+                state.live_most = live_before.max(state.live_most.saturating_sub(1));
+            }
         }
         self.remove(unneeded)
+    }
+
+    /// Whether a file that is not needed any more should wait to be used again.
+    fn is_worth_keeping(&self, state: &State, file: &SegmentFile) -> bool {
+        let is_room =
+            state.idle.len() < IDLE_MIN || state.live.len() + state.idle.len() < state.live_most;
+        file.len == self.segment_bytes && is_room
     }
 
     /// Begins or ends a purge.
@@ -426,7 +441,7 @@ impl Segments {
         {
             let mut state = self.state.lock();
             for file in files {
-                if file.len == self.segment_bytes && state.idle.len() < IDLE_MAX {
+                if self.is_worth_keeping(&state, &file) {
                     state.idle.push(file);
                 } else {
                     unneeded.push(file);

@@ -278,6 +278,29 @@ fn a_recycled_segments_old_chunks_are_never_replayed() {
 }
 
 #[test]
+fn a_log_that_was_long_makes_no_new_files_when_it_is_so_again_and_gives_them_up_when_it_is_not() {
+    let vfs = TestVfs::new();
+    let (log, _, _) = open_sized(&vfs, EMPTY, 1024).unwrap();
+    let grow_and_release = |count: usize| {
+        let mut seq = 0;
+        while log.segment_count() < count {
+            seq = commit_durably(&log, b"x");
+            log.rotate().unwrap();
+        }
+        log.release(log.log_start(seq)).unwrap();
+        assert_eq!(log.segment_count(), 1);
+        vfs.paths().len()
+    };
+    let files = grow_and_release(10);
+    for _ in 0..5 {
+        assert_eq!(grow_and_release(10), files);
+    }
+    let few = std::iter::repeat_with(|| grow_and_release(2)).take(10).last();
+    assert!(few < Some(files), "{few:?} of {files} files are left");
+    assert!(few >= Some(files - 5), "{few:?} of {files} files are left");
+}
+
+#[test]
 fn a_segment_sealed_after_the_manifest_was_written_is_kept() {
     let vfs = TestVfs::new();
     let (log, _, _) = open(&vfs, EMPTY).unwrap();

@@ -138,11 +138,11 @@ fn what_was_made_ready_for_stores_is_used_unless_a_sync_came_between() {
     // The writer went on meanwhile, into what was made ready.
     assert!(mapped.store(&[2; 20 * KIB], 164));
     mapped.add(&ready);
-    assert_eq!(mapped.writable_end(), 1024 * KIB);
+    assert_eq!(mapped.writable_end(), mapped::READY_BYTES);
     let again = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
     mapped.synced();
     mapped.add(&again);
-    assert_eq!(mapped.writable_end(), 1024 * KIB, "given up with the rest");
+    assert_eq!(mapped.writable_end(), mapped::READY_BYTES, "given up with the rest");
     assert!(mapped.next_stretch().is_none(), "nobody has stored since");
     assert!(mapped.store(&[3; 100], 164 + 20 * KIB as u64));
     mapped.passed(264 + 20 * KIB as u64, 300 * KIB);
