@@ -35,10 +35,11 @@ impl Call {
             looks_like(value, id, value_len)
                 && (version == ANY || value[4..8] == version.to_le_bytes())
         })?;
-        if right != Some(true) {
-            return Err(format!("record {id} is not at version {version}").into());
+        match (right, version) {
+            (Some(true), _) => Ok(()),
+            (_, ANY) => Err(format!("record {id} is not there").into()),
+            _ => Err(format!("record {id} is not at version {version}").into()),
         }
-        Ok(())
     }
 }
 
@@ -74,7 +75,6 @@ pub fn run<E: Engine>(
     threads: u32,
     updates_percent: u32,
 ) -> Outcome<Measured> {
-    let engine = read::loaded::<E>(dir, size, seed)?;
     let zipf = Zipf::new(size.records, seed + 2);
     let plans: Vec<Vec<Call>> = (0..threads)
         .map(|thread| {
@@ -82,6 +82,7 @@ pub fn run<E: Engine>(
             plan(&zipf, rng, size, thread, threads, updates_percent)
         })
         .collect();
+    let engine = read::loaded::<E>(dir, size, seed)?;
     let (done, elapsed) = on_threads(&plans, |_, calls| {
         let mut values = Values::new(1, size.value_len);
         let mut latencies_ns = Vec::with_capacity(calls.len());

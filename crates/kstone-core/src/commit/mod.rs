@@ -331,6 +331,11 @@ impl Log {
         self.segments.release(log_start)
     }
 
+    /// Nobody has written for long: the log keeps few files to be used again.
+    pub(crate) fn keep_few_idle(&self) -> Result<()> {
+        self.segments.keep_few_idle()
+    }
+
     /// The segments with what is synced of them, for a copy. None is reused while the result lives.
     pub(crate) fn live_segments(&self) -> LiveSegments {
         self.segments.live()

@@ -28,6 +28,9 @@ const DOUBLINGS_MAX: u32 = 10;
 /// database is at rest. Shorter: a writer's pauses are taken for its end; longer: who reads what was just
 /// loaded waits for it to be merged.
 const REST: Duration = Duration::from_secs(1);
+/// After so long without a commit, disk that is held for the next ones is given back. Shorter: who writes by the
+/// minute has files of the log made anew each time.
+const LONG_REST: Duration = Duration::from_secs(60);
 
 /// The state of the background work.
 #[derive(Debug, Default)]
@@ -199,6 +202,11 @@ impl Quiet {
         }
         (now.saturating_sub(self.since) >= REST).then_some(seq)
     }
+
+    /// Whether nobody has written for so long that it is not a pause any more.
+    fn is_long(&self, now: Duration) -> bool {
+        now.saturating_sub(self.since) >= LONG_REST
+    }
 }
 
 impl Inner {
@@ -280,6 +288,10 @@ impl Inner {
                 drop(background.wake.wait_timeout(state, REST));
                 if let Some(seq) = quiet.look(self.log.visible(), self.clock.monotonic()) {
                     self.rest_since(seq);
+                }
+                if quiet.is_long(self.clock.monotonic()) {
+                    // What cannot be removed is tried again in a second.
+                    let _ = self.log.keep_few_idle();
                 }
             }
         }

@@ -117,7 +117,7 @@ impl Supply {
 
     /// Having taken so much, a writer is worth a thread, and shows which lengths are wanted.
     fn enough_bytes(&self) -> usize {
-        self.ready_bytes_max / 4
+        self.ready_bytes_max.min(READY_BYTES_MAX) / 4
     }
 
     /// Whether there should be a thread that [runs](Supply::run) this. Says so once.
@@ -307,6 +307,14 @@ mod tests {
             assert_eq!(supply.take(CHUNK_LEN_MAX).capacity(), CHUNK_LEN_MAX);
         }
         assert!(!supply.wants_thread());
+    }
+
+    #[test]
+    fn the_more_memory_the_more_is_ready_up_to_a_bound() {
+        const MIB: usize = 1 << 20;
+        let ready =
+            [32, 64, 128, 256, 512, 1024, 8192].map(|mib| Supply::new(mib * MIB).ready_bytes_max);
+        assert_eq!(ready, [MIB, 2 * MIB, 2 * MIB, 2 * MIB, 4 * MIB, 8 * MIB, 8 * MIB]);
     }
 
     /// The thread starts once, has chunks ready, and leaves none behind.

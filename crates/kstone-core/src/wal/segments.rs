@@ -20,9 +20,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Reusing a file saves writing its zeros, so a few wait for that. And as many as the log consisted of lately: between
-/// two flushes it will again. With more, a file that the log needed once would take up disk for good.
+/// So many files that are not needed wait to be used again in any case, which saves writing their zeros.
 const IDLE_MIN: usize = 4;
+/// And so many at most, however long the log has been: they take up disk.
+const IDLE_MAX: usize = 16;
 
 /// The first file after opening is no larger than this, so that making one takes milliseconds:
 /// writing the zeros of a file of the usual size can take a tenth of a second. Each that is made after
@@ -122,7 +123,8 @@ struct State {
     /// Oldest first; the last one is being written.
     live: VecDeque<Live>,
     idle: Vec<SegmentFile>,
-    /// How many files the log consisted of at most; one less each time that it became shorter since.
+    /// How many files the log consisted of at most; one less each time that it became shorter since. It will
+    /// be as long again before the next flush.
     live_most: usize,
     /// Slots whose name is taken, or may be.
     slots: BTreeSet<u32>,
@@ -338,9 +340,24 @@ impl Segments {
 
     /// Whether a file that is not needed any more should wait to be used again.
     fn is_worth_keeping(&self, state: &State, file: &SegmentFile) -> bool {
-        let is_room =
-            state.idle.len() < IDLE_MIN || state.live.len() + state.idle.len() < state.live_most;
-        file.len == self.segment_bytes && is_room
+        let wanted = state.live_most.saturating_sub(state.live.len());
+        let is_usual = file.len == self.segment_bytes;
+        is_usual && state.idle.len() < wanted.clamp(IDLE_MIN, IDLE_MAX)
+    }
+
+    /// Nobody has written for long, and the log need not be as long again soon: removes what waits for that.
+    pub(crate) fn keep_few_idle(&self) -> Result<()> {
+        let unneeded = {
+            let mut state = self.state.lock();
+            // A purge is to overwrite them.
+            if state.purges > 0 {
+                return Ok(());
+            }
+            state.live_most = 0;
+            let kept = state.idle.len().min(IDLE_MIN);
+            state.idle.split_off(kept)
+        };
+        self.remove(unneeded)
     }
 
     /// Begins or ends a purge.

@@ -298,6 +298,11 @@ fn a_log_that_was_long_makes_no_new_files_when_it_is_so_again_and_gives_them_up_
     let few = std::iter::repeat_with(|| grow_and_release(2)).take(10).last();
     assert!(few < Some(files), "{few:?} of {files} files are left");
     assert!(few >= Some(files - 5), "{few:?} of {files} files are left");
+
+    assert_eq!(grow_and_release(100), grow_and_release(10), "there is a bound");
+    assert!(vfs.paths().len() > files);
+    log.keep_few_idle().unwrap();
+    assert!(Some(vfs.paths().len()) <= few, "nobody writes any more");
 }
 
 #[test]
