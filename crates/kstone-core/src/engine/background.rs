@@ -704,6 +704,8 @@ mod tests {
             [(5, 400), (5, 900), (6, 999), (6, 1500), (6, 1998), (6, 1999), (6, 2100), (7, 2200)];
         let seen = looks.map(|(seq, now)| quiet.look(seq, ms(now)));
         assert_eq!(seen, [None, None, None, None, None, Some(6), Some(6), None]);
+        assert!(!quiet.is_long(ms(2_199 + 60_000)));
+        assert!(quiet.is_long(ms(2_200 + 60_000)), "not a pause any more");
     }
 
     #[test]
