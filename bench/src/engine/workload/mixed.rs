@@ -17,7 +17,7 @@ const ANY: u32 = u32::MAX;
 /// One call, and what it writes or has to find.
 ///
 /// All are drawn before the clock starts: to draw one from a million by popularity, and to know its version,
-/// are a dozen misses of the processor's cache, which took a fifth of the time of the quickest engine.
+/// are a dozen misses of the processor's cache, which are no engine's business.
 #[derive(Clone, Copy)]
 struct Call {
     id: u32,
