@@ -7,8 +7,10 @@ use std::time::Duration;
 use kstone::ports::Items;
 use kstone_core::env::{Clock, Random};
 use kstone_keyspace::{Governor, Subject};
-use kstone_learn::engine::{AuditEntry, MasteryEngine};
-use kstone_learn::platform::Platform;
+use kstone_learn::Platform;
+use kstone_mastery::engine::MasteryEngine;
+use kstone_platform::audit::AuditEntry;
+use kstone_platform::time::Moment;
 use kstone_redis::port::Keys;
 
 use crate::admission::Token;
@@ -62,12 +64,12 @@ impl Console {
         let Some(platform) = &self.platform else { return };
         let entry = AuditEntry {
             action: action.to_owned(),
-            actor: Some(self.actor(&platform.engine).await),
+            actor: Some(self.actor(&platform.mastery).await),
             student_id: student_id.map(str::to_owned),
             detail: detail.map(str::to_owned),
-            at: platform.engine.now(),
+            at: self.now(),
         };
-        let _ = platform.engine.audit(&entry).await;
+        let _ = platform.audit.add(&entry).await;
     }
 
     /// Who did it: the door, and the name that came with the request. A learner's is not written
@@ -84,6 +86,11 @@ impl Console {
             true => format!("{door}:a learner"),
             false => format!("{door}:{name}"),
         }
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Moment {
+        Moment::from_epoch_ms(self.clock.now_ms())
     }
 
     /// An id for a request that came without one.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use kstone_core::sync::Mutex;
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::{Eraser, ErasureError, ErasureRecord, Progress};
-use kstone_learn::engine::MasteryEngine;
+use kstone_mastery::engine::MasteryEngine;
 use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use kstone_learn::field::check_id;
+use kstone_platform::field::check_id;
 
 use crate::admission;
 use crate::console::Console;

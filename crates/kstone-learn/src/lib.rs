@@ -1,29 +1,181 @@
-//! The learning platform on KeystoneDB: pure domain models, and what stores, finds and moves them.
-//! Storage is reached through the two ports only; clocks and randomness are handed in.
+//! The learning platform of one process: every system on one base, made, started and stopped as
+//! one.
 //!
-//! | module | what it is |
-//! |---|---|
-//! | [`workflows`] | executions of two workflow engines side by side, with albums, tasks, metrics |
-//! | [`mastery`] | how well learners know what they learn: scores, ratings, streaks, predictions |
-//! | [`engine`] | the mastery domain on the two ports: every operation on learners, classes, schools |
-//! | [`platform`] | all of it, made, started and stopped as one |
-//! | [`work`] | durable queues, schedules, alerts: what all systems do in the background |
-//! | [`guard`] | requests that came before, and clients that ask too often |
-//! | [`evaluate`] | how well Elo predicts answers, beside two other models |
-//! | [`simulate`] | learners whose ability is known, and a school of them |
-//! | [`page`] | long lists, a page at a time |
-//! | [`field`] | items to fields and back; errors that name the field |
-//! | [`time`] | days and moments as text that sorts by time |
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+//! Called by the process that serves, the demo, and tests. Several platforms, in one process or in
+//! many, may share a store.
 
-pub mod engine;
-pub mod evaluate;
-pub mod field;
-pub mod guard;
-pub mod mastery;
-pub mod page;
-pub mod platform;
-pub mod simulate;
-pub mod time;
-pub mod work;
-pub mod workflows;
+use std::sync::Arc;
+
+use kstone::ports::Items;
+use kstone_core::env::{Clock, Random};
+use kstone_redis::port::Keys;
+
+use kstone_mastery::engine::{CacheOptions, EngineParts, MasteryEngine};
+use kstone_mastery::jobs::{self, JobParts};
+use kstone_platform::Result;
+use kstone_platform::audit::AuditLog;
+use kstone_platform::idempotency::Idempotency;
+use kstone_platform::persons::{KeyCounts, Persons};
+use kstone_platform::rate_limits::RateLimits;
+use kstone_platform::work::{
+    AlertSink, Alerts, Outbox, Queues, Schedules, Webhook, Workers, WorkersOptions,
+};
+
+/// What a platform is made of.
+#[derive(Debug, Clone)]
+pub struct PlatformParts {
+    /// Where everything is that must not be lost.
+    pub items: Arc<dyn Items>,
+    /// Caches and windows of requests.
+    pub keys: Arc<dyn Keys>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids, and the waits between attempts.
+    pub random: Arc<dyn Random>,
+    /// Everything about one person, for export and erasure. Without it those are refused.
+    pub persons: Option<Arc<dyn Persons>>,
+    /// How many keys there are. Without it metrics are refused.
+    pub counts: Option<Arc<dyn KeyCounts>>,
+    /// How the current mastery is cached.
+    pub cache: CacheOptions,
+    /// How workers go about it.
+    pub workers: WorkersOptions,
+    /// Who is told of alerts at once: a log.
+    pub sinks: Vec<Arc<dyn AlertSink>>,
+    /// Where alerts are sent to.
+    pub webhook: Option<Webhook>,
+}
+
+impl PlatformParts {
+    /// The parts that there must be; the others as they are by default.
+    pub fn new(
+        items: Arc<dyn Items>,
+        keys: Arc<dyn Keys>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> PlatformParts {
+        PlatformParts {
+            items,
+            keys,
+            clock,
+            random,
+            persons: None,
+            counts: None,
+            cache: CacheOptions::default(),
+            workers: WorkersOptions::default(),
+            sinks: Vec::new(),
+            webhook: None,
+        }
+    }
+}
+
+/// The learning platform of one process.
+#[derive(Debug)]
+pub struct Platform {
+    /// Mastery.
+    pub mastery: MasteryEngine,
+    /// Who did what.
+    pub audit: AuditLog,
+    /// Asks for work.
+    pub outbox: Outbox,
+    /// Work that waits, runs or was given up.
+    pub queues: Queues,
+    /// Who does it.
+    pub workers: Workers,
+    /// Work that comes round.
+    pub schedules: Schedules,
+    /// What a person should look at.
+    pub alerts: Alerts,
+    /// Requests that came before.
+    pub idempotency: Idempotency,
+    /// How often clients may ask.
+    pub limits: RateLimits,
+}
+
+impl Platform {
+    /// Makes the tables if they are missing, and everything else. Nothing runs in the background:
+    /// that is for [`Platform::start`], or goes by [turns](Platform::turn).
+    ///
+    /// # Errors
+    /// If the tables cannot be made.
+    pub async fn prepare(parts: PlatformParts) -> Result<Arc<Platform>> {
+        let PlatformParts { items, keys, clock, random, sinks, webhook, .. } = parts;
+        let outbox = Outbox::new(Arc::clone(&items), Arc::clone(&clock), Arc::clone(&random));
+        let mastery = MasteryEngine::new(EngineParts {
+            items: Arc::clone(&items),
+            keys: Arc::clone(&keys),
+            clock: Arc::clone(&clock),
+            random: Arc::clone(&random),
+            work: Some(outbox.clone()),
+            persons: parts.persons,
+            counts: parts.counts,
+            cache: parts.cache,
+        });
+        mastery.prepare().await?;
+        let queues = Queues::new(Arc::clone(&items), Arc::clone(&clock), outbox.clone());
+        let workers = Workers::new(
+            queues.clone(),
+            outbox.clone(),
+            Arc::clone(&clock),
+            Arc::clone(&random),
+            parts.workers,
+        );
+        let schedules = Schedules::new(Arc::clone(&items), Arc::clone(&clock), outbox.clone());
+        let alerts = Alerts::new(
+            Arc::clone(&items),
+            Arc::clone(&clock),
+            outbox.clone(),
+            sinks,
+            webhook.is_some(),
+        );
+        if let Some(webhook) = &webhook {
+            webhook.register(&workers);
+        }
+        jobs::register(JobParts {
+            engine: &mastery,
+            items: &items,
+            outbox: &outbox,
+            workers: &workers,
+            schedules: &schedules,
+            alerts: &alerts,
+        })?;
+        Ok(Arc::new(Platform {
+            mastery,
+            audit: AuditLog::new(Arc::clone(&items), Arc::clone(&random)),
+            outbox,
+            queues,
+            workers,
+            schedules,
+            alerts,
+            idempotency: Idempotency::new(items, Arc::clone(&clock), random),
+            limits: RateLimits::new(keys, clock),
+        }))
+    }
+
+    /// The same, and works in the background from now on. To be called within a runtime.
+    ///
+    /// # Errors
+    /// If the tables cannot be made.
+    pub async fn start(parts: PlatformParts) -> Result<Arc<Platform>> {
+        let platform = Platform::prepare(parts).await?;
+        platform.workers.start();
+        platform.schedules.start();
+        Ok(platform)
+    }
+
+    /// Asks for what comes round and does everything that is due now; answers how many jobs were
+    /// tried. For tests and for programs that work by turns.
+    ///
+    /// # Errors
+    /// If the store cannot be asked.
+    pub async fn turn(&self) -> Result<u64> {
+        self.schedules.tick().await?;
+        self.workers.run_due().await
+    }
+
+    /// Begins nothing more, and comes back when nothing runs any more.
+    pub async fn stop(&self) {
+        self.schedules.stop().await;
+        self.workers.stop().await;
+    }
+}

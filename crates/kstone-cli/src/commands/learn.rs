@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read};
 
 use anyhow::{Context, Result};
-use kstone_learn::evaluate::{evaluate, read_answers};
-use kstone_learn::simulate::{AnswerSet, write_answers};
+use kstone_mastery::evaluate::{evaluate, read_answers};
+use kstone_mastery::simulate::{AnswerSet, write_answers};
 
 use crate::Outcome;
 use crate::args::learn as args;

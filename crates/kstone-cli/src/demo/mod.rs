@@ -11,10 +11,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use kstone::ops::{BatchWrite, WriteRequest};
 use kstone::{Database, Durability, Item};
-use kstone_learn::engine::MasteryEngine;
-use kstone_learn::time::Timestamp;
-use kstone_learn::workflows;
+use kstone_mastery::engine::MasteryEngine;
+use kstone_platform::time::Timestamp;
 use kstone_redis::Redis;
+use kstone_workflows as workflows;
 use tokio::runtime::Runtime;
 
 use crate::demo::school::DemoSchool;

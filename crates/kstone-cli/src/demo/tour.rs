@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use kstone_learn::simulate::School;
+use kstone_mastery::simulate::School;
 use serde_json::json;
 
 use crate::args::Query;

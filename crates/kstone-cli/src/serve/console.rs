@@ -13,7 +13,7 @@ use kstone_console::{Console, ConsoleOptions, Erasures, Token};
 use kstone_core::env::{SystemClock, SystemRandom};
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
-use kstone_learn::platform::Platform;
+use kstone_learn::Platform;
 use kstone_redis::Redis;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -89,7 +89,7 @@ impl ConsoleDoor {
             bail!("--console-token is empty: give a token, or leave it out");
         }
         let keys = shown.redis.keys(0).context("Redis has no databases")?;
-        let engine = shown.platform.as_ref().map(|platform| platform.engine.clone());
+        let engine = shown.platform.as_ref().map(|platform| platform.mastery.clone());
         let console = Console {
             items: Arc::new(shown.db.with_durability(settings.console_durability)),
             keys: Arc::new(keys),

@@ -15,7 +15,7 @@ use kstone::Database;
 use kstone_core::env::SystemRandom;
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
-use kstone_learn::platform::Platform;
+use kstone_learn::Platform;
 use kstone_redis::Redis;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -114,7 +114,7 @@ impl Control {
         let answer = persons::answer(call, &self.eraser, &self.governor, &self.db, show);
         // Whoever was erased is not to be known from memory.
         if let (Call::Erase(_) | Call::Resume, Some(platform)) = (call, &self.platform) {
-            platform.engine.forget_all();
+            platform.mastery.forget_all();
         }
         answer
     }

@@ -187,7 +187,7 @@ pub fn run(args: &Serve, out: &mut Output) -> Result<Outcome> {
     }
     if let (Some(school), Some(platform)) = (school, &platform) {
         let console = console_url.as_deref().map(|url| (url, settings.console_token.is_none()));
-        let engine = platform.engine.clone();
+        let engine = platform.mastery.clone();
         let stop = asked(stop.clone());
         // It is no reason to stop serving.
         if let Err(error) = demo::open_school(school, engine, &db, console, stop, &runtime, out) {

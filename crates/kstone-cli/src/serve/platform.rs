@@ -7,9 +7,9 @@ use kstone::Database;
 use kstone_core::env::{SystemClock, SystemRandom};
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
-use kstone_learn::engine::LocalPersons;
-use kstone_learn::platform::{Platform, PlatformParts};
-use kstone_learn::work::{Alert, AlertSink, Severity, Webhook};
+use kstone_learn::{Platform, PlatformParts};
+use kstone_platform::persons::LocalPersons;
+use kstone_platform::work::{Alert, AlertSink, Severity, Webhook};
 use kstone_redis::Redis;
 use tokio::runtime::Runtime;
 

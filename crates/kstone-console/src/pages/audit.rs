@@ -2,7 +2,8 @@
 
 use axum::extract::{Query, State};
 use kstone_keyspace::Date;
-use kstone_learn::engine::{AuditEntry, PageAsk};
+use kstone_platform::audit::AuditEntry;
+use kstone_platform::page::PageAsk;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -21,8 +22,7 @@ pub(crate) struct Asked {
 
 /// `/audit`
 pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>) -> Shown {
-    let engine = pages.engine()?;
-    let today = engine.now().date();
+    let today = pages.console.now().date();
     let date: Date = match asked.date.trim() {
         "" => today,
         date => date
@@ -30,7 +30,7 @@ pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>)
             .map_err(|_| Trouble::Refused(format!("{date} is no day: write it as {today}.")))?,
     };
     let cursor = Some(asked.after).filter(|after| !after.is_empty());
-    let log = engine.audit_log(date, &PageAsk { limit: 100, cursor }).await?;
+    let log = pages.platform()?.audit.of_day(date, &PageAsk { limit: 100, cursor }).await?;
     let content = html! {
         h1 { "Audit" }
         p.faint { "Who did what to whose data. Entries are kept for a year; who is erased is erased here too." }

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | `frame` | what all pages share |
 //! | `overview`, `keyspaces`, `people`, `data` | the store |
-//! | `learn`, `work`, `audit` | the learning platform |
+//! | `mastery` | schools, classes, learners |
+//! | `work`, `audit` | what all systems of the learning platform share |
 //! | `charts` | pictures of numbers, as SVG |
 //! | `figures`, `json`, `links` | numbers, values and addresses as text |
 //! | `trouble` | what is shown in place of a page |
@@ -20,8 +21,8 @@ mod figures;
 mod frame;
 mod json;
 mod keyspaces;
-mod learn;
 mod links;
+mod mastery;
 mod overview;
 mod people;
 mod trouble;
@@ -35,9 +36,9 @@ use axum::http::header;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use kstone_learn::engine::MasteryEngine;
-use kstone_learn::guard::LimitKind;
-use kstone_learn::platform::Platform;
+use kstone_learn::Platform;
+use kstone_mastery::engine::MasteryEngine;
+use kstone_platform::rate_limits::LimitKind;
 use maud::html;
 
 use crate::console::Console;
@@ -70,7 +71,7 @@ impl Pages {
     }
 
     fn engine(&self) -> Shown<&MasteryEngine> {
-        Ok(&self.platform()?.engine)
+        Ok(&self.platform()?.mastery)
     }
 }
 
@@ -99,12 +100,12 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/data/tables/{table}/item", get(data::items::one))
         .route("/data/keys", get(data::keys::list))
         .route("/data/key", get(data::keys::one))
-        .route("/learn", get(learn::show))
-        .route("/learn/schools/{school}", get(learn::school))
-        .route("/learn/classes/{school}/{class}", get(learn::class::show))
-        .route("/live/learn/classes/{school}/{class}", get(learn::class::fragment))
-        .route("/learn/learners/{id}", get(learn::learner::show))
-        .route("/learn/learners/{id}/feedback", post(learn::learner::say))
+        .route("/learn", get(mastery::show))
+        .route("/learn/schools/{school}", get(mastery::school))
+        .route("/learn/classes/{school}/{class}", get(mastery::class::show))
+        .route("/live/learn/classes/{school}/{class}", get(mastery::class::fragment))
+        .route("/learn/learners/{id}", get(mastery::learner::show))
+        .route("/learn/learners/{id}/feedback", post(mastery::learner::say))
         .route("/work", get(work::show))
         .route("/work/dead/{queue}", get(work::dead).post(work::decide))
         .route("/live/work", get(work::fragment))

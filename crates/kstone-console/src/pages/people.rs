@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use kstone_keyspace::erasure::{ErasureRecord, ErasureState, Holding, SignedReceipt};
 use kstone_keyspace::index::Location;
 use kstone_keyspace::{Governor, Subject};
-use kstone_learn::field::check_id;
+use kstone_platform::field::check_id;
 use maud::{Markup, html};
 use serde::Deserialize;
 

@@ -52,26 +52,15 @@ impl From<kstone_keyspace::erasure::ErasureError> for Trouble {
     }
 }
 
-impl From<kstone_learn::engine::Error> for Trouble {
-    fn from(error: kstone_learn::engine::Error) -> Self {
-        use kstone_learn::engine::Error;
+impl From<kstone_platform::Error> for Trouble {
+    fn from(error: kstone_platform::Error) -> Self {
+        use kstone_platform::Error;
         match error {
             Error::NotFound { .. } => Trouble::NotFound(error.to_string()),
             Error::Invalid(_)
             | Error::Refused { .. }
             | Error::TooEarly { .. }
             | Error::Conflict { .. } => Trouble::Refused(error.to_string()),
-            error => Trouble::Failed(error.to_string()),
-        }
-    }
-}
-
-impl From<kstone_learn::work::Error> for Trouble {
-    fn from(error: kstone_learn::work::Error) -> Self {
-        use kstone_learn::work::Error;
-        match error {
-            Error::NotFound { .. } => Trouble::NotFound(error.to_string()),
-            Error::Invalid(_) | Error::Refused { .. } => Trouble::Refused(error.to_string()),
             error => Trouble::Failed(error.to_string()),
         }
     }

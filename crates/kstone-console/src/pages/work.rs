@@ -3,7 +3,7 @@
 use axum::Form;
 use axum::extract::{Path, Query, State};
 use axum::response::Redirect;
-use kstone_learn::work::{Alert, DeadJob, QueueDepth, Severity};
+use kstone_platform::work::{Alert, DeadJob, QueueDepth, Severity};
 use maud::{Markup, html};
 use serde::Deserialize;
 

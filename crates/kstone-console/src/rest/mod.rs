@@ -1,4 +1,5 @@
-//! The REST API under `/api/v1`: JSON in and out, one file for each resource.
+//! The REST API under `/api/v1`: JSON in and out, a folder for each system, in it a file for each
+//! resource.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -6,23 +7,19 @@
 //! | `extract`, `paging`, `range` | bodies, parameters, addresses, pages and days as types |
 //! | `guard` | clients that ask too often, requests that came before |
 //! | `openapi` | the description, generated from the code, and a page that shows it |
-//! | the others | a resource each |
+//! | [`mastery`] | learners, events, scores, batches, schools |
+//! | `people`, `keyspaces`, `work`, `health` | what all systems share |
 
-mod batches;
-mod events;
 mod extract;
 mod guard;
 mod health;
-mod insight;
 mod keyspaces;
-mod learners;
 mod mastery;
 mod openapi;
 mod paging;
 mod people;
 mod problem;
 mod range;
-mod schools;
 mod work;
 
 use std::sync::Arc;
@@ -66,13 +63,8 @@ fn described() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::with_openapi(openapi::preface())
         .merge(health::calls())
         .merge(keyspaces::calls())
-        .merge(events::calls())
         .merge(mastery::calls())
-        .merge(insight::calls())
-        .merge(batches::calls())
-        .merge(learners::calls())
         .merge(people::calls())
-        .merge(schools::calls())
         .merge(work::calls())
 }
 

@@ -9,9 +9,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::{ErasureError, ErasureRecord, ErasureState};
-use kstone_learn::engine::KeptKey;
-use kstone_learn::field::check_id;
-use kstone_learn::page::PageAsk;
+use kstone_mastery::engine::KeptKey;
+use kstone_platform::field::check_id;
+use kstone_platform::page::PageAsk;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -140,7 +140,7 @@ async fn export(
     State(console): State<Arc<Console>>,
     Address(student_id): Address<String>,
 ) -> Result<Response> {
-    let export = console.platform()?.engine.export(&student_id).await?;
+    let export = console.platform()?.mastery.export(&student_id).await?;
     console.note("export", Some(&student_id), None).await;
     let file = format!("attachment; filename=\"{student_id}.json\"");
     Ok(([(header::CONTENT_DISPOSITION, file)], Json(export)).into_response())
@@ -161,7 +161,7 @@ async fn admit(
     State(console): State<Arc<Console>>,
     Address(student_id): Address<String>,
 ) -> Result<Json<Admitted>> {
-    let was_erased = console.platform()?.engine.admit(&student_id).await?;
+    let was_erased = console.platform()?.mastery.admit(&student_id).await?;
     console.note("admit", Some(&student_id), None).await;
     Ok(Json(Admitted { was_erased }))
 }
@@ -181,7 +181,7 @@ async fn debug(
     State(console): State<Arc<Console>>,
     Address(student_id): Address<String>,
 ) -> Result<Json<Debugged>> {
-    let keys = console.platform()?.engine.debug_student_state(&student_id).await?;
+    let keys = console.platform()?.mastery.debug_student_state(&student_id).await?;
     console.note("debug", Some(&student_id), None).await;
     Ok(Json(Debugged { keys }))
 }
@@ -196,7 +196,7 @@ struct KeyMetrics {
 /// How many keys of mastery there are, by name
 #[utoipa::path(get, path = "/metrics", tag = "data", responses((status = OK, body = KeyMetrics)))]
 async fn metrics(State(console): State<Arc<Console>>) -> Result<Json<KeyMetrics>> {
-    Ok(Json(KeyMetrics { counts: console.platform()?.engine.get_key_metrics()? }))
+    Ok(Json(KeyMetrics { counts: console.platform()?.mastery.get_key_metrics()? }))
 }
 
 fn erasures_of(console: &Console) -> Result<&Arc<Erasures>> {

@@ -6,8 +6,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kstone::{CancellationCode, CancellationReason};
-use kstone_learn::field::Invalid;
-use kstone_learn::{engine, work};
+use kstone_platform::field::Invalid;
 use serde::Serialize;
 
 use crate::request;
@@ -141,29 +140,18 @@ impl Problem {
     }
 }
 
-impl From<engine::Error> for Problem {
-    fn from(error: engine::Error) -> Problem {
+impl From<kstone_platform::Error> for Problem {
+    fn from(error: kstone_platform::Error) -> Problem {
         let code = match error {
-            engine::Error::Invalid(invalid) => return Problem::from_invalid(invalid),
-            engine::Error::Store(error) => return error.into(),
-            engine::Error::NotFound { .. } => Code::NotFound,
-            engine::Error::Conflict { .. } => Code::Conflict,
-            engine::Error::Refused { .. } => Code::Refused,
-            engine::Error::TooEarly { .. } => Code::TooEarly,
-            engine::Error::Unavailable(_) | engine::Error::Keys(_) => Code::Unavailable,
-            _ => Code::Internal,
-        };
-        Problem::new(code, error.to_string())
-    }
-}
-
-impl From<work::Error> for Problem {
-    fn from(error: work::Error) -> Problem {
-        let code = match error {
-            work::Error::Invalid(invalid) => return Problem::from_invalid(invalid),
-            work::Error::Store(error) => return error.into(),
-            work::Error::NotFound { .. } => Code::NotFound,
-            work::Error::Refused { .. } => Code::Refused,
+            kstone_platform::Error::Invalid(invalid) => return Problem::from_invalid(invalid),
+            kstone_platform::Error::Store(error) => return error.into(),
+            kstone_platform::Error::NotFound { .. } => Code::NotFound,
+            kstone_platform::Error::Conflict { .. } => Code::Conflict,
+            kstone_platform::Error::Refused { .. } => Code::Refused,
+            kstone_platform::Error::TooEarly { .. } => Code::TooEarly,
+            kstone_platform::Error::Unavailable(_) | kstone_platform::Error::Keys(_) => {
+                Code::Unavailable
+            }
             _ => Code::Internal,
         };
         Problem::new(code, error.to_string())

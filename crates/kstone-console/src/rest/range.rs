@@ -1,6 +1,6 @@
 //! From one day to another.
 
-use kstone_learn::time::Date;
+use kstone_platform::time::Date;
 use serde::Deserialize;
 
 use super::Result;

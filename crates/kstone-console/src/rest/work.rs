@@ -5,9 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use kstone_learn::engine::AuditEntry;
-use kstone_learn::time::Date;
-use kstone_learn::work::{Alert, DeadJob, QueueDepth};
+use kstone_platform::audit::AuditEntry;
+use kstone_platform::time::Date;
+use kstone_platform::work::{Alert, DeadJob, QueueDepth};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -117,8 +117,8 @@ async fn audit(
     State(console): State<Arc<Console>>,
     Params(params): Params<AuditParams>,
 ) -> Result<Json<Page<AuditEntry>>> {
-    let engine = &console.platform()?.engine;
-    let date = params.date.unwrap_or_else(|| engine.now().date());
+    let platform = console.platform()?;
+    let date = params.date.unwrap_or_else(|| console.now().date());
     let asked = page_asked(params.limit, params.cursor)?;
-    Ok(Json(engine.audit_log(date, &asked).await?.into()))
+    Ok(Json(platform.audit.of_day(date, &asked).await?.into()))
 }

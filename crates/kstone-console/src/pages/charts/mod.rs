@@ -2,13 +2,13 @@
 
 mod bar;
 mod heat;
-mod mastery;
 mod spark;
+mod trajectory;
 
 pub(crate) use bar::{Tone, bar, days};
 pub(crate) use heat::heat_map;
-pub(crate) use mastery::{Forecast, scores};
 pub(crate) use spark::sparkline;
+pub(crate) use trajectory::{Forecast, scores};
 
 /// A coordinate, short.
 fn at(number: f64) -> String {

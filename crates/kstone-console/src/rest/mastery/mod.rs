@@ -1,0 +1,25 @@
+//! Mastery over REST: learners, their events, and what follows from them.
+
+mod batches;
+mod current;
+mod events;
+mod insight;
+mod learners;
+mod schools;
+
+use std::sync::Arc;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::console::Console;
+
+/// Every call with its description.
+pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+    OpenApiRouter::new()
+        .merge(events::calls())
+        .merge(current::calls())
+        .merge(insight::calls())
+        .merge(batches::calls())
+        .merge(learners::calls())
+        .merge(schools::calls())
+}

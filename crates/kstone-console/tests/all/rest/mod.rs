@@ -1,0 +1,9 @@
+//! The REST API through real sockets, one file for each topic.
+
+mod frame;
+mod guard;
+mod learners;
+mod mastery;
+mod people;
+mod schools;
+mod support;

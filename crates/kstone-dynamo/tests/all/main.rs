@@ -1,0 +1,15 @@
+//! The door over real sockets: HTTP as clients send it, and as they should not.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "tests panic where they fail, and use the machine's files, clock and threads"
+)]
+
+mod framing;
+mod http;
+mod limits;
+mod operations;
+mod server;
+mod signatures;

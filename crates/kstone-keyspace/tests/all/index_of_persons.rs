@@ -1,0 +1,327 @@
+//! The index of persons holds everything that there is of them: whatever their ids look like,
+//! however long keys are, whichever key goes first, and whoever wrote meanwhile.
+
+use std::sync::Arc;
+
+use crate::support::{Place, now};
+use kstone::Item;
+use kstone_core::Compression;
+use kstone_keyspace::{Catalogue, Governor, GovernorOptions, Keyspace, Subject};
+use kstone_redis::Value as Reply;
+use kstone_sim::SimDisk;
+
+const CATALOGUE: &str = r#"
+application = "school"
+description = "Who is in the index"
+table = "state"
+
+[placeholders]
+person = "text"
+thing = "text"
+
+[pattern.group]
+pattern = "group:{thing}"
+store = "redis"
+type = "json"
+ttl = "none"
+subject = { field = "students" }
+description = "A list of persons in a text"
+
+[pattern.class]
+pattern = "class:{thing}"
+store = "redis"
+type = "set"
+ttl = "none"
+subject = { members = true }
+description = "Members are persons"
+
+[pattern.session]
+pattern = "session:{thing}"
+store = "redis"
+type = "hash"
+ttl = "1 hour"
+subject = { field = "user_id" }
+fields = { user_id = "text", "*" = "any" }
+description = "Says whose it is"
+
+[pattern.board]
+pattern = "board:{person}"
+store = "redis"
+type = "string"
+ttl = "none"
+subject = "person"
+description = "Says whose it is by its name"
+
+[pattern.pin]
+pattern = "pin:{person}"
+store = "redis"
+type = "string"
+ttl = "none"
+subject = { through = "board" }
+description = "Belongs to whoever has the board"
+
+[pattern.desk]
+pattern = "desk:{thing}"
+partition = "desk:{thing}"
+store = "item"
+type = "json"
+ttl = "none"
+subject = { field = "owner" }
+description = "An item that says whose it is"
+
+[pattern.drawer]
+pattern = "drawer:{thing}"
+store = "redis"
+type = "string"
+ttl = "none"
+subject = { through = "desk" }
+description = "Belongs to whoever has the desk"
+
+[pattern.draft]
+pattern = "draft:{thing}"
+store = "redis"
+type = "string"
+ttl = "none"
+subject = { through = "session" }
+description = "Belongs to whoever has the session"
+"#;
+
+fn keyspace() -> Keyspace {
+    let catalogue = Catalogue::parse("school.toml", CATALOGUE).unwrap_or_else(|it| panic!("{it}"));
+    Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"))
+}
+
+fn place(disk: &SimDisk) -> Place {
+    Place::with_keyspace(disk, Compression::None, keyspace()).unwrap()
+}
+
+impl Place {
+    /// How many places hold data of a person.
+    fn places_of(&self, id: &str) -> usize {
+        now(self.eraser.stores().holdings(&Subject::canonical(id, None))).unwrap().len()
+    }
+
+    /// What no port passes on.
+    fn redis_session(&self, line: &str) {
+        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+        let reply = self.redis.session().call(&words);
+        assert!(!matches!(reply, Reply::Error(_)), "{line}: {reply:?}");
+    }
+
+    fn index_len(&self) -> usize {
+        self.db.table("kstone.subjects").scan().unwrap().len()
+    }
+
+    fn erase_person(&self, id: &str) {
+        now(self.eraser.erase(&Subject::canonical(id, None), &|_| {})).unwrap();
+    }
+
+    /// Goes over the index until nothing is left to look at.
+    fn sweep_all(&self, at_a_time: u32) -> u64 {
+        let mut removed = 0;
+        for _ in 0..10_000 {
+            let swept = self.governor.sweep(&self.redis, at_a_time).unwrap();
+            removed += swept.removed;
+            if swept.is_done {
+                return removed;
+            }
+        }
+        panic!("the sweep never ends");
+    }
+}
+
+#[test]
+fn a_person_whose_id_is_a_number_is_found_and_taken_out_of_a_list() {
+    let place = place(&SimDisk::new(1));
+    let long = "98765432109876543210";
+    place.redis(&format!(r#"SET group:a {{"students":[12345,{long},"12345",7],"n":1.5}}"#));
+    place.redis(r#"SET group:b {"students":12345}"#);
+    assert_eq!((place.places_of("12345"), place.places_of(long)), (2, 1));
+    place.erase_person("12345");
+    let rest = format!(r#"{{"students":[{long},7],"n":1.5}}"#);
+    assert_eq!(place.redis("GET group:a"), Reply::bulk(rest));
+    assert_eq!(place.redis("EXISTS group:b"), Reply::Integer(0));
+    let why = place.try_redis(r#"SET group:c {"students":[12345]}"#).unwrap_err();
+    assert!(why.contains("was erased"), "{why}");
+}
+
+#[test]
+fn keys_and_members_longer_than_those_of_a_table_are_indexed_recounted_swept_and_erased() {
+    let place = place(&SimDisk::new(2));
+    // As long as a part of a key may be, and a member of any length.
+    let (thing, person) = ("%2F".repeat(127), "p".repeat(9000));
+    let write = |thing: &str| {
+        place.redis(&format!("SADD class:{thing} {person} OTHER"));
+        place.redis(&format!("HSET session:{thing} user_id {person}"));
+        place.redis(&format!("SET draft:{thing} x"));
+    };
+    write(&thing);
+    write(&format!("{thing}2"));
+    assert_eq!(place.places_of(&person), 6);
+    let found = place.governor.recount(Some(&place.redis), &mut |_| {}).unwrap();
+    assert_eq!((found.entries, found.too_long), (8, 0));
+    for kind in ["class", "draft", "session"] {
+        place.redis(&format!("DEL {kind}:{thing}"));
+    }
+    assert_eq!(place.sweep_all(1), 3);
+    assert_eq!(place.governor.prune().unwrap(), 0);
+    assert_eq!(place.places_of(&person), 3);
+    place.erase_person(&person);
+    assert_eq!(place.places_of(&person), 0);
+    assert_eq!(place.redis(&format!("SCARD class:{thing}2")), Reply::Integer(1));
+}
+
+#[test]
+fn what_was_written_before_and_is_too_long_for_the_index_does_not_keep_the_rest_out_of_it() {
+    let place = place(&SimDisk::new(3));
+    place.db.ungovern();
+    let long = "x".repeat(40_000);
+    place.redis(&format!("SADD class:a {long} OTHER"));
+    place.db.govern(place.governor.clone()).unwrap();
+    let found = place.governor.recount(Some(&place.redis), &mut |_| {}).unwrap();
+    assert_eq!((found.entries, found.too_long), (1, 1));
+    assert_eq!(place.places_of("OTHER"), 1);
+}
+
+#[test]
+fn what_is_found_through_a_key_is_found_after_that_key_has_gone() {
+    let place = place(&SimDisk::new(4));
+    for name in ["ended", "deleted"] {
+        place.redis(&format!("HSET session:{name} user_id U"));
+        place.redis(&format!("SET draft:{name} x"));
+    }
+    place.redis("SET board:U-1 x");
+    place.redis("SET pin:U-1 x");
+    place.redis("DEL session:deleted");
+    place.redis("DEL board:U-1");
+    place.clock.advance(2 * 3_600_000);
+    place.db.run_background().unwrap();
+    assert_eq!(place.redis("EXISTS session:ended"), Reply::Integer(0));
+    place.sweep_all(1);
+    assert_eq!(place.places_of("U"), 2);
+    assert_eq!(place.places_of("U-1"), 1);
+    place.erase_person("U-1");
+    assert_eq!(place.redis("EXISTS pin:U-1"), Reply::Integer(0));
+
+    place.redis("DEL draft:ended");
+    place.sweep_all(1);
+    assert_eq!(place.index_len(), 2, "the way to what is left");
+    place.erase_person("U");
+    assert_eq!(place.redis("EXISTS draft:deleted"), Reply::Integer(0));
+    place.sweep_all(1);
+    assert_eq!(place.index_len(), 0);
+}
+
+#[test]
+fn what_is_found_through_an_item_is_found_after_that_item_has_gone() {
+    let place = place(&SimDisk::new(5));
+    place.state("desk:a", "#", r#"{"owner":"U"}"#);
+    place.redis("SET drawer:a x");
+    place.db.table("state").delete(Item::new().with("pk", "desk:a").with("sk", "#")).unwrap();
+    place.sweep_all(1);
+    assert_eq!((place.places_of("U"), place.index_len()), (1, 2));
+    place.redis("DEL drawer:a");
+    assert_eq!((place.sweep_all(1), place.index_len()), (1, 0));
+}
+
+#[test]
+fn a_key_that_belongs_to_somebody_else_by_now_is_no_way_to_what_is_theirs() {
+    let place = place(&SimDisk::new(6));
+    place.redis("HSET session:a user_id U");
+    place.redis("SET draft:a x");
+    place.redis("HSET session:a user_id V");
+    place.sweep_all(1);
+    assert_eq!((place.places_of("U"), place.places_of("V")), (0, 2));
+}
+
+/// What makes a governor look at everything once more.
+fn check_looks_again(write: impl FnOnce(&Place)) {
+    let disk = SimDisk::new(7);
+    let first = place(&disk);
+    assert!(!first.governor.is_counted());
+    first.governor.recount(Some(&first.redis), &mut |_| {}).unwrap();
+    drop(first);
+    let again = place(&disk);
+    assert!(again.governor.is_counted(), "nothing happened in between");
+    again.governor.close().unwrap();
+    again.db.ungovern();
+    write(&again);
+    drop(again);
+    let last = place(&disk);
+    assert!(!last.governor.is_counted());
+    drop(last);
+    let last = place(&disk);
+    assert!(!last.governor.is_counted(), "still not");
+    last.count_anew();
+    assert_eq!(last.places_of("U"), 1);
+    drop(last);
+    assert!(place(&disk).governor.is_counted());
+}
+
+#[test]
+fn an_item_that_was_written_without_a_policy_makes_the_next_one_look_again() {
+    check_looks_again(|place| place.state("desk:a", "#", r#"{"owner":"U"}"#));
+}
+
+#[test]
+fn a_key_that_was_written_without_a_policy_makes_the_next_one_look_again() {
+    check_looks_again(|place| drop(place.redis("SADD class:a U")));
+}
+
+#[test]
+fn keys_that_changed_places_without_a_policy_make_the_next_one_look_again() {
+    let disk = SimDisk::new(10);
+    let first = place(&disk);
+    first.governor.recount(Some(&first.redis), &mut |_| {}).unwrap();
+    first.redis("SADD class:a U");
+    first.db.ungovern();
+    first.redis_session("SWAPDB 0 3");
+    drop(first);
+    let next = place(&disk);
+    next.count_anew();
+    assert_eq!(next.places_of("U"), 1);
+}
+
+#[test]
+fn a_key_that_was_written_under_other_patterns_makes_the_old_ones_look_again() {
+    check_looks_again(|place| {
+        let other = CATALOGUE.replace("class:", "course:");
+        let other = Keyspace::new(vec![Catalogue::parse("other.toml", &other).unwrap()]).unwrap();
+        let options = GovernorOptions::default();
+        let other = Governor::govern(&place.db, Arc::new(other), options).unwrap();
+        assert!(!other.is_counted());
+        place.redis("SADD class:a U");
+        place.db.ungovern();
+    });
+}
+
+#[test]
+fn each_time_that_no_policy_is_in_force_is_noticed_by_itself() {
+    let place = place(&SimDisk::new(8));
+    place.governor.recount(Some(&place.redis), &mut |_| {}).unwrap();
+    for person in ["U", "V"] {
+        place.db.ungovern();
+        place.redis(&format!("SADD class:a {person}"));
+        let options = GovernorOptions::default;
+        let next = Governor::govern(&place.db, Arc::new(keyspace()), options()).unwrap();
+        assert!(!next.is_counted());
+        next.recount(Some(&place.redis), &mut |_| {}).unwrap();
+        let next = Governor::govern(&place.db, Arc::new(keyspace()), options()).unwrap();
+        assert!(next.is_counted());
+    }
+}
+
+#[test]
+fn what_only_ends_or_is_read_while_no_policy_is_in_force_is_no_reason_to_look_again() {
+    let place = place(&SimDisk::new(9));
+    place.governor.recount(Some(&place.redis), &mut |_| {}).unwrap();
+    for name in ["a", "b"] {
+        place.redis(&format!("HSET session:{name} user_id U"));
+    }
+    place.db.ungovern();
+    place.clock.advance(2 * 3_600_000);
+    assert_eq!(place.redis("HLEN session:a"), Reply::Integer(0));
+    place.db.run_background().unwrap();
+    let options = GovernorOptions::default();
+    assert!(Governor::govern(&place.db, Arc::new(keyspace()), options).unwrap().is_counted());
+}

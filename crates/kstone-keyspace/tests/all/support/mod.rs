@@ -1,0 +1,260 @@
+//! A school on a simulated disk, with one person who is going to be erased and others who are not.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use kstone::table::{KeyAttribute, KeySchema, StreamView, TableSpec};
+use kstone::{Database, DatabaseOptions, Durability, Item};
+use kstone_core::env::{Env, ManualClock, SeededRandom};
+use kstone_core::{Compression, Options, find_bytes};
+use kstone_keyspace::erasure::{Eraser, ReceiptKey, SignedReceipt};
+use kstone_keyspace::{Governor, GovernorOptions, Keyspace, Subject, shipped};
+use kstone_redis::port::{Keys, LocalKeys};
+use kstone_redis::{Redis, Value as Reply};
+use kstone_sim::{CrashPolicy, SimDisk};
+
+pub const START_MS: u64 = 1_768_386_600_000;
+/// The id of the person. It is in every key and value of theirs, and nowhere else.
+pub const SECRET: &str = "SECRETPERSON";
+
+/// What is stored about somebody's mastery.
+pub const MASTERY: &str = r#"{"student_id":"SECRETPERSON","mastery_score":0.5,"level":"expert","components":{},"timestamp":"2026-01-14T10:30:00Z"}"#;
+
+/// A database with everything that erasing takes.
+pub struct Place {
+    pub db: Database,
+    pub redis: Redis,
+    pub keys: LocalKeys,
+    pub governor: Arc<Governor>,
+    pub eraser: Eraser,
+    pub clock: Arc<ManualClock>,
+}
+
+/// The answer of something that waits for nothing.
+pub fn now<T>(answer: impl Future<Output = T>) -> T {
+    let mut answer = pin!(answer);
+    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => panic!("it waits for something"),
+    }
+}
+
+/// The machine around a disk.
+pub fn env(disk: &SimDisk, clock: &Arc<ManualClock>) -> Env {
+    Env {
+        vfs: Arc::new(disk.clone()),
+        clock: Arc::clone(clock) as _,
+        random: Arc::new(SeededRandom::new(1)),
+        threads: None,
+    }
+}
+
+impl Place {
+    /// Opens the database on a disk, or makes it.
+    pub fn open(disk: &SimDisk, compression: Compression) -> Place {
+        Place::try_open(disk, compression).unwrap()
+    }
+
+    /// A database in which nothing is in force, so that nothing is indexed.
+    pub fn ungoverned(disk: &SimDisk) -> Place {
+        let place = Place::open(disk, Compression::None);
+        Governor::suspend(&place.db).unwrap();
+        place.db.ungovern();
+        place
+    }
+
+    /// Indexes what was written while nothing was in force.
+    pub fn count_anew(&self) {
+        assert!(!self.governor.is_counted());
+        self.governor.recount(Some(&self.redis), &mut |_| {}).unwrap();
+    }
+
+    /// The same on a disk that may stop.
+    pub fn try_open(disk: &SimDisk, compression: Compression) -> Result<Place, String> {
+        Place::with_keyspace(disk, compression, shipped().unwrap())
+    }
+
+    /// The same with other keys.
+    pub fn with_keyspace(
+        disk: &SimDisk,
+        compression: Compression,
+        keyspace: Keyspace,
+    ) -> Result<Place, String> {
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let env = env(disk, &clock);
+        // A small log is quickly overwritten.
+        let engine = Options {
+            compression,
+            bottom_compression: compression,
+            memory_budget_bytes: 1 << 20,
+            ..Options::default()
+        };
+        let options = DatabaseOptions { engine, durability: Durability::Sync };
+        let text = |error: kstone::Error| error.to_string();
+        let db = Database::open_with(env.clone(), "db", options).map_err(text)?;
+        make_table(&db).map_err(text)?;
+        let redis = Redis::open(&db).map_err(text)?;
+        // After a crash keys are counted anew, by what was there.
+        db.run_background().map_err(text)?;
+        let keyspace = Arc::new(keyspace);
+        let options =
+            GovernorOptions { random: Arc::clone(&env.random), ..GovernorOptions::default() };
+        let governor = Governor::govern(&db, keyspace, options).map_err(text)?;
+        let key = ReceiptKey::from_secret(&[9; 32]);
+        let eraser = Eraser::embedded(&db, &redis, Arc::clone(&governor), key, env.random);
+        let eraser = eraser.map_err(|error| error.to_string())?;
+        let keys = redis.keys(0).unwrap();
+        Ok(Place { db, redis, keys, governor, eraser, clock })
+    }
+
+    pub fn subject(&self) -> Subject {
+        Subject::canonical(SECRET, None)
+    }
+
+    pub fn erase(&self) -> SignedReceipt {
+        now(self.eraser.erase(&self.subject(), &|_| {})).unwrap()
+    }
+
+    /// Another of the databases of Redis.
+    pub fn redis_in(&self, db: u8, line: &str) -> Reply {
+        let words: Vec<Bytes> =
+            line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        now(self.redis.keys(db).unwrap().command(&words)).unwrap()
+    }
+
+    pub fn redis(&self, line: &str) -> Reply {
+        self.try_redis(line).unwrap_or_else(|error| panic!("{line}: {error}"))
+    }
+
+    pub fn try_redis(&self, line: &str) -> Result<Reply, String> {
+        let words: Vec<Bytes> =
+            line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
+        now(self.keys.command(&words)).map_err(|error| error.to_string())
+    }
+
+    /// Writes state as the Dapr door does.
+    pub fn state(&self, pk: &str, sk: &str, value: &str) {
+        self.try_state(pk, sk, value).unwrap();
+    }
+
+    pub fn try_state(&self, pk: &str, sk: &str, value: &str) -> kstone::Result<()> {
+        let key = Item::new().with("pk", pk).with("sk", sk);
+        self.db.table("state").put(key.with("value", value).with("etag", 1))
+    }
+
+    pub fn get_state(&self, pk: &str, sk: &str) -> Option<Item> {
+        self.db.table("state").get(Item::new().with("pk", pk).with("sk", sk)).unwrap()
+    }
+
+    pub fn delete_state(&self, pk: &str, sk: &str) {
+        self.db.table("state").delete(Item::new().with("pk", pk).with("sk", sk)).unwrap();
+    }
+
+    /// Where the person's id is on the disk: raw in any file, and decoded in each database.
+    pub fn sightings(&self, disk: &SimDisk) -> Vec<String> {
+        sightings(disk)
+    }
+
+    /// What is not the person's is as it was.
+    pub fn check_others(&self) {
+        let batch = self.get_state("batch:b-1", "status").unwrap();
+        let value = batch.get("value").unwrap().as_str().unwrap().to_owned();
+        assert!(value.contains(r#""students":["OTHER1","OTHER2"]"#), "{value}");
+        assert!(self.get_state("student:OTHER1", "mastery:2026-01-14").is_some());
+        assert!(self.get_state("school:abc:student:OTHER", "profile:current_mastery").is_some());
+        assert_eq!(self.redis("ZSCORE leaderboard:level:l1 OTHER1"), Reply::Double(20.0));
+        assert_eq!(self.redis("HGET session:s-2 user_id"), Reply::bulk("OTHER1"));
+        assert_eq!(self.redis("GET session:timer:s-2"), Reply::bulk("2000"));
+    }
+}
+
+/// Where the person's id is on a disk.
+pub fn sightings(disk: &SimDisk) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for path in disk.paths() {
+        let bytes = disk.read_file(&path).unwrap();
+        if memchr::memmem::find(&bytes, SECRET.as_bytes()).is_some() {
+            found.insert(format!("{} raw", path.display()));
+        }
+    }
+    // The same files where nobody holds the lock.
+    let copy = disk.crash(CrashPolicy::KeepAll);
+    let env = env(&copy, &Arc::new(ManualClock::at(START_MS)));
+    for dir in ["db", "copy"] {
+        if disk.paths().iter().any(|path| path.starts_with(dir)) {
+            for sighting in find_bytes(&env, dir, &[SECRET]).unwrap() {
+                found.insert(format!("{} {}", sighting.path.display(), sighting.place));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Takes a folder away, as somebody would who moves a checkpoint.
+pub fn remove_folder(disk: &SimDisk, folder: &str) {
+    use kstone_core::env::Vfs as _;
+    for path in disk.paths().into_iter().filter(|path| path.starts_with(folder)) {
+        disk.remove(&path).unwrap();
+    }
+    disk.sync_dir(Path::new(folder)).unwrap();
+}
+
+fn make_table(db: &Database) -> kstone::Result<()> {
+    if db.describe_table("state").is_ok() {
+        return Ok(());
+    }
+    let key = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
+    let spec = TableSpec {
+        name: "state".to_owned(),
+        key,
+        stream: Some(StreamView::NewAndOldImages),
+        ..TableSpec::default()
+    };
+    db.create_table(&spec)?;
+    db.update_ttl("state", "ttl", true)?;
+    db.run_background().map(drop)
+}
+
+/// One person's data in every store, beside that of others.
+pub fn fill(place: &Place) {
+    let mastery = |id: &str| MASTERY.replace(SECRET, id);
+    for id in [SECRET, "OTHER1"] {
+        place.state(&format!("student:{id}"), "profile:current_mastery", &mastery(id));
+        place.state(&format!("student:{id}"), "mastery:2026-01-14", &mastery(id));
+        place.state(&format!("student:{id}"), "mastery:2026-01-15", &mastery(id));
+    }
+    for id in [SECRET, "OTHER"] {
+        let pk = format!("school:abc:student:{id}");
+        place.state(&pk, "profile:current_mastery", &mastery(id));
+    }
+    for (event, id) in [("evt-1", SECRET), ("evt-2", "OTHER1")] {
+        let value = format!(
+            r#"{{"event_id":"{event}","student_id":"{id}","processed_at":"2026-01-14T10:30:00Z","result":"ok"}}"#
+        );
+        place.state(&format!("processed:{event}"), "#", &value);
+    }
+    let batch = format!(
+        r#"{{"batch_id":"b-1","total_requests":3,"completed":1,"failed":0,"in_progress":2,"students":["OTHER1","{SECRET}","OTHER2"],"started_at":"2026-01-14T10:30:00Z","status":"running"}}"#
+    );
+    place.state("batch:b-1", "status", &batch);
+    for (session, id, score) in [("s-1", SECRET, 10), ("s-2", "OTHER1", 20)] {
+        for line in [
+            format!("HSET session:{session} user_id {id} level_id l1 task_id t1"),
+            format!("SET session:timer:{session} {score}00"),
+            format!("INCR hints_used:{session}"),
+            format!("SET task:pending:{session} {{\"user\":\"{id}\"}}"),
+            format!("SET mastery:{id} {{\"old\":\"{id}\"}}"),
+            format!("SET mastery:{id} {{\"new\":\"{id}\"}}"),
+            format!("HSET anticheat:{id} tab_switches 1"),
+            format!("RPUSH score:series:{id} 1 0"),
+            format!("ZADD leaderboard:level:l1 {score} {id}"),
+        ] {
+            place.redis(&line);
+        }
+    }
+}

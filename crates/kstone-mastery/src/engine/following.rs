@@ -1,0 +1,117 @@
+//! The jobs that follow from a change: they are asked for in its own transaction.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use kstone::ops::TransactAction;
+use kstone_core::sync::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::domain::{Outcome, Struggle};
+use kstone_platform::error::Result;
+use kstone_platform::time::Moment;
+use kstone_platform::work::{NewJob, Outbox};
+
+/// The queue of the mastery engine's jobs.
+pub const QUEUE: &str = "mastery";
+/// A job that computes what a school comes to today: `{"school_id": …}`.
+pub const AGGREGATE: &str = "aggregate";
+/// A job that raises an alert about a learner who began to struggle: a [`StruggleBegun`].
+pub const STRUGGLE: &str = "struggle";
+/// A job that does what is left of a batch: `{"batch_id": …}`.
+pub const RUN_BATCH: &str = "run_batch";
+
+/// A school is asked for so often at most. Every learner's change would make all of them wait for
+/// one item otherwise.
+const ASK_EVERY: Duration = Duration::from_secs(5);
+/// And computed so much later: long enough that changes which did not ask are in it.
+const COMPUTE_AFTER: Duration = Duration::from_secs(10);
+/// So many schools are remembered.
+const SCHOOLS_MAX: usize = 10_000;
+
+/// What a job of kind [`STRUGGLE`] is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StruggleBegun {
+    /// Who struggles.
+    pub student_id: String,
+    /// In which school.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub school_id: Option<String>,
+    /// With what.
+    pub struggle: Struggle,
+}
+
+/// Asks for the jobs that follow.
+#[derive(Debug)]
+pub(super) struct Following {
+    outbox: Outbox,
+    asked: Mutex<HashMap<String, Moment>>,
+}
+
+impl Following {
+    pub(super) fn new(outbox: Outbox) -> Following {
+        Following { outbox, asked: Mutex::new(HashMap::new()) }
+    }
+
+    /// Adds what follows from a learner's event.
+    pub(super) fn add(
+        &self,
+        actions: &mut Vec<TransactAction>,
+        outcome: &Outcome,
+        now: Moment,
+    ) -> Result<()> {
+        let student_id = &outcome.mastery.student_id;
+        let school_id = &outcome.mastery.school_id;
+        for struggle in &outcome.struggles_begun {
+            let begun = StruggleBegun {
+                student_id: student_id.clone(),
+                school_id: school_id.clone(),
+                struggle: struggle.clone(),
+            };
+            let job = NewJob::new(QUEUE, STRUGGLE, json!(begun)).about(student_id.as_str());
+            actions.push(self.outbox.action(&job)?);
+        }
+        if let Some(school) = school_id
+            && self.is_due(school, now)
+        {
+            let payload = json!({ "school_id": school });
+            let job = NewJob::new(QUEUE, AGGREGATE, payload)
+                .once_per(school.as_str())
+                .not_before(now.plus(COMPUTE_AFTER));
+            actions.push(self.outbox.action(&job)?);
+        }
+        Ok(())
+    }
+
+    /// Asks for a batch to be done.
+    pub(super) fn run_batch(&self, batch_id: &str) -> Result<TransactAction> {
+        let job = NewJob::new(QUEUE, RUN_BATCH, json!({ "batch_id": batch_id }));
+        Ok(self.outbox.action(&job.once_per(batch_id))?)
+    }
+
+    /// Has workers look now.
+    pub(super) fn wake(&self) {
+        self.outbox.wake();
+    }
+
+    /// What was asked for in a transaction that did not happen was not asked for.
+    pub(super) fn take_back(&self, outcome: &Outcome) {
+        if let Some(school) = &outcome.mastery.school_id {
+            self.asked.lock().remove(school);
+        }
+    }
+
+    /// Whether a school was not asked for of late; then it is as if it had been, now.
+    fn is_due(&self, school: &str, now: Moment) -> bool {
+        let mut asked = self.asked.lock();
+        if asked.get(school).is_some_and(|at| now.since(*at) < ASK_EVERY && *at <= now) {
+            return false;
+        }
+        if asked.len() >= SCHOOLS_MAX {
+            asked.clear();
+        }
+        asked.insert(school.to_owned(), now);
+        true
+    }
+}

@@ -1,0 +1,14 @@
+//! What the mastery engine has to do, line by line, on the embedded adapters with the shipped
+//! catalogues in force.
+
+mod batches;
+mod cache;
+mod history;
+mod ingesting;
+mod insight;
+mod keys;
+mod persons;
+mod place;
+mod rebuilding;
+mod saving;
+mod schools;

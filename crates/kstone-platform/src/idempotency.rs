@@ -1,0 +1,299 @@
+//! A request with an `Idempotency-Key` is carried out once, however often it is sent. What was
+//! answered is kept for a day and answered again.
+//!
+//! Between the effect of a request and its kept answer a process may end. The repetition is carried
+//! out then, under the same [name](Ticket::name): records that are named after it are found again
+//! instead of being made a second time.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kstone::ops::{Condition, DeleteItem, PutItem};
+use kstone::ports::Items;
+use kstone::{Item, Value};
+use kstone_core::env::{Clock, Random};
+use kstone_keyspace::keys::platform::{Idempotency as Key, Request};
+use sha2::{Digest, Sha256};
+
+use crate::error::Result;
+use crate::field::Invalid;
+use crate::work::request::{Words, get, key_of, number, text, text_option, update_if};
+use crate::work::table::{PK, TABLE};
+
+/// How long the first request may take before a repetition may take its place: it was killed then,
+/// or will be refused when it ends.
+const BUSY: Duration = Duration::from_secs(60);
+/// As long as the catalogue says.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// An item may have 400 KiB, with everything else in it.
+const BODY_BYTES_MAX: usize = 256 * 1024;
+const KEY_BYTES_MAX: usize = 255;
+
+/// Requests that came before.
+#[derive(Clone)]
+pub struct Idempotency {
+    items: Arc<dyn Items>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+}
+
+/// A request that may be sent again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Repeatable {
+    /// Who asks: keys of two clients are two.
+    pub client: String,
+    /// What the client calls it.
+    pub key: String,
+    /// Method, path and body: the same key with another request is a mistake.
+    pub request: Vec<u8>,
+    /// Learners whose data the answer may hold, so that it is erased with them.
+    pub students: Vec<String>,
+}
+
+/// An answer that was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptAnswer {
+    /// Its status.
+    pub status: u16,
+    /// Those of its headers that say something about what was done, by their names.
+    pub headers: BTreeMap<String, String>,
+    /// Its body.
+    pub body: String,
+}
+
+/// What to do with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// Carry it out, then [`finish`](Idempotency::finish), [`abandon`](Idempotency::abandon) or
+    /// [`let_go`](Idempotency::let_go).
+    New(Ticket),
+    /// Answer this: it was carried out before.
+    Replay(KeptAnswer),
+    /// The first one is still being carried out.
+    InFlight,
+    /// The key was used for another request.
+    Mismatch,
+}
+
+/// The right to carry out a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticket {
+    key: Item,
+    owner: String,
+    name: String,
+}
+
+impl Ticket {
+    /// What the request is called, by who carries it out: an id that comes from the client, its key,
+    /// the request, and when it first came. Every attempt has the same, until the key is forgotten.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Idempotency {
+    /// Requests that are kept in these items.
+    pub fn new(
+        items: Arc<dyn Items>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> Idempotency {
+        Idempotency { items, clock, random }
+    }
+
+    /// Begins a request, unless it was begun before.
+    ///
+    /// # Errors
+    /// If the key is empty or too long, or the store cannot be asked.
+    pub async fn begin(&self, request: &Repeatable) -> Result<Begun> {
+        let length = request.key.len();
+        if !(1..=KEY_BYTES_MAX).contains(&length) {
+            let expected = format!("1 to {KEY_BYTES_MAX} bytes");
+            return Err(Invalid::value("Idempotency-Key", expected, length).into());
+        }
+        let place = hash(&[request.client.as_bytes(), request.key.as_bytes()]);
+        let key = key_of(&Key { request: Request::new(place)? });
+        let request_hash = hash(&[&request.request]);
+        let now = self.clock.now_ms();
+        let owner = format!("{:016x}", self.random.next_u64());
+        let ticket = |began: u64| Ticket {
+            key: key.clone(),
+            owner: owner.clone(),
+            name: hash(&[
+                request.client.as_bytes(),
+                request.key.as_bytes(),
+                &request.request,
+                &began.to_le_bytes(),
+            ]),
+        };
+        if self.begin_first(request, &key, &request_hash, &owner, now).await? {
+            return Ok(Begun::New(ticket(now)));
+        }
+        // Gone meanwhile: abandoned just now. The client tries again.
+        let Some(before) = get(&*self.items, key.clone()).await? else {
+            return Ok(Begun::InFlight);
+        };
+        if text(&before, "request_hash") != request_hash {
+            return Ok(Begun::Mismatch);
+        }
+        if let ("done", Some(body)) = (text(&before, "state"), text_option(&before, "answer")) {
+            let status = u16::try_from(number(&before, "status")).unwrap_or(200);
+            // Answers that were kept by an older version have none.
+            let headers = serde_json::from_str(text(&before, "headers")).unwrap_or_default();
+            return Ok(Begun::Replay(KeptAnswer { status, headers, body }));
+        }
+        let is_mine = number(&before, "busy_until") <= now
+            && self.take_over(&before, &key, &owner, now).await?;
+        Ok(match is_mine {
+            true => Begun::New(ticket(number(&before, "began"))),
+            false => Begun::InFlight,
+        })
+    }
+
+    /// Writes down that a request came, if none came with its key.
+    async fn begin_first(
+        &self,
+        request: &Repeatable,
+        key: &Item,
+        request_hash: &str,
+        owner: &str,
+        now: u64,
+    ) -> Result<bool> {
+        let students: Vec<Value> = request.students.iter().map(|id| id.as_str().into()).collect();
+        let mut item = key
+            .clone()
+            .with("request_hash", request_hash)
+            .with("state", "in_flight")
+            .with("owner", owner)
+            .with("began", now)
+            .with("busy_until", now.saturating_add(millis(BUSY)))
+            // The catalogue says the same; a store without it needs to be told.
+            .with("ttl", (now + millis(KEPT)) / 1000);
+        if !students.is_empty() {
+            item.insert("students", students);
+        }
+        let put = PutItem {
+            table: TABLE.to_owned(),
+            item,
+            // A remote store may show items for days after their end.
+            condition: Some(Condition::Text(
+                "attribute_not_exists(#pk) OR #ttl <= :seconds".to_owned(),
+            )),
+            placeholders: Words::names(&[PK, "ttl"]).value("seconds", now / 1000).placeholders(),
+            ..PutItem::default()
+        };
+        match self.items.put(&put).await {
+            Ok(_) => Ok(true),
+            Err(kstone::Error::ConditionFailed { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the place of whoever carried the request out and says so no longer; of several who try,
+    /// one succeeds.
+    async fn take_over(&self, before: &Item, key: &Item, owner: &str, now: u64) -> Result<bool> {
+        let words = Words::names(&["owner", "busy_until", "state"])
+            .value("me", owner)
+            .value("them", text(before, "owner"))
+            .value("until", now.saturating_add(millis(BUSY)))
+            .value("now", now)
+            .value("in_flight", "in_flight");
+        let update = "SET #owner = :me, #busy_until = :until";
+        let condition = "#owner = :them AND #state = :in_flight AND #busy_until <= :now";
+        let taken = update_if(&*self.items, key.clone(), update, condition, words).await?;
+        Ok(taken.is_some())
+    }
+
+    /// Says that the request is still being carried out: nobody takes its place for another minute. To
+    /// be called more often than that.
+    ///
+    /// # Errors
+    /// If the store refuses.
+    pub async fn renew(&self, ticket: &Ticket) -> Result<()> {
+        let words = Words::names(&["busy_until", "owner"])
+            .value("until", self.clock.now_ms().saturating_add(millis(BUSY)))
+            .value("me", ticket.owner.as_str());
+        let update = "SET #busy_until = :until";
+        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
+        Ok(())
+    }
+
+    /// Keeps what was answered. If the request took so long that another took its place, that one's
+    /// answer counts. One that is too long to be kept is not: a repetition is carried out then, under
+    /// the same name.
+    ///
+    /// # Errors
+    /// If the store refuses; then a repetition is carried out again after a minute.
+    pub async fn finish(&self, ticket: &Ticket, answer: &KeptAnswer) -> Result<()> {
+        if answer.body.len() > BODY_BYTES_MAX {
+            return self.let_go(ticket).await;
+        }
+        let headers = serde_json::json!(answer.headers).to_string();
+        let words = Words::names(&["state", "status", "headers", "answer", "owner"])
+            .value("headers", headers)
+            .value("done", "done")
+            .value("status", u64::from(answer.status))
+            .value("answer", answer.body.as_str())
+            .value("me", ticket.owner.as_str());
+        let update =
+            "SET #state = :done, #status = :status, #headers = :headers, #answer = :answer";
+        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
+        Ok(())
+    }
+
+    /// It is not known whether the request was carried out, or not what it came to: a repetition
+    /// tries again at once, under the same name.
+    ///
+    /// # Errors
+    /// If the store refuses; then it does after a minute.
+    pub async fn let_go(&self, ticket: &Ticket) -> Result<()> {
+        let words = Words::names(&["busy_until", "owner"])
+            .value("now", self.clock.now_ms())
+            .value("me", ticket.owner.as_str());
+        let update = "SET #busy_until = :now";
+        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
+        Ok(())
+    }
+
+    /// The request was not carried out: a repetition is a new one.
+    ///
+    /// # Errors
+    /// If the store refuses; then it is one after a minute.
+    pub async fn abandon(&self, ticket: &Ticket) -> Result<()> {
+        let request = DeleteItem {
+            table: TABLE.to_owned(),
+            key: ticket.key.clone(),
+            condition: Some(Condition::Text("#owner = :me".to_owned())),
+            placeholders: Words::names(&["owner"])
+                .value("me", ticket.owner.as_str())
+                .placeholders(),
+            ..DeleteItem::default()
+        };
+        match self.items.delete(&request).await {
+            Ok(_) | Err(kstone::Error::ConditionFailed { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Each part with its length before it, so that no two lists of parts look alike.
+fn hash(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Debug for Idempotency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Idempotency").field("items", &self.items).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,37 @@
+//! Long lists, a page at a time: asked for by a limit and where to go on, the same everywhere.
+
+use serde::{Deserialize, Serialize};
+
+/// Some of many, and where to go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Page<T> {
+    /// These.
+    pub items: Vec<T>,
+    /// What to ask for the next page with; `None` if this was the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Which part of many to answer with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageAsk {
+    /// How many at most; from 1 to 1000.
+    pub limit: u32,
+    /// [`Page::next`] of the page before; `None` at the beginning.
+    pub cursor: Option<String>,
+}
+
+impl Default for PageAsk {
+    /// The first hundred.
+    fn default() -> Self {
+        PageAsk { limit: 100, cursor: None }
+    }
+}
+
+impl PageAsk {
+    /// The limit, within what one answer may have.
+    pub fn limit(&self) -> u32 {
+        self.limit.clamp(1, 1000)
+    }
+}

@@ -1,0 +1,139 @@
+//! Requests to the table, said briefly.
+
+use kstone::ops::{
+    Condition, GetItem, KeyCondition, Placeholders, Query, ReturnValues, TransactAction,
+    TransactKind, Update, UpdateItem,
+};
+use kstone::ports::Items;
+use kstone::{Item, ItemBytes, Value};
+use kstone_keyspace::typed::TypedKey;
+
+use super::table::{PK, SK, TABLE};
+use crate::error::{Error, Result};
+
+/// Expressions with what stands in them. Attributes are written `#name`: many of their names are
+/// words that DynamoDB keeps for itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Words {
+    names: Vec<(String, String)>,
+    values: Vec<(String, Value)>,
+}
+
+impl Words {
+    /// `#name` stands for the attribute `name`, for each of these.
+    pub(crate) fn names(names: &[&str]) -> Words {
+        let names = names.iter().map(|name| (format!("#{name}"), (*name).to_owned()));
+        Words { names: names.collect(), values: Vec::new() }
+    }
+
+    /// The same for one more attribute, unless it is named already.
+    pub(crate) fn name(mut self, name: &str) -> Words {
+        if !self.names.iter().any(|(_, known)| known == name) {
+            self.names.push((format!("#{name}"), name.to_owned()));
+        }
+        self
+    }
+
+    /// `:name` stands for a value.
+    pub(crate) fn value(mut self, name: &str, value: impl Into<Value>) -> Words {
+        self.values.push((format!(":{name}"), value.into()));
+        self
+    }
+
+    pub(crate) fn placeholders(self) -> Placeholders {
+        let some = |is_empty: bool| (!is_empty).then_some(());
+        Placeholders {
+            names: some(self.names.is_empty()).map(|()| self.names),
+            values: some(self.values.is_empty()).map(|()| self.values),
+        }
+    }
+}
+
+/// The key attributes of an item.
+pub(crate) fn key_of<K: TypedKey>(key: &K) -> Item {
+    Item::new().with(PK, key.partition_key()).with(SK, key.sort_key())
+}
+
+/// An action of a transaction on this table.
+pub(crate) fn action(kind: TransactKind, condition: Option<&str>, words: Words) -> TransactAction {
+    TransactAction {
+        table: TABLE.to_owned(),
+        kind,
+        condition: condition.map(|text| Condition::Text(text.to_owned())),
+        placeholders: words.placeholders(),
+        return_on_failure: false,
+    }
+}
+
+/// Changes an item if the condition holds, and answers with what it is then; `None` if the
+/// condition does not hold.
+pub(crate) async fn update_if(
+    items: &dyn Items,
+    key: Item,
+    update: &str,
+    condition: &str,
+    words: Words,
+) -> Result<Option<Item>> {
+    let request = UpdateItem {
+        table: TABLE.to_owned(),
+        key,
+        update: Some(Update::Text(update.to_owned())),
+        condition: Some(Condition::Text(condition.to_owned())),
+        placeholders: words.placeholders(),
+        return_values: ReturnValues::AllNew,
+        ..UpdateItem::default()
+    };
+    match items.update(&request).await {
+        Ok(output) => output.attributes.map(|item| decoded(&item)).transpose(),
+        Err(kstone::Error::ConditionFailed { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads an item.
+pub(crate) async fn get(items: &dyn Items, key: Item) -> Result<Option<Item>> {
+    let request =
+        GetItem { table: TABLE.to_owned(), key, consistent_read: true, ..GetItem::default() };
+    items.get(&request).await?.item.map(|item| decoded(&item)).transpose()
+}
+
+/// All of a partition whose `sort` attribute is between two texts, both included.
+pub(crate) fn between(partition: &str, sort: &str, first: &str, last: &str) -> Query {
+    let words = Words::names(&["pk", sort])
+        .value("pk", partition)
+        .value("first", first)
+        .value("last", last);
+    Query {
+        table: TABLE.to_owned(),
+        key_condition: Some(KeyCondition::Text(format!(
+            "#pk = :pk AND #{sort} BETWEEN :first AND :last"
+        ))),
+        placeholders: words.placeholders(),
+        consistent_read: true,
+        ..Query::default()
+    }
+}
+
+pub(crate) fn decoded(item: &ItemBytes) -> Result<Item> {
+    item.decode().map_err(|corrupt| Error::Store(corrupt.into()))
+}
+
+/// A text attribute; empty if there is none.
+pub(crate) fn text<'i>(item: &'i Item, name: &str) -> &'i str {
+    item.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A text attribute, if there is one.
+pub(crate) fn text_option(item: &Item, name: &str) -> Option<String> {
+    item.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// A whole number; 0 if there is none.
+pub(crate) fn number(item: &Item, name: &str) -> u64 {
+    number_option(item, name).unwrap_or_default()
+}
+
+/// A whole number, if there is one.
+pub(crate) fn number_option(item: &Item, name: &str) -> Option<u64> {
+    item.get(name).and_then(Value::as_number).and_then(|number| number.to_u64())
+}

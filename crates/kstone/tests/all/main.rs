@@ -1,0 +1,24 @@
+//! The embedded database, as its users call it: one file or folder for each topic.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "tests panic where they fail, and use the machine's files, clock and threads"
+)]
+
+mod acceptance_004;
+mod basics;
+mod expressions;
+mod filters;
+mod golden;
+mod governed;
+mod indexes;
+mod item_encoding;
+mod key_order;
+mod numbers;
+mod partiql;
+mod purge;
+mod streams;
+mod tables;
+mod ttl;
+mod writes;
