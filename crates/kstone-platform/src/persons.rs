@@ -14,29 +14,29 @@ use serde_json::Value as Json;
 use super::error::Error;
 use crate::time::Moment;
 
-/// What [`Persons`] answers with.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErasureError>> + Send + 'a>>;
+/// What every call of [`Persons`] returns: a boxed future, because it is used as a trait object.
+pub type PersonsFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErasureError>> + Send + 'a>>;
 
 /// Everything about one person, wherever it is.
 pub trait Persons: Debug + Send + Sync {
     /// Every place that holds something of them.
-    fn list<'a>(&'a self, person: &'a Subject) -> Answer<'a, Vec<Holding>>;
+    fn list<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, Vec<Holding>>;
 
     /// The same with values, as JSON that people can read.
-    fn export<'a>(&'a self, person: &'a Subject, now: Moment) -> Answer<'a, Json>;
+    fn export<'a>(&'a self, person: &'a Subject, now: Moment) -> PersonsFuture<'a, Json>;
 
     /// Removes all of it for good, and refuses writes about them from now on.
     fn erase<'a>(
         &'a self,
         person: &'a Subject,
         progress: &'a (dyn Fn(Progress) + Sync),
-    ) -> Answer<'a, SignedReceipt>;
+    ) -> PersonsFuture<'a, SignedReceipt>;
 
     /// Whether writes about them are refused.
     fn is_erased(&self, person: &Subject) -> bool;
 
     /// Lets writes about them happen again; answers whether they were refused.
-    fn admit<'a>(&'a self, person: &'a Subject) -> Answer<'a, bool>;
+    fn admit<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, bool>;
 }
 
 /// How many keys there are.
@@ -55,11 +55,11 @@ pub struct LocalPersons {
 }
 
 impl Persons for LocalPersons {
-    fn list<'a>(&'a self, person: &'a Subject) -> Answer<'a, Vec<Holding>> {
+    fn list<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, Vec<Holding>> {
         Box::pin(async move { self.eraser.stores().holdings(person).await })
     }
 
-    fn export<'a>(&'a self, person: &'a Subject, now: Moment) -> Answer<'a, Json> {
+    fn export<'a>(&'a self, person: &'a Subject, now: Moment) -> PersonsFuture<'a, Json> {
         Box::pin(async move { self.eraser.stores().export(person, now.epoch_ms()).await })
     }
 
@@ -67,7 +67,7 @@ impl Persons for LocalPersons {
         &'a self,
         person: &'a Subject,
         progress: &'a (dyn Fn(Progress) + Sync),
-    ) -> Answer<'a, SignedReceipt> {
+    ) -> PersonsFuture<'a, SignedReceipt> {
         Box::pin(async move { self.eraser.erase(person, progress).await })
     }
 
@@ -75,7 +75,7 @@ impl Persons for LocalPersons {
         self.governor.is_erased(person)
     }
 
-    fn admit<'a>(&'a self, person: &'a Subject) -> Answer<'a, bool> {
+    fn admit<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, bool> {
         Box::pin(async move { Ok(self.governor.admit_again(person).await?) })
     }
 }

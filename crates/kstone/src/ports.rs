@@ -35,8 +35,8 @@ use crate::ops::{
 use crate::table::{TableDescription, TableSpec, TtlState};
 use crate::value::{Item, ItemRef, Value};
 
-/// What a port answers with.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+/// What every call of a port returns: a boxed future, because ports are used as trait objects.
+pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 /// Tables of items: the embedded database, or a service that speaks DynamoDB's protocol.
 ///
@@ -44,48 +44,52 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 /// microseconds; after that only the disk is waited for, and no thread waits with it.
 pub trait Items: Debug + Send + Sync {
     /// Reads one item by its key.
-    fn get<'a>(&'a self, request: &'a GetItem) -> Answer<'a, GetItemOutput>;
+    fn get<'a>(&'a self, request: &'a GetItem) -> PortFuture<'a, GetItemOutput>;
 
     /// Writes an item, if the one in its place meets the condition.
-    fn put<'a>(&'a self, request: &'a PutItem) -> Answer<'a, WriteOutput>;
+    fn put<'a>(&'a self, request: &'a PutItem) -> PortFuture<'a, WriteOutput>;
 
     /// Changes an item, or makes it, if it meets the condition.
-    fn update<'a>(&'a self, request: &'a UpdateItem) -> Answer<'a, WriteOutput>;
+    fn update<'a>(&'a self, request: &'a UpdateItem) -> PortFuture<'a, WriteOutput>;
 
     /// Deletes an item, if it meets the condition.
-    fn delete<'a>(&'a self, request: &'a DeleteItem) -> Answer<'a, WriteOutput>;
+    fn delete<'a>(&'a self, request: &'a DeleteItem) -> PortFuture<'a, WriteOutput>;
 
     /// Reads one page of a partition.
-    fn query<'a>(&'a self, request: &'a Query) -> Answer<'a, QueryOutput>;
+    fn query<'a>(&'a self, request: &'a Query) -> PortFuture<'a, QueryOutput>;
 
     /// Reads one page of a whole table.
-    fn scan<'a>(&'a self, request: &'a Scan) -> Answer<'a, QueryOutput>;
+    fn scan<'a>(&'a self, request: &'a Scan) -> PortFuture<'a, QueryOutput>;
 
     /// Reads up to 100 items, each for itself.
-    fn batch_get<'a>(&'a self, request: &'a BatchGet) -> Answer<'a, BatchGetOutput>;
+    fn batch_get<'a>(&'a self, request: &'a BatchGet) -> PortFuture<'a, BatchGetOutput>;
 
     /// Puts and deletes up to 25 items, each for itself.
-    fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> Answer<'a, BatchWriteOutput>;
+    fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> PortFuture<'a, BatchWriteOutput>;
 
     /// Reads up to 100 items as of one moment.
-    fn transact_get<'a>(&'a self, request: &'a TransactGet) -> Answer<'a, TransactGetOutput>;
+    fn transact_get<'a>(&'a self, request: &'a TransactGet) -> PortFuture<'a, TransactGetOutput>;
 
     /// Up to 100 writes and checks, all or nothing.
-    fn transact_write<'a>(&'a self, request: &'a TransactWrite) -> Answer<'a, TransactWriteOutput>;
+    fn transact_write<'a>(
+        &'a self,
+        request: &'a TransactWrite,
+    ) -> PortFuture<'a, TransactWriteOutput>;
 
     /// Makes sure that there is a table with this key, whose items expire by the attribute `ttl`.
     /// Makes it if it is missing; refuses one that is different, and changes nothing then.
-    fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()>;
+    fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>)
+    -> PortFuture<'a, ()>;
 
     /// The names of all tables, in order.
-    fn tables(&self) -> Answer<'_, Vec<String>>;
+    fn tables(&self) -> PortFuture<'_, Vec<String>>;
 
     /// What a table is like.
-    fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription>;
+    fn describe<'a>(&'a self, table: &'a str) -> PortFuture<'a, TableDescription>;
 
     /// Answers once every write that began before is committed. Who changes what a policy says and
     /// then settles knows that all writes from then on obey it.
-    fn settle(&self) -> Answer<'_, ()>;
+    fn settle(&self) -> PortFuture<'_, ()>;
 
     /// Deletes items and removes their bytes from every file that can hold them: their index
     /// entries, the records that change streams keep of them, older versions, the log and the
@@ -93,7 +97,7 @@ pub trait Items: Debug + Send + Sync {
     /// already, it does again what is left to do.
     ///
     /// Only a database in this process can promise this. A remote adapter answers with an error.
-    fn purge<'a>(&'a self, request: &'a PurgeItems) -> Answer<'a, PurgeReport>;
+    fn purge<'a>(&'a self, request: &'a PurgeItems) -> PortFuture<'a, PurgeReport>;
 }
 
 /// What [`Items::purge`] removes.
@@ -163,63 +167,70 @@ pub struct PurgeReport {
 }
 
 impl Items for Database {
-    fn get<'a>(&'a self, request: &'a GetItem) -> Answer<'a, GetItemOutput> {
+    fn get<'a>(&'a self, request: &'a GetItem) -> PortFuture<'a, GetItemOutput> {
         Box::pin(async move { self.get_item(request).await })
     }
 
-    fn put<'a>(&'a self, request: &'a PutItem) -> Answer<'a, WriteOutput> {
+    fn put<'a>(&'a self, request: &'a PutItem) -> PortFuture<'a, WriteOutput> {
         Box::pin(async move { self.put_item(request).await })
     }
 
-    fn update<'a>(&'a self, request: &'a UpdateItem) -> Answer<'a, WriteOutput> {
+    fn update<'a>(&'a self, request: &'a UpdateItem) -> PortFuture<'a, WriteOutput> {
         Box::pin(async move { self.update_item(request).await })
     }
 
-    fn delete<'a>(&'a self, request: &'a DeleteItem) -> Answer<'a, WriteOutput> {
+    fn delete<'a>(&'a self, request: &'a DeleteItem) -> PortFuture<'a, WriteOutput> {
         Box::pin(async move { self.delete_item(request).await })
     }
 
-    fn query<'a>(&'a self, request: &'a Query) -> Answer<'a, QueryOutput> {
+    fn query<'a>(&'a self, request: &'a Query) -> PortFuture<'a, QueryOutput> {
         Box::pin(async move { self.query_items(request).await })
     }
 
-    fn scan<'a>(&'a self, request: &'a Scan) -> Answer<'a, QueryOutput> {
+    fn scan<'a>(&'a self, request: &'a Scan) -> PortFuture<'a, QueryOutput> {
         Box::pin(async move { self.scan_items(request).await })
     }
 
-    fn batch_get<'a>(&'a self, request: &'a BatchGet) -> Answer<'a, BatchGetOutput> {
+    fn batch_get<'a>(&'a self, request: &'a BatchGet) -> PortFuture<'a, BatchGetOutput> {
         Box::pin(async move { Database::batch_get(self, request).await })
     }
 
-    fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> Answer<'a, BatchWriteOutput> {
+    fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> PortFuture<'a, BatchWriteOutput> {
         Box::pin(async move { Database::batch_write(self, request).await })
     }
 
-    fn transact_get<'a>(&'a self, request: &'a TransactGet) -> Answer<'a, TransactGetOutput> {
+    fn transact_get<'a>(&'a self, request: &'a TransactGet) -> PortFuture<'a, TransactGetOutput> {
         Box::pin(async move { Database::transact_get(self, request).await })
     }
 
-    fn transact_write<'a>(&'a self, request: &'a TransactWrite) -> Answer<'a, TransactWriteOutput> {
+    fn transact_write<'a>(
+        &'a self,
+        request: &'a TransactWrite,
+    ) -> PortFuture<'a, TransactWriteOutput> {
         Box::pin(async move { Database::transact_write(self, request).await })
     }
 
-    fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()> {
+    fn require_table<'a>(
+        &'a self,
+        spec: &'a TableSpec,
+        ttl: Option<&'a str>,
+    ) -> PortFuture<'a, ()> {
         Box::pin(async move { self.require_now(spec, ttl) })
     }
 
-    fn tables(&self) -> Answer<'_, Vec<String>> {
+    fn tables(&self) -> PortFuture<'_, Vec<String>> {
         Box::pin(async move { Ok(self.list_tables(None, usize::MAX).0) })
     }
 
-    fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription> {
+    fn describe<'a>(&'a self, table: &'a str) -> PortFuture<'a, TableDescription> {
         Box::pin(async move { self.describe_table(table) })
     }
 
-    fn settle(&self) -> Answer<'_, ()> {
+    fn settle(&self) -> PortFuture<'_, ()> {
         Box::pin(async move { self.settle_now() })
     }
 
-    fn purge<'a>(&'a self, request: &'a PurgeItems) -> Answer<'a, PurgeReport> {
+    fn purge<'a>(&'a self, request: &'a PurgeItems) -> PortFuture<'a, PurgeReport> {
         Box::pin(async move { self.purge_now(request) })
     }
 }
@@ -258,7 +269,7 @@ mod tests {
     use super::*;
 
     /// A database in memory owes no disk anything, so its answers come with the first poll.
-    fn now<T>(mut answer: Answer<'_, T>) -> Result<T> {
+    fn now<T>(mut answer: PortFuture<'_, T>) -> Result<T> {
         match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result,
             Poll::Pending => panic!("it waits for something"),

@@ -8,7 +8,7 @@ use kstone::ops::{
     KeyCondition, PutItem, Query, QueryOutput, Scan, TransactGet, TransactGetOutput, TransactKind,
     TransactWrite, TransactWriteOutput, UpdateItem, WriteOutput, WriteRequest,
 };
-use kstone::ports::{Answer, Items, PurgeItems, PurgeReport};
+use kstone::ports::{Items, PortFuture, PurgeItems, PurgeReport};
 use kstone::table::{IndexState, KeySchema, KeyType, TableDescription, TableSpec, TtlState};
 use kstone::{Error, Item, Result, Value, ValueRef};
 use sha2::{Digest as _, Sha256};
@@ -154,48 +154,48 @@ impl TenantItems {
 }
 
 impl Items for TenantItems {
-    fn get<'a>(&'a self, request: &'a GetItem) -> Answer<'a, GetItemOutput> {
+    fn get<'a>(&'a self, request: &'a GetItem) -> PortFuture<'a, GetItemOutput> {
         Box::pin(async move {
             self.check(&request.table, std::iter::once(&request.key)).await?;
             self.items.get(request).await
         })
     }
 
-    fn put<'a>(&'a self, request: &'a PutItem) -> Answer<'a, WriteOutput> {
+    fn put<'a>(&'a self, request: &'a PutItem) -> PortFuture<'a, WriteOutput> {
         Box::pin(async move {
             self.check(&request.table, std::iter::once(&request.item)).await?;
             self.items.put(request).await
         })
     }
 
-    fn update<'a>(&'a self, request: &'a UpdateItem) -> Answer<'a, WriteOutput> {
+    fn update<'a>(&'a self, request: &'a UpdateItem) -> PortFuture<'a, WriteOutput> {
         Box::pin(async move {
             self.check(&request.table, std::iter::once(&request.key)).await?;
             self.items.update(request).await
         })
     }
 
-    fn delete<'a>(&'a self, request: &'a DeleteItem) -> Answer<'a, WriteOutput> {
+    fn delete<'a>(&'a self, request: &'a DeleteItem) -> PortFuture<'a, WriteOutput> {
         Box::pin(async move {
             self.check(&request.table, std::iter::once(&request.key)).await?;
             self.items.delete(request).await
         })
     }
 
-    fn query<'a>(&'a self, request: &'a Query) -> Answer<'a, QueryOutput> {
+    fn query<'a>(&'a self, request: &'a Query) -> PortFuture<'a, QueryOutput> {
         Box::pin(async move {
             self.check_query(request).await?;
             self.items.query(request).await
         })
     }
 
-    fn scan<'a>(&'a self, _: &'a Scan) -> Answer<'a, QueryOutput> {
+    fn scan<'a>(&'a self, _: &'a Scan) -> PortFuture<'a, QueryOutput> {
         Box::pin(async move {
             Err(self.refuse("a scan", "it goes through the items of others; query a partition"))
         })
     }
 
-    fn batch_get<'a>(&'a self, request: &'a BatchGet) -> Answer<'a, BatchGetOutput> {
+    fn batch_get<'a>(&'a self, request: &'a BatchGet) -> PortFuture<'a, BatchGetOutput> {
         Box::pin(async move {
             for table in &request.tables {
                 self.check(&table.table, table.keys.iter()).await?;
@@ -204,7 +204,7 @@ impl Items for TenantItems {
         })
     }
 
-    fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> Answer<'a, BatchWriteOutput> {
+    fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> PortFuture<'a, BatchWriteOutput> {
         Box::pin(async move {
             for (table, writes) in &request.tables {
                 let items = writes.iter().map(|write| match write {
@@ -216,7 +216,7 @@ impl Items for TenantItems {
         })
     }
 
-    fn transact_get<'a>(&'a self, request: &'a TransactGet) -> Answer<'a, TransactGetOutput> {
+    fn transact_get<'a>(&'a self, request: &'a TransactGet) -> PortFuture<'a, TransactGetOutput> {
         Box::pin(async move {
             for get in &request.gets {
                 self.check(&get.table, std::iter::once(&get.key)).await?;
@@ -225,7 +225,10 @@ impl Items for TenantItems {
         })
     }
 
-    fn transact_write<'a>(&'a self, request: &'a TransactWrite) -> Answer<'a, TransactWriteOutput> {
+    fn transact_write<'a>(
+        &'a self,
+        request: &'a TransactWrite,
+    ) -> PortFuture<'a, TransactWriteOutput> {
         Box::pin(async move {
             for action in &request.actions {
                 let item = match &action.kind {
@@ -245,7 +248,11 @@ impl Items for TenantItems {
         })
     }
 
-    fn require_table<'a>(&'a self, spec: &'a TableSpec, ttl: Option<&'a str>) -> Answer<'a, ()> {
+    fn require_table<'a>(
+        &'a self,
+        spec: &'a TableSpec,
+        ttl: Option<&'a str>,
+    ) -> PortFuture<'a, ()> {
         Box::pin(async move {
             let known = self.describe_own(&spec.name).await?;
             let is_as_required = known.spec.key == spec.key
@@ -262,7 +269,7 @@ impl Items for TenantItems {
         })
     }
 
-    fn tables(&self) -> Answer<'_, Vec<String>> {
+    fn tables(&self) -> PortFuture<'_, Vec<String>> {
         Box::pin(async move {
             let mut tables = self.items.tables().await?;
             tables.retain(|table| self.tenant.keyspace.has_patterns_in(Place::Table(table)));
@@ -270,7 +277,7 @@ impl Items for TenantItems {
         })
     }
 
-    fn describe<'a>(&'a self, table: &'a str) -> Answer<'a, TableDescription> {
+    fn describe<'a>(&'a self, table: &'a str) -> PortFuture<'a, TableDescription> {
         Box::pin(async move {
             let known = self.describe_own(table).await?;
             let uncounted = |states: &[IndexState]| {
@@ -288,11 +295,11 @@ impl Items for TenantItems {
         })
     }
 
-    fn settle(&self) -> Answer<'_, ()> {
+    fn settle(&self) -> PortFuture<'_, ()> {
         self.items.settle()
     }
 
-    fn purge<'a>(&'a self, request: &'a PurgeItems) -> Answer<'a, PurgeReport> {
+    fn purge<'a>(&'a self, request: &'a PurgeItems) -> PortFuture<'a, PurgeReport> {
         Box::pin(async move {
             self.check_purge(request).await?;
             self.items.purge(request).await

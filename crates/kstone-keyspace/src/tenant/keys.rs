@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kstone_redis::Value;
 use kstone_redis::port::{
-    Answer, Asked, Error, Keys, KeysPage, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
+    Asked, Error, Keys, KeysPage, PortFuture, PurgeKeys, PurgeReport, Reply, Result, ScanKeys,
+    Watch,
 };
 
 use crate::keyspace::Place;
@@ -82,28 +83,28 @@ impl Keys for TenantKeys {
         self.keys.db()
     }
 
-    fn command<'a>(&'a self, args: &'a [Bytes]) -> Answer<'a, Value> {
+    fn command<'a>(&'a self, args: &'a [Bytes]) -> PortFuture<'a, Value> {
         Box::pin(async move {
             check(&self.tenant, args)?;
             self.keys.command(args).await
         })
     }
 
-    fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> Answer<'a, Vec<Reply>> {
+    fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>> {
         Box::pin(async move {
             check_all(&self.tenant, commands)?;
             self.keys.pipeline(commands).await
         })
     }
 
-    fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> Answer<'a, Vec<Reply>> {
+    fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>> {
         Box::pin(async move {
             check_all(&self.tenant, commands)?;
             self.keys.transaction(commands).await
         })
     }
 
-    fn watch<'a>(&'a self, keys: &'a [Bytes]) -> Answer<'a, Box<dyn Watch>> {
+    fn watch<'a>(&'a self, keys: &'a [Bytes]) -> PortFuture<'a, Box<dyn Watch>> {
         Box::pin(async move {
             check_keys(&self.tenant, keys.iter())?;
             let watch = self.keys.watch(keys).await?;
@@ -111,7 +112,7 @@ impl Keys for TenantKeys {
         })
     }
 
-    fn scan<'a>(&'a self, request: &'a ScanKeys) -> Answer<'a, KeysPage> {
+    fn scan<'a>(&'a self, request: &'a ScanKeys) -> PortFuture<'a, KeysPage> {
         Box::pin(async move {
             let pattern = request.pattern.clone().or_else(|| self.own_pattern());
             let request = ScanKeys { pattern, ..request.clone() };
@@ -121,11 +122,11 @@ impl Keys for TenantKeys {
         })
     }
 
-    fn settle(&self) -> Answer<'_, ()> {
+    fn settle(&self) -> PortFuture<'_, ()> {
         self.keys.settle()
     }
 
-    fn purge<'a>(&'a self, request: &'a PurgeKeys) -> Answer<'a, PurgeReport> {
+    fn purge<'a>(&'a self, request: &'a PurgeKeys) -> PortFuture<'a, PurgeReport> {
         Box::pin(async move {
             if request.remains {
                 let what = "a purge of all that was deleted";
@@ -145,14 +146,17 @@ struct TenantWatch {
 }
 
 impl Watch for TenantWatch {
-    fn command<'a>(&'a mut self, args: &'a [Bytes]) -> Answer<'a, Value> {
+    fn command<'a>(&'a mut self, args: &'a [Bytes]) -> PortFuture<'a, Value> {
         Box::pin(async move {
             check(&self.tenant, args)?;
             self.watch.command(args).await
         })
     }
 
-    fn commit<'a>(self: Box<Self>, commands: &'a [Vec<Bytes>]) -> Answer<'a, Option<Vec<Reply>>> {
+    fn commit<'a>(
+        self: Box<Self>,
+        commands: &'a [Vec<Bytes>],
+    ) -> PortFuture<'a, Option<Vec<Reply>>> {
         Box::pin(async move {
             check_all(&self.tenant, commands)?;
             self.watch.commit(commands).await

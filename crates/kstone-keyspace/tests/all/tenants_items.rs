@@ -8,7 +8,7 @@ use kstone::ops::{
     Placeholders, PutItem, Query, Scan, Select, TransactAction, TransactGet, TransactGetRequest,
     TransactKind, TransactWrite, Update, UpdateItem, WriteRequest,
 };
-use kstone::ports::{Answer, Items, PurgeItems};
+use kstone::ports::{Items, PortFuture, PurgeItems};
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, Durability, Error, Item, Value, placeholders};
 use kstone_keyspace::{Tenant, TenantItems, shipped};
@@ -19,7 +19,7 @@ const OTHER: &str = "school:xyz:student:1";
 const SK: &str = "profile:current_mastery";
 
 /// What a port answers that waits for nothing.
-fn now<T>(mut answer: Answer<'_, T>) -> Result<T, Error> {
+fn now<T>(mut answer: PortFuture<'_, T>) -> Result<T, Error> {
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
         Poll::Pending => panic!("it waits for something"),

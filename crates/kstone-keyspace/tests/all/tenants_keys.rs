@@ -8,7 +8,7 @@ use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::env::{Env, ManualClock};
 use kstone_keyspace::{Catalogue, Keyspace, Tenant, TenantKeys};
 use kstone_redis::port::{
-    Answer, Asked, Error, Keys, PurgeKeys, ScanKeys, known_commands, slot_of,
+    Asked, Error, Keys, PortFuture, PurgeKeys, ScanKeys, known_commands, slot_of,
 };
 use kstone_redis::{Redis, Value};
 
@@ -39,7 +39,7 @@ description = "Nobody's"
 const BY_CHANCE: [&str; 5] = ["time", "spop", "srandmember", "hrandfield", "zrandmember"];
 
 /// What a port answers that waits for nothing.
-fn now<T>(mut answer: Answer<'_, T>) -> Result<T, Error> {
+fn now<T>(mut answer: PortFuture<'_, T>) -> Result<T, Error> {
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
         Poll::Pending => panic!("it waits for something"),

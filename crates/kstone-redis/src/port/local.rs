@@ -9,7 +9,7 @@ use crate::Redis;
 use crate::fault::Fault;
 use crate::port::admission::{self, Asked};
 use crate::port::{
-    Answer, Error, Keys, KeysPage, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
+    Error, Keys, KeysPage, PortFuture, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
 };
 use crate::reply::{Tree, Value};
 use crate::session::{Pipeline, Session, Step};
@@ -157,7 +157,7 @@ impl Keys for LocalKeys {
         self.db
     }
 
-    fn command<'a>(&'a self, args: &'a [Bytes]) -> Answer<'a, Value> {
+    fn command<'a>(&'a self, args: &'a [Bytes]) -> PortFuture<'a, Value> {
         Box::pin(async move {
             Asked::of(args)?;
             let mut session = self.session();
@@ -167,7 +167,7 @@ impl Keys for LocalKeys {
         })
     }
 
-    fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> Answer<'a, Vec<Reply>> {
+    fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>> {
         Box::pin(async move {
             for given in commands {
                 Asked::of(given)?;
@@ -183,7 +183,7 @@ impl Keys for LocalKeys {
         })
     }
 
-    fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> Answer<'a, Vec<Reply>> {
+    fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>> {
         Box::pin(async move {
             admission::of_one_slot(commands, None)?;
             let mut session = self.session();
@@ -194,7 +194,7 @@ impl Keys for LocalKeys {
         })
     }
 
-    fn watch<'a>(&'a self, keys: &'a [Bytes]) -> Answer<'a, Box<dyn Watch>> {
+    fn watch<'a>(&'a self, keys: &'a [Bytes]) -> PortFuture<'a, Box<dyn Watch>> {
         Box::pin(async move {
             let mut given = vec![Bytes::from_static(b"MGET")];
             given.extend_from_slice(keys);
@@ -208,7 +208,7 @@ impl Keys for LocalKeys {
         })
     }
 
-    fn scan<'a>(&'a self, request: &'a ScanKeys) -> Answer<'a, KeysPage> {
+    fn scan<'a>(&'a self, request: &'a ScanKeys) -> PortFuture<'a, KeysPage> {
         Box::pin(async move {
             let after = request.after.clone().unwrap_or_else(|| Bytes::from_static(b"0"));
             let count = request.count.max(1).to_string().into_bytes();
@@ -227,7 +227,7 @@ impl Keys for LocalKeys {
         })
     }
 
-    fn settle(&self) -> Answer<'_, ()> {
+    fn settle(&self) -> PortFuture<'_, ()> {
         Box::pin(async move {
             // Whoever writes shares the gate until its commit, so who has it alone comes behind.
             drop(self.redis.server.locks.exclude().await);
@@ -235,7 +235,7 @@ impl Keys for LocalKeys {
         })
     }
 
-    fn purge<'a>(&'a self, request: &'a PurgeKeys) -> Answer<'a, PurgeReport> {
+    fn purge<'a>(&'a self, request: &'a PurgeKeys) -> PortFuture<'a, PurgeReport> {
         Box::pin(async move { crate::purge::purge(self, request).await })
     }
 }
@@ -262,7 +262,7 @@ struct LocalWatch {
 }
 
 impl Watch for LocalWatch {
-    fn command<'a>(&'a mut self, args: &'a [Bytes]) -> Answer<'a, Value> {
+    fn command<'a>(&'a mut self, args: &'a [Bytes]) -> PortFuture<'a, Value> {
         Box::pin(async move {
             let asked = Asked::of(args)?;
             if asked.slot.is_some() && asked.slot != self.slot {
@@ -277,7 +277,7 @@ impl Watch for LocalWatch {
     fn commit<'a>(
         mut self: Box<Self>,
         commands: &'a [Vec<Bytes>],
-    ) -> Answer<'a, Option<Vec<Reply>>> {
+    ) -> PortFuture<'a, Option<Vec<Reply>>> {
         Box::pin(async move {
             admission::of_one_slot(commands, self.slot)?;
             let done = self.keys.exec(&mut self.session, commands).await?;

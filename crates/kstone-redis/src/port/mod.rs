@@ -41,8 +41,8 @@ pub use admission::{Asked, KnownCommand, NamedKey, known_commands};
 pub use local::LocalKeys;
 pub use slot::{SLOTS, slot_of};
 
-/// What a port answers with.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+/// What every call of a port returns: a boxed future, because ports are used as trait objects.
+pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 /// What asking a port comes to.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -84,26 +84,26 @@ pub trait Keys: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Error::Reply`] if the reply is an error.
-    fn command<'a>(&'a self, args: &'a [Bytes]) -> Answer<'a, Value>;
+    fn command<'a>(&'a self, args: &'a [Bytes]) -> PortFuture<'a, Value>;
 
     /// Carries out several commands, each for itself, and answers each.
-    fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> Answer<'a, Vec<Reply>>;
+    fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>>;
 
     /// Carries out several commands of one slot as one: nobody sees some of them, and a crash leaves
     /// all or none. One that fails leaves the others, as with MULTI and EXEC.
-    fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> Answer<'a, Vec<Reply>>;
+    fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>>;
 
     /// Begins to watch keys of one slot: what is read from now on, and decided from that, is
     /// committed only if none of them has changed. Who loses the race reads and tries again.
-    fn watch<'a>(&'a self, keys: &'a [Bytes]) -> Answer<'a, Box<dyn Watch>>;
+    fn watch<'a>(&'a self, keys: &'a [Bytes]) -> PortFuture<'a, Box<dyn Watch>>;
 
     /// Some of the keys, beginning anywhere. What is there all the time from the first page to the
     /// last is shown, possibly more than once; what comes or goes meanwhile may be.
-    fn scan<'a>(&'a self, request: &'a ScanKeys) -> Answer<'a, KeysPage>;
+    fn scan<'a>(&'a self, request: &'a ScanKeys) -> PortFuture<'a, KeysPage>;
 
     /// Returns once every write that began before is committed. A rule that was changed before is
     /// seen by every write after.
-    fn settle(&self) -> Answer<'_, ()>;
+    fn settle(&self) -> PortFuture<'_, ()>;
 
     /// Deletes, and removes the bytes from every file of the store and of the checkpoints that were
     /// made from it. Can be interrupted anywhere, and asked for again: what is gone already is
@@ -111,17 +111,20 @@ pub trait Keys: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Error::Unsupported`] of a store whose files are out of reach.
-    fn purge<'a>(&'a self, request: &'a PurgeKeys) -> Answer<'a, PurgeReport>;
+    fn purge<'a>(&'a self, request: &'a PurgeKeys) -> PortFuture<'a, PurgeReport>;
 }
 
 /// Keys that are watched. Whoever drops it watches no longer.
 pub trait Watch: Debug + Send {
     /// Carries out a command on the slot of the watched keys, most likely one that reads.
-    fn command<'a>(&'a mut self, args: &'a [Bytes]) -> Answer<'a, Value>;
+    fn command<'a>(&'a mut self, args: &'a [Bytes]) -> PortFuture<'a, Value>;
 
     /// Carries out several commands as [`Keys::transaction`] does, unless a watched key has changed:
     /// then nothing is done, and the answer is `None`.
-    fn commit<'a>(self: Box<Self>, commands: &'a [Vec<Bytes>]) -> Answer<'a, Option<Vec<Reply>>>;
+    fn commit<'a>(
+        self: Box<Self>,
+        commands: &'a [Vec<Bytes>],
+    ) -> PortFuture<'a, Option<Vec<Reply>>>;
 }
 
 /// Which keys to show.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::env::{Env, ManualClock};
 use kstone_core::{Compression, Options};
-use kstone_redis::port::{Answer, Error, Keys, PurgeKeys, PurgeReport};
+use kstone_redis::port::{Error, Keys, PortFuture, PurgeKeys, PurgeReport};
 use kstone_redis::{Pipeline, Redis, Tree, Value};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
@@ -33,7 +33,7 @@ fn open(disk: &SimDisk) -> Database {
 }
 
 /// What a port answers that waits for nothing.
-fn now<T>(mut answer: Answer<'_, T>) -> Result<T, Error> {
+fn now<T>(mut answer: PortFuture<'_, T>) -> Result<T, Error> {
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
         Poll::Pending => panic!("it waits for something"),
