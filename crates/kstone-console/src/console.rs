@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kstone::ports::Items;
 use kstone_core::env::{Clock, Random};
+use kstone_door::Limits;
 use kstone_keyspace::{Governor, Subject};
 use kstone_learn::Platform;
 use kstone_mastery::engine::MasteryEngine;
@@ -107,15 +108,10 @@ pub struct ConsoleOptions {
     pub token: Option<Token>,
     /// Whether each client may only ask so often in a minute.
     pub has_rate_limits: bool,
-    /// How many connections are open at a time; more wait to be accepted.
-    pub connections_max: usize,
+    /// How many connections, and how long each may take.
+    pub limits: Limits,
     /// How long a request's body may be.
     pub body_bytes_max: usize,
-    /// How long a client may take to send a request's head, and then its body; and how long a
-    /// connection may be idle.
-    pub read_timeout: Duration,
-    /// How long requests that are under way may take to finish when the server stops.
-    pub shutdown_timeout: Duration,
 }
 
 impl Default for ConsoleOptions {
@@ -123,12 +119,10 @@ impl Default for ConsoleOptions {
         ConsoleOptions {
             token: None,
             has_rate_limits: true,
-            // A browser opens six; a school's backend has a pool of dozens.
-            connections_max: 1024,
+            // A browser opens six connections; a school's backend has a pool of dozens.
+            limits: Limits { read_timeout: Duration::from_secs(30), ..Limits::default() },
             // A batch of a thousand learners is 150 KB.
             body_bytes_max: 1024 * 1024,
-            read_timeout: Duration::from_secs(30),
-            shutdown_timeout: Duration::from_secs(10),
         }
     }
 }

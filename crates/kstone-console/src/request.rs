@@ -3,12 +3,12 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use kstone_door::body::{BodyError, BodyLimits};
 use kstone_platform::field::check_id;
 
 use crate::admission;
@@ -135,23 +135,26 @@ fn named(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 
 /// Reads the whole body, within the limits, so that nothing after this waits for a client.
 pub(crate) async fn collect(
-    State(console): State<Arc<Console>>,
+    State(bodies): State<BodyLimits>,
     request: Request,
     next: Next,
 ) -> Response {
-    let (head, body) = request.into_parts();
-    let bytes_max = console.options.body_bytes_max;
-    let read = Limited::new(body, bytes_max).collect();
-    let bytes: Bytes = match tokio::time::timeout(console.options.read_timeout, read).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let what = format!("the body is longer than {bytes_max} bytes");
-            return closing(Problem::new(Code::BodyTooLarge, what));
+    let (mut head, body) = request.into_parts();
+    let held = match bodies.collect(body).await {
+        Ok(held) => held,
+        Err(error) => {
+            let code = match error {
+                BodyError::TooLarge { .. } => Code::BodyTooLarge,
+                BodyError::TooSlow => Code::TooSlow,
+                BodyError::OutOfMemory => Code::Unavailable,
+                BodyError::Broken(_) => Code::BadBody,
+            };
+            return closing(Problem::new(code, error.to_string()));
         }
-        Ok(Err(_)) => return closing(Problem::new(Code::BadBody, "the body broke off")),
-        Err(_) => return closing(Problem::new(Code::TooSlow, "the body did not come in time")),
     };
-    next.run(Request::from_parts(head, Body::from(bytes))).await
+    // The memory is given back when the request is answered.
+    head.extensions.insert(held.memory.map(Arc::new));
+    next.run(Request::from_parts(head, Body::from(held.bytes))).await
 }
 
 /// The rest of the body is not read, so the connection cannot be used again.

@@ -1,17 +1,16 @@
 //! What both protocols share: the state, its names, and who may ask.
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use kstone_core::meter::Meter;
+use kstone_door::body::BodyLimits;
+use kstone_door::{DoorFrame, HttpVersion, Limits};
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::error::{Error, Result};
 use crate::grpc;
 use crate::http;
-use crate::server::{self, Protocol};
 use crate::state::State;
 use crate::store::{KeyPrefix, Store};
 
@@ -35,15 +34,10 @@ pub struct DoorOptions {
     /// What clients must send as `dapr-api-token`. Without one, every request passes: then listen
     /// on loopback only.
     pub api_token: Option<String>,
-    /// How many connections are open at a time, on each port; more wait to be accepted.
-    pub connections_max: usize,
+    /// How many connections each port has, and how long each may take.
+    pub limits: Limits,
     /// How long a request may be.
     pub body_bytes_max: usize,
-    /// How long a client may take to send a request's head, and then its body; and how long a
-    /// connection may be idle.
-    pub read_timeout: Duration,
-    /// How long requests that are under way may take to finish when the door is closed.
-    pub shutdown_timeout: Duration,
     /// What counts requests and connections, for whoever keeps another handle to it.
     pub meter: Arc<Meter>,
 }
@@ -55,11 +49,9 @@ impl Default for DoorOptions {
             stores: vec!["statestore".to_owned()],
             key_prefix: KeyPrefix::None,
             api_token: None,
-            connections_max: 1024,
+            limits: Limits::default(),
             // What a sidecar takes by default. A transaction's items have the same limit.
             body_bytes_max: 4 * 1024 * 1024,
-            read_timeout: Duration::from_secs(60),
-            shutdown_timeout: Duration::from_secs(10),
             meter: Arc::new(Meter::default()),
         }
     }
@@ -77,59 +69,46 @@ impl std::fmt::Debug for DoorOptions {
 pub struct Door {
     state: State,
     options: Arc<DoorOptions>,
+    /// One memory for the bodies of all ports.
+    bodies: BodyLimits,
 }
 
 impl Door {
     /// A door to this state.
     pub fn new(state: State, options: DoorOptions) -> Door {
-        Door { state, options: Arc::new(options) }
+        let bodies = BodyLimits::new(options.body_bytes_max, options.limits.read_timeout);
+        Door { state, options: Arc::new(options), bodies }
     }
 
     /// Serves Dapr's HTTP API at a socket until `shutdown` completes; then finishes the requests
     /// that are under way, for as long as the options allow.
-    ///
-    /// # Errors
-    /// None that a client could cause: only if the socket itself fails.
-    pub async fn serve_http(
-        self,
-        listener: TcpListener,
-        shutdown: impl Future<Output = ()>,
-    ) -> io::Result<()> {
-        let options = Arc::clone(&self.options);
-        let answer = move |request| http::answer(self.clone(), request);
-        server::run(listener, &options, Protocol::Http1, answer, shutdown).await;
-        Ok(())
+    pub async fn serve_http(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
+        let frame = self.frame();
+        let answer = move |request, _| http::answer(self.clone(), request);
+        frame.serve_http(listener, HttpVersion::Http1, answer, shutdown).await;
     }
 
     /// Serves Dapr's gRPC API in the same way.
-    ///
-    /// # Errors
-    /// None that a client could cause: only if the socket itself fails.
-    pub async fn serve_grpc(
-        self,
-        listener: TcpListener,
-        shutdown: impl Future<Output = ()>,
-    ) -> io::Result<()> {
-        let options = Arc::clone(&self.options);
-        let answer = move |request| grpc::answer(self.clone(), request);
-        server::run(listener, &options, Protocol::Http2, answer, shutdown).await;
-        Ok(())
+    pub async fn serve_grpc(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
+        let frame = self.frame();
+        let answer = move |request, _| grpc::answer(self.clone(), request);
+        frame.serve_http(listener, HttpVersion::Http2, answer, shutdown).await;
     }
 
     /// Serves the store as a component that a Dapr sidecar plugs in, at a socket in its folder of
     /// components. Whoever may open the socket may ask: a sidecar sends no token.
-    ///
-    /// # Errors
-    /// None that a client could cause: only if the socket itself fails.
-    pub async fn serve_component(
-        self,
-        listener: UnixListener,
-        shutdown: impl Future<Output = ()>,
-    ) -> io::Result<()> {
-        let options = Arc::clone(&self.options);
-        let answer = move |request| grpc::answer_sidecar(self.clone(), request);
-        server::run(listener, &options, Protocol::Http2, answer, shutdown).await;
-        Ok(())
+    pub async fn serve_component(self, listener: UnixListener, shutdown: impl Future<Output = ()>) {
+        let frame = self.frame();
+        let answer = move |request, ()| grpc::answer_sidecar(self.clone(), request);
+        frame.serve_http(listener, HttpVersion::Http2, answer, shutdown).await;
+    }
+
+    fn frame(&self) -> DoorFrame {
+        DoorFrame::new(self.options.limits, Arc::clone(&self.options.meter))
+    }
+
+    pub(crate) fn bodies(&self) -> &BodyLimits {
+        &self.bodies
     }
 
     pub(crate) fn state(&self) -> &State {

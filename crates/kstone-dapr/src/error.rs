@@ -23,6 +23,10 @@ pub enum Error {
     #[error("{0}")]
     TooLarge(String),
 
+    /// Other requests take up the memory. Send it again later.
+    #[error("{0}")]
+    Unavailable(String),
+
     /// A transaction with something that is neither an upsert nor a delete.
     #[error("operation type {0} not supported")]
     UnsupportedOperation(String),
@@ -94,6 +98,7 @@ impl Error {
         match self {
             Error::EtagMismatch { .. } => StatusCode::CONFLICT,
             Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             error if error.is_servers_fault() => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         }

@@ -6,7 +6,6 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `server` | connections and their limits, for both protocols |
 //! | `http` | the state API as paths and JSON |
 //! | `grpc` | the same as messages of `dapr.proto.runtime.v1`; and the component that a sidecar plugs in |
 //! | `store` | a store's name, and what stands before its keys |
@@ -67,7 +66,6 @@ mod key;
 mod lookup;
 mod plan;
 mod query;
-mod server;
 mod state;
 mod store;
 mod time_to_live;

@@ -23,6 +23,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stop = async {
         let _ = tokio::signal::ctrl_c().await;
     };
-    serve(listener, database, options, stop).await?;
+    serve(listener, database, options, stop).await;
     Ok(())
 }

@@ -39,10 +39,10 @@ pub use auth::Credential;
 pub use http::serve;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use kstone_core::env::{Clock, SystemClock};
 use kstone_core::meter::Meter;
+use kstone_door::Limits;
 
 /// How the door is served.
 #[derive(Debug, Clone)]
@@ -52,14 +52,9 @@ pub struct DoorOptions {
     pub keys: Vec<Credential>,
     /// The region that ARNs name.
     pub region: String,
-    /// How many connections are open at a time; more wait to be accepted. Each takes one of the
-    /// files that the process may have open: leave enough of those to the database.
-    pub connections_max: usize,
-    /// How long a client may take to send a request's head, and then its body; how long it may
-    /// leave an answer unread; also how long a connection may be idle, or a quarter longer.
-    pub read_timeout: Duration,
-    /// How long requests that are under way may take to finish when the door is closed.
-    pub shutdown_timeout: Duration,
+    /// How many connections, and how long each may take. A connection may be idle for a quarter
+    /// longer than the limit says.
+    pub limits: Limits,
     /// What signatures' dates are compared with, and answers are dated by.
     pub clock: Arc<dyn Clock>,
     /// What counts operations and connections, for whoever keeps another handle to it.
@@ -71,12 +66,8 @@ impl Default for DoorOptions {
         DoorOptions {
             keys: Vec::new(),
             region: "us-east-1".to_owned(),
-            // Below what an ordinary limit of open files allows would refuse real clients; each
-            // idle connection costs about 10 KiB.
-            connections_max: 4096,
-            // SDKs keep idle connections for about this long.
-            read_timeout: Duration::from_secs(60),
-            shutdown_timeout: Duration::from_secs(10),
+            // Fewer would refuse real clients; each idle connection costs about 10 KiB.
+            limits: Limits { connections_max: 4096, ..Limits::default() },
             clock: Arc::new(SystemClock::new()),
             meter: Arc::new(Meter::default()),
         }

@@ -13,13 +13,15 @@ use kstone::ops::{BatchWrite, WriteRequest};
 use kstone::{Database, Durability, Item};
 use kstone_mastery::engine::MasteryEngine;
 use kstone_platform::time::Timestamp;
-use kstone_redis::Redis;
 use kstone_workflows as workflows;
 use tokio::runtime::Runtime;
 
 use crate::demo::school::DemoSchool;
 use crate::output::Output;
+use crate::serve::backend::Backend;
+use crate::serve::notice::Notice;
 use crate::serve::settings::Settings;
+use crate::serve::signals::{self, Stop};
 
 /// In the default table: whether the demo has made its table, so that it never touches one that
 /// somebody else has made, and finishes one whose filling was interrupted.
@@ -34,21 +36,94 @@ const IMAGES: u32 = 20;
 /// What DynamoDB takes at a time.
 const BATCH: usize = 25;
 
-/// The table is there.
+/// The demo of a server. One that nobody asked for does nothing.
 #[derive(Default)]
 pub struct Demo {
+    is_on: bool,
+    has_table: bool,
     /// What to ask Redis's door, which may be closed.
     questions: Vec<keys::Question>,
 }
 
-/// Makes the table and fills it, unless it is there from an earlier start. `None` if there is one
-/// of that name which is not the demo's.
-pub fn prepare(db: &Database) -> Result<Option<Demo>> {
+impl Demo {
+    /// Makes the table and the Redis keys, before the doors are open.
+    pub fn prepare(
+        settings: &Settings,
+        backend: &Backend,
+        notice: &Notice,
+        out: &mut Output,
+    ) -> Result<Demo> {
+        if !settings.demo {
+            return Ok(Demo::default());
+        }
+        let mut demo =
+            Demo { is_on: true, has_table: prepare_table(&backend.db)?, questions: vec![] };
+        let redis = backend.redis.as_ref().filter(|_| demo.has_table && notice.redis.is_some());
+        match redis.map(keys::prepare).transpose() {
+            Ok(questions) => demo.questions = questions.unwrap_or_default(),
+            // Somebody may have a key of the same name: it is no reason not to serve.
+            Err(error) => {
+                let error = error.context("cannot write the demo's Redis keys");
+                out.complain(&format!("no tour of Redis: {error:#}"));
+            }
+        }
+        Ok(demo)
+    }
+
+    /// Prints what to ask the server, with what it answers, and opens the school. What fails is no
+    /// reason to stop serving.
+    pub fn show(
+        &self,
+        settings: &Settings,
+        notice: &Notice,
+        backend: &Backend,
+        stop: &Stop,
+        runtime: &Runtime,
+        out: &mut Output,
+    ) {
+        if !self.is_on {
+            return;
+        }
+        if !self.has_table {
+            let _ = out.line(format!("the table `{TABLE}` here is not the demo's"));
+        } else if let Err(error) = self.show_tour(settings, notice, out) {
+            // A server that is being stopped need not answer.
+            if !*stop.borrow() {
+                out.complain(&format!("no tour: {error:#}"));
+            }
+        }
+        let keys = backend.redis.as_ref().and_then(|redis| redis.keys(0));
+        if let (Some(keys), Some(platform)) = (keys, &backend.platform) {
+            let console = notice.console.as_deref();
+            let console = console.map(|url| (url, settings.console_token.is_none()));
+            let school = DemoSchool::new(Arc::new(keys));
+            let (engine, stop) = (platform.mastery.clone(), signals::asked(stop.clone()));
+            let opened = open_school(school, engine, &backend.db, console, stop, runtime, out);
+            if let Err(error) = opened {
+                out.complain(&format!("{error:#}"));
+            }
+        }
+        let _ = out.flush();
+    }
+
+    fn show_tour(&self, settings: &Settings, notice: &Notice, out: &mut Output) -> Result<()> {
+        let url = notice.dynamodb.as_deref().unwrap_or_default();
+        tour::show(url, settings.keys.is_empty(), out)?;
+        if let Some(url) = &notice.redis {
+            tour::show_redis(url, settings.redis_password.is_none(), &self.questions, out)?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Makes the table and fills it, unless it is there from an earlier start. False if there is one of
+/// that name which is not the demo's.
+fn prepare_table(db: &Database) -> Result<bool> {
     let table_exists = db.describe_table(TABLE).is_ok();
     let mark = db.get(MARK)?;
     let is_filling = mark.as_ref().is_some_and(|mark| mark.get("filling").is_some());
     if table_exists && !is_filling {
-        return Ok(mark.map(|_| Demo::default()));
+        return Ok(mark.is_some());
     }
     db.put(MARK, Item::new().with("filling", TABLE))?;
     if !table_exists {
@@ -63,7 +138,7 @@ pub fn prepare(db: &Database) -> Result<Option<Demo>> {
         quick.batch_write(&BatchWrite { tables, ..BatchWrite::default() }).wait()?;
     }
     db.put(MARK, Item::new().with("filled", TABLE))?;
-    Ok(Some(Demo::default()))
+    Ok(true)
 }
 
 fn items() -> Result<Vec<Item>> {
@@ -71,37 +146,9 @@ fn items() -> Result<Vec<Item>> {
     Ok(entities.iter().map(workflows::AnyEntity::to_item).collect::<Result<_, _>>()?)
 }
 
-impl Demo {
-    /// Writes a few Redis keys too. To be called before a password is required.
-    pub fn prepare_keys(&mut self, redis: &Redis) -> Result<()> {
-        self.questions = keys::prepare(redis).context("cannot write the demo's Redis keys")?;
-        Ok(())
-    }
-
-    /// Prints what to ask the server, with what it answers.
-    pub fn show(
-        &self,
-        url: &str,
-        redis_url: Option<&str>,
-        settings: &Settings,
-        out: &mut Output,
-    ) -> Result<()> {
-        tour::show(url, settings.keys.is_empty(), out)?;
-        if let Some(url) = redis_url {
-            tour::show_redis(url, settings.redis_password.is_none(), &self.questions, out)?;
-        }
-        Ok(out.flush()?)
-    }
-}
-
-/// The demo's school, whose learners are cached in these keys.
-pub fn school(redis: &Redis) -> Option<DemoSchool> {
-    Some(DemoSchool::new(Arc::new(redis.keys(0)?)))
-}
-
 /// Fills the school unless that was done, shows where to look first, and keeps it alive. The doors
 /// are open meanwhile. Ends early when `stop` does.
-pub fn open_school(
+fn open_school(
     school: DemoSchool,
     engine: MasteryEngine,
     db: &Database,

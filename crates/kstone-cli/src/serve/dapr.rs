@@ -1,36 +1,41 @@
-//! The Dapr door of a server: its sockets, and what is said about them.
+//! The Dapr door of a server: its three sockets.
 //!
 //! Its usual ports are also those of a Dapr sidecar, which may well run on the same machine. So when
 //! nobody asked for them by name and one is taken, the server says so and goes on without it.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use kstone::Database;
 use kstone_core::env::SystemClock;
-use kstone_core::meter::Meter;
 use kstone_dapr::{Door, DoorOptions, State};
-use kstone_keyspace::Keyspace;
-use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::task::JoinSet;
 
+use super::backend::Backend;
 use super::dapr_socket::ComponentSocket;
+use super::doors::Doors;
+use super::durability_name;
 use super::settings::{Listen, Settings};
+use super::sockets::{self, Socket};
 use super::vitals::OpenDoor;
-use super::{answered, asked, signals, url_of};
 use crate::output::Output;
 
-const HTTP: (&str, &str) = ("--dapr-http", "127.0.0.1:3500");
-const GRPC: (&str, &str) = ("--dapr-grpc", "127.0.0.1:50001");
+const HTTP: sockets::Door = door("--dapr-http");
+const GRPC: sockets::Door = door("--dapr-grpc");
+
+const fn door(flag: &'static str) -> sockets::Door {
+    sockets::Door {
+        flag,
+        secret: "--dapr-api-token TOKEN",
+        secret_is: "token",
+        variable: "KSTONE_DAPR_API_TOKEN",
+    }
+}
 
 /// The sockets that could be opened.
-pub struct Dapr {
-    http: Option<(TcpListener, SocketAddr)>,
-    grpc: Option<(TcpListener, SocketAddr)>,
+pub struct DaprSockets {
+    http: Option<Socket>,
+    grpc: Option<Socket>,
     component: Option<ComponentSocket>,
-    meter: Arc<Meter>,
 }
 
 /// Whether it is to be served nowhere.
@@ -41,111 +46,105 @@ pub fn is_off(settings: &Settings) -> bool {
 }
 
 /// Opens its sockets.
-pub async fn listen(settings: &Settings, out: &mut Output) -> Result<Dapr> {
-    let http = listen_at(settings, settings.dapr_http.as_ref(), HTTP, out).await?;
-    let grpc = listen_at(settings, settings.dapr_grpc.as_ref(), GRPC, out).await?;
+pub async fn listen(settings: &Settings, out: &mut Output) -> Result<DaprSockets> {
+    let has_token = settings.dapr_api_token.is_some();
+    let (http, grpc) = (settings.dapr_http.as_ref(), settings.dapr_grpc.as_ref());
+    let http = HTTP.listen_if_free(http, ("Dapr", "127.0.0.1:3500"), has_token, out).await?;
+    let grpc = GRPC.listen_if_free(grpc, ("Dapr", "127.0.0.1:50001"), has_token, out).await?;
     let component = match &settings.dapr_component_socket {
         Some(path) => Some(ComponentSocket::open(path).await?),
         None => None,
     };
-    Ok(Dapr { http, grpc, component, meter: Arc::default() })
+    Ok(DaprSockets { http, grpc, component })
 }
 
-async fn listen_at(
-    settings: &Settings,
-    chosen: Option<&Listen>,
-    (flag, usual): (&str, &str),
-    out: &mut Output,
-) -> Result<Option<(TcpListener, SocketAddr)>> {
-    let needs = settings.dapr_api_token.is_none().then_some("--dapr-api-token TOKEN");
-    match chosen {
-        Some(Listen::Off) => Ok(None),
-        Some(Listen::At(address)) => super::listen(address, flag, needs).await.map(Some),
-        None => match super::listen(usual, flag, needs).await {
-            Ok(listening) => Ok(Some(listening)),
-            Err(error) => {
-                out.complain(&format!("no Dapr at {usual}: {error:#}"));
-                Ok(None)
-            }
-        },
-    }
-}
-
-impl Dapr {
+impl DaprSockets {
     /// Where it is found, over HTTP and over gRPC.
     pub fn urls(&self) -> (Option<String>, Option<String>) {
-        let url = |socket: &Option<(TcpListener, SocketAddr)>| {
-            socket.as_ref().map(|(_, at)| url_of("http", *at))
-        };
+        let url = |socket: &Option<Socket>| socket.as_ref().map(|socket| socket.url("http"));
         (url(&self.http), url(&self.grpc))
     }
 
-    /// All of its sockets as one door, if there are any.
-    pub fn door(&self, settings: &Settings) -> Option<OpenDoor> {
+    /// Where it is found, all of it.
+    fn addresses(&self) -> Vec<String> {
         let (http, grpc) = self.urls();
         let component = self.component.as_ref().map(|it| it.path().display().to_string());
         let grpc = grpc.map(|url| format!("gRPC {}", url.trim_start_matches("http://")));
-        let at: Vec<String> = http.into_iter().chain(grpc).chain(component).collect();
-        let (durability, meter) = (settings.dapr_durability, Arc::clone(&self.meter));
-        (!at.is_empty()).then(|| OpenDoor::metered("Dapr", at.join(", "), durability, meter))
+        http.into_iter().chain(grpc).chain(component).collect()
     }
 
     /// A line for each socket.
-    pub fn lines(&self, settings: &Settings) -> Vec<String> {
+    fn lines(&self, settings: &Settings) -> Vec<String> {
         let token = if settings.dapr_api_token.is_some() { "a token" } else { "no token" };
-        let answered = answered(settings.dapr_durability);
+        let durability = durability_name(settings.dapr_durability);
         let (http, grpc) = self.urls();
         let mut lines: Vec<String> = [http.zip(Some("dapr     ")), grpc.zip(Some("dapr grpc"))]
             .into_iter()
             .flatten()
-            .map(|(url, name)| format!("{name} {url}  durability {answered}, {token}"))
+            .map(|(url, name)| format!("{name} {url}  durability {durability}, {token}"))
             .collect();
         if let Some(socket) = &self.component {
             let (path, kind) = (socket.path().display(), socket.component_type());
-            lines.push(format!("component {path}  durability {answered}, type {kind}"));
+            lines.push(format!("component {path}  durability {durability}, type {kind}"));
         }
         lines
     }
+}
 
-    /// Opens the door.
-    pub fn serve(
-        self,
-        settings: &Settings,
-        db: &Database,
-        keyspace: Option<Arc<Keyspace>>,
-        stop: &signals::Stop,
-        doors: &mut JoinSet<Result<()>>,
-        runtime: &Handle,
-    ) -> Result<()> {
-        if self.http.is_none() && self.grpc.is_none() && self.component.is_none() {
-            return Ok(());
-        }
-        // Where nothing is in force, keys are split as the product's own catalogues say.
-        let shipped = || kstone_keyspace::shipped().map(Arc::new);
-        let keyspace = keyspace.map_or_else(shipped, Ok).context("the catalogues have problems")?;
-        let db = db.with_durability(settings.dapr_durability);
-        let clock = Arc::new(SystemClock::new());
-        let state = State::new(Arc::new(db), keyspace, clock);
-        let options = DoorOptions {
-            stores: settings.dapr_stores.clone(),
-            key_prefix: settings.dapr_key_prefix.clone(),
-            api_token: settings.dapr_api_token.as_ref().map(|token| token.0.clone()),
-            meter: Arc::clone(&self.meter),
-            ..DoorOptions::default()
-        };
-        let door = Door::new(state, options);
-        if let Some((listener, _)) = self.http {
-            let served = door.clone().serve_http(listener, asked(stop.clone()));
-            doors.spawn_on(async { served.await.context("the Dapr door failed") }, runtime);
-        }
-        if let Some((listener, _)) = self.grpc {
-            let served = door.clone().serve_grpc(listener, asked(stop.clone()));
-            doors.spawn_on(async { served.await.context("the Dapr door failed") }, runtime);
-        }
-        if let Some(socket) = self.component {
-            let stop = asked(stop.clone());
-            doors.spawn_on(async { socket.serve(door, stop).await }, runtime);
-        }
-        Ok(())
+/// Opens the door.
+pub fn open(
+    sockets: DaprSockets,
+    settings: &Settings,
+    backend: &Backend,
+    doors: &mut Doors,
+    threads: &Handle,
+) -> Result<()> {
+    let addresses = sockets.addresses();
+    if addresses.is_empty() {
+        return Ok(());
     }
+    doors.lines.extend(sockets.lines(settings));
+    // Where nothing is in force, keys are split as the product's own catalogues say.
+    let in_force = backend.governor.as_ref().map(|governor| Arc::clone(governor.keyspace()));
+    let shipped = || kstone_keyspace::shipped().map(Arc::new);
+    let keyspace = in_force.map_or_else(shipped, Ok).context("the catalogues have problems")?;
+    let durability = settings.dapr_durability;
+    let db = Arc::new(backend.db.with_durability(durability));
+    let state = State::new(db, keyspace, Arc::new(SystemClock::new()));
+    let options = DoorOptions {
+        stores: settings.dapr_stores.clone(),
+        key_prefix: settings.dapr_key_prefix.clone(),
+        api_token: settings.dapr_api_token.as_ref().map(|token| token.0.clone()),
+        ..DoorOptions::default()
+    };
+    let meter = Arc::clone(&options.meter);
+    doors.shown.push(OpenDoor::metered("Dapr", addresses.join(", "), durability, meter));
+    let door = Door::new(state, options);
+    if let Some(socket) = sockets.http {
+        let (door, stop) = (door.clone(), doors.stop_asked());
+        let serving = async {
+            door.serve_http(socket.listener, stop).await;
+            Ok(())
+        };
+        doors.open(serving, threads);
+    }
+    if let Some(socket) = sockets.grpc {
+        let (door, stop) = (door.clone(), doors.stop_asked());
+        let serving = async {
+            door.serve_grpc(socket.listener, stop).await;
+            Ok(())
+        };
+        doors.open(serving, threads);
+    }
+    if let Some(socket) = sockets.component {
+        let stop = doors.stop_asked();
+        doors.open(
+            async {
+                socket.serve(door, stop).await;
+                Ok(())
+            },
+            threads,
+        );
+    }
+    Ok(())
 }

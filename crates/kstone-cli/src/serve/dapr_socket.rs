@@ -49,11 +49,10 @@ impl ComponentSocket {
     }
 
     /// Serves it until `stop` completes.
-    pub async fn serve(self, door: Door, stop: impl Future<Output = ()>) -> Result<()> {
+    pub async fn serve(self, door: Door, stop: impl Future<Output = ()>) {
         let ComponentSocket { listener, file } = self;
-        let served = door.serve_component(listener, stop).await;
+        door.serve_component(listener, stop).await;
         drop(file);
-        served.context("the Dapr component failed")
     }
 }
 

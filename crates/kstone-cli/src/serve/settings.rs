@@ -11,6 +11,7 @@ use kstone_dapr::KeyPrefix;
 use kstone_keyspace::UnknownKeys;
 use serde::Deserialize;
 
+use super::dapr;
 use crate::args::Serve;
 
 /// Where the data of `--demo` goes unless another folder is named.
@@ -104,6 +105,21 @@ struct File {
 }
 
 impl Settings {
+    /// Whether there is a door to open, and for the demo the one that it needs.
+    pub fn check_doors(&self) -> Result<()> {
+        let is_off = self.dynamodb == Listen::Off && self.redis == Listen::Off;
+        if is_off && dapr::is_off(self) && self.console == Some(Listen::Off) {
+            bail!(
+                "nothing to serve: --dynamodb is off, and --redis, --dapr-http, --dapr-grpc and \
+                 --console too"
+            );
+        }
+        if self.demo && self.dynamodb == Listen::Off {
+            bail!("--demo shows what to ask DynamoDB's door, and --dynamodb is off");
+        }
+        Ok(())
+    }
+
     /// Of each setting the flag counts, then the file, then the default.
     pub fn of(args: &Serve) -> Result<Settings> {
         let file = match &args.config {

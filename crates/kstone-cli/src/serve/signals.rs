@@ -37,6 +37,13 @@ pub fn watch() -> Result<(watch::Sender<bool>, Stop)> {
     Ok((ask, stop))
 }
 
+/// Completes when the server is to stop; never if nobody can ask it to.
+pub async fn asked(mut stop: Stop) {
+    if stop.wait_for(|asked| *asked).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 #[cfg(unix)]
 struct Signals {
     term: tokio::signal::unix::Signal,

@@ -9,7 +9,7 @@ use kstone_core::meter::{Meter, Reading};
 use kstone_core::{Options, StripeStats};
 use kstone_redis::Redis;
 
-use super::answered;
+use super::durability_name;
 use super::settings::Settings;
 
 /// What is known of this process.
@@ -46,12 +46,17 @@ impl OpenDoor {
         durability: kstone::Durability,
         meter: Arc<Meter>,
     ) -> OpenDoor {
-        OpenDoor { name, address, durability: answered(durability), counts: Counts::Meter(meter) }
+        OpenDoor {
+            name,
+            address,
+            durability: durability_name(durability),
+            counts: Counts::Meter(meter),
+        }
     }
 
     /// The Redis door, which counts for itself.
     pub fn redis(address: String, durability: kstone::Durability, redis: Redis) -> OpenDoor {
-        let durability = answered(durability);
+        let durability = durability_name(durability);
         OpenDoor { name: "Redis", address, durability, counts: Counts::Redis(redis) }
     }
 

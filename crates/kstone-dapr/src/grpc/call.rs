@@ -4,15 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 
 use ::http::{Request, Response};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
+use kstone_door::body::{BodyError, BodyLimits};
 use prost::Message;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::server::{Grpc, UnaryService};
 use tonic_prost::ProstCodec;
-
-use crate::door::DoorOptions;
 
 /// What stands before a message: whether it is compressed, and its length.
 const FRAME_BYTES: usize = 5;
@@ -20,7 +19,7 @@ const FRAME_BYTES: usize = 5;
 /// Reads the one message of a call, and answers with one.
 pub(super) async fn unary<M, R, W, F>(
     request: Request<Incoming>,
-    options: &DoorOptions,
+    bodies: &BodyLimits,
     work: W,
 ) -> Response<Body>
 where
@@ -30,26 +29,29 @@ where
     F: Future<Output = Result<R, Status>> + Send + 'static,
 {
     let (head, body) = request.into_parts();
-    let bytes_max = options.body_bytes_max;
-    // All of it within a time: a client that sends a byte now and then would keep its place else.
-    let body = Limited::new(body, bytes_max.saturating_add(FRAME_BYTES)).collect();
-    let body = match tokio::time::timeout(options.read_timeout, body).await {
-        Ok(Ok(body)) => Full::new(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let what = format!("a request may have at most {bytes_max} bytes");
-            return Status::resource_exhausted(what).into_http();
-        }
-        Ok(Err(error)) => {
-            return Status::cancelled(format!("the message ended too early: {error}")).into_http();
-        }
-        Err(_) => {
-            let what = "the message took too long to arrive";
-            return Status::deadline_exceeded(what).into_http();
-        }
+    let bytes_max = bodies.bytes_max();
+    let framed = bodies.with_bytes_max(bytes_max.saturating_add(FRAME_BYTES));
+    let held = match framed.collect(body).await {
+        Ok(held) => held,
+        Err(error) => return refused(error, bytes_max).into_http(),
     };
     let codec = ProstCodec::<R, M>::default();
-    let request = Request::from_parts(head, body);
-    Grpc::new(codec).max_decoding_message_size(bytes_max).unary(Call(work), request).await
+    let request = Request::from_parts(head, Full::new(held.bytes));
+    let mut call = Grpc::new(codec).max_decoding_message_size(bytes_max);
+    call.unary(Call(work), request).await
+}
+
+fn refused(error: BodyError, bytes_max: usize) -> Status {
+    match error {
+        BodyError::TooLarge { .. } => {
+            Status::resource_exhausted(format!("a request may have at most {bytes_max} bytes"))
+        }
+        BodyError::TooSlow => Status::deadline_exceeded("the message took too long to arrive"),
+        BodyError::OutOfMemory => Status::unavailable(error.to_string()),
+        BodyError::Broken(error) => {
+            Status::cancelled(format!("the message ended too early: {error}"))
+        }
+    }
 }
 
 /// A function as the one method of a service.

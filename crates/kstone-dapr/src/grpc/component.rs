@@ -82,7 +82,7 @@ where
         let done = work(state.clone(), message);
         async move { done.await.map_err(|error| details::status(&error, doing)) }
     };
-    unary(request, door.options(), work).await
+    unary(request, door.bodies(), work).await
 }
 
 async fn nothing(_: State, _: Nothing) -> Result<Nothing> {

@@ -64,13 +64,14 @@ where
         let done = work(asked.clone(), message);
         async move { done.await.map_err(status) }
     };
-    call::unary(request, door.options(), work).await
+    call::unary(request, door.bodies(), work).await
 }
 
 fn status(error: Error) -> Status {
     let code = match &error {
         Error::EtagMismatch { .. } => Code::Aborted,
         Error::TooLarge(_) => Code::ResourceExhausted,
+        Error::Unavailable(_) => Code::Unavailable,
         error if error.is_servers_fault() => Code::Internal,
         _ => Code::InvalidArgument,
     };

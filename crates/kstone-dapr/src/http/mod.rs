@@ -6,8 +6,9 @@ mod body;
 
 use ::http::{Method, Request, Response, StatusCode};
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
+use kstone_door::body::{BodyError, HeldBody};
 
 use crate::door::{API_TOKEN, Door};
 use crate::error::{Doing, Error, Result};
@@ -88,7 +89,7 @@ async fn carry_out(
         }
         Doing::Save | Doing::BulkGet | Doing::Transaction | Doing::Query => {
             let body = read(door, request).await?;
-            with_body(&state, doing, &body, parameters).await
+            with_body(&state, doing, &body.bytes, parameters).await
         }
     }
 }
@@ -120,15 +121,13 @@ async fn with_body(
     }
 }
 
-async fn read(door: &Door, request: Request<Incoming>) -> Result<Bytes> {
-    let bytes_max = door.options().body_bytes_max;
-    let body = Limited::new(request.into_body(), bytes_max).collect();
-    match tokio::time::timeout(door.options().read_timeout, body).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Error::TooLarge(format!("a request may have at most {bytes_max} bytes")))
+async fn read(door: &Door, request: Request<Incoming>) -> Result<HeldBody> {
+    door.bodies().collect(request.into_body()).await.map_err(|error| match error {
+        BodyError::TooLarge { bytes_max } => {
+            Error::TooLarge(format!("a request may have at most {bytes_max} bytes"))
         }
-        Ok(Err(error)) => Err(Error::malformed(format!("the body ended too early: {error}"))),
-        Err(_) => Err(Error::malformed("the body took too long to arrive")),
-    }
+        BodyError::TooSlow => Error::malformed("the body took too long to arrive"),
+        BodyError::OutOfMemory => Error::Unavailable(error.to_string()),
+        BodyError::Broken(error) => Error::malformed(format!("the body ended too early: {error}")),
+    })
 }

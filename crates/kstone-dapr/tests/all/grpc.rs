@@ -327,8 +327,8 @@ async fn a_token_is_asked_for_when_there_is_one() {
 
 #[tokio::test]
 async fn a_message_that_never_ends_is_given_up() {
-    let read_timeout = std::time::Duration::from_millis(50);
-    let options = DoorOptions { read_timeout, ..DoorOptions::default() };
+    let mut options = DoorOptions::default();
+    options.limits.read_timeout = std::time::Duration::from_millis(50);
     let server = Server::start_with(options).await;
     let mut client = Client::of(&server).await.0;
     client.ready().await.unwrap();

@@ -11,6 +11,7 @@ mod governed;
 mod grpc;
 mod http;
 mod key_prefix;
+mod limits;
 mod other_doors;
 mod query;
 mod server;

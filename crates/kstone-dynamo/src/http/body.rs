@@ -1,17 +1,16 @@
-//! What is held of bodies: at most 16 MiB of each, unpacked if it is packed, and with a place in
-//! memory before it is there.
+//! Request bodies: at most 16 MiB each, unpacked if packed, and in memory that is reserved before
+//! they arrive.
 //!
-//! A large body takes two places, one after the other: for its bytes while they come, which takes
-//! as long as the client likes, and for what is made of them while they are worked on, which does
-//! not. They are of different memories: so those who still send do not keep others from being
-//! worked on, and who has the second place waits for nobody.
+//! A large body reserves memory twice, from two budgets: for its bytes while they arrive, which takes
+//! as long as the client likes, and for what is parsed from them, which does not. So clients that
+//! still send do not keep others from being worked on, and a request that is being worked on waits
+//! for nobody.
 
 use std::io::Read as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use kstone_door::memory::{MemoryBudget, MemoryShare};
 
 use crate::json::TREE_TIMES;
 
@@ -25,15 +24,15 @@ pub(super) const DISCARD_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 pub(super) const LARGE_BYTES: usize = 64 * 1024;
 /// How many KiB large bodies take at a time, as they are sent; others wait for their turn. Enough
 /// for eight of the largest.
-const BODIES_KIB: usize = 128 * 1024;
+const ARRIVING_KIB: usize = 128 * 1024;
 /// How many KiB are taken by what is made of large bodies: enough for one of the largest and some
 /// others, because hardly any is.
-const TREES_KIB: usize = 256 * 1024;
+const PARSED_KIB: usize = 256 * 1024;
 /// A tree, and its text if that was packed, take this many times the text's size at most.
-const WORK_TIMES: usize = TREE_TIMES + 1;
-/// Who gets no place for this long is told so, while it still listens: SDKs do for about a minute,
+const PARSED_TIMES: usize = TREE_TIMES + 1;
+/// Who gets no memory for this long is told so, while it still listens: SDKs do for about a minute,
 /// and try again.
-const TURN_MAX: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 /// No packed byte becomes more than this many.
 const UNPACKED_TIMES_MAX: usize = 1032;
 
@@ -43,7 +42,7 @@ pub(super) enum Unread {
     TooLarge,
     TooSlow,
     /// There is no memory for it: others have it all.
-    Crowded,
+    OutOfMemory,
     /// The client went away, or sent what is not HTTP.
     Broken,
 }
@@ -83,65 +82,57 @@ pub(super) enum Body {
     Apart(Held),
 }
 
-/// A body, and its places in memory if it is large. To be dropped together, after all that was made
-/// of the body.
+/// A body, and its memory if it is large. To be dropped together, after all that was made of the
+/// body.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) bytes: Vec<u8>,
-    /// Of the body as it was sent.
-    pub(super) place: Option<Place>,
-    /// Of what is made of it; none if that is not much.
-    pub(super) work_place: Option<Place>,
+    /// For the body as it was sent.
+    pub(super) arriving: Option<MemoryShare>,
+    /// For what is parsed from it; none if that is not much.
+    pub(super) parsed: Option<MemoryShare>,
 }
 
-/// A place in a memory that large bodies share.
-pub(super) type Place = OwnedSemaphorePermit;
-
-/// The memories that large bodies share.
+/// The memory that large bodies share.
 #[derive(Debug)]
-pub(super) struct Memory {
-    bodies_kib: Arc<Semaphore>,
-    trees_kib: Arc<Semaphore>,
-    turn_max: Duration,
+pub(super) struct BodyMemory {
+    arriving: MemoryBudget,
+    /// For what is made of bodies that have arrived.
+    parsed: MemoryBudget,
 }
 
-impl Memory {
+impl BodyMemory {
     /// Memory for bodies that may take this long to arrive.
     pub(super) fn new(read_timeout: Duration) -> Self {
-        Memory {
-            bodies_kib: Arc::new(Semaphore::new(BODIES_KIB)),
-            trees_kib: Arc::new(Semaphore::new(TREES_KIB)),
-            turn_max: read_timeout.min(TURN_MAX),
+        let wait_max = read_timeout.min(WAIT_MAX);
+        BodyMemory {
+            arriving: MemoryBudget::new(ARRIVING_KIB, wait_max),
+            parsed: MemoryBudget::new(PARSED_KIB, wait_max),
         }
     }
 
-    /// A place for the bytes of a body while they come; none for a small one.
-    pub(super) async fn place(&self, bytes: usize) -> Result<Option<Place>, Unread> {
-        self.take(&self.bodies_kib, bytes, 1).await
+    /// Memory for the bytes of a body while they come; none for a small one.
+    pub(super) async fn for_arriving(&self, bytes: usize) -> Result<Option<MemoryShare>, Unread> {
+        take(&self.arriving, bytes, 1).await
     }
 
-    /// A place for what is made of a body that came whole, and that has up to this many bytes when
+    /// Memory for what is made of a body that came whole, and that has up to this many bytes when
     /// it is unpacked; none for a small one.
-    pub(super) async fn work_place(&self, unpacked: usize) -> Result<Option<Place>, Unread> {
-        self.take(&self.trees_kib, unpacked, WORK_TIMES).await
+    pub(super) async fn for_parsed(&self, unpacked: usize) -> Result<Option<MemoryShare>, Unread> {
+        take(&self.parsed, unpacked, PARSED_TIMES).await
     }
+}
 
-    async fn take(
-        &self,
-        kib: &Arc<Semaphore>,
-        bytes: usize,
-        times: usize,
-    ) -> Result<Option<Place>, Unread> {
-        if bytes <= LARGE_BYTES {
-            return Ok(None);
-        }
-        let wanted = (bytes.min(BODY_BYTES_MAX) * times).div_ceil(1024) as u32;
-        let turn = tokio::time::timeout(self.turn_max, Arc::clone(kib).acquire_many_owned(wanted));
-        match turn.await {
-            Ok(Ok(place)) => Ok(Some(place)),
-            _ => Err(Unread::Crowded),
-        }
+async fn take(
+    budget: &MemoryBudget,
+    bytes: usize,
+    times: usize,
+) -> Result<Option<MemoryShare>, Unread> {
+    if bytes <= LARGE_BYTES {
+        return Ok(None);
     }
+    let share = budget.take(bytes.min(BODY_BYTES_MAX) * times).await;
+    share.map(Some).map_err(|_| Unread::OutOfMemory)
 }
 
 /// Unpacks a body sent with `Content-Encoding: gzip`. What unpacks to more than a body may be is
@@ -158,35 +149,35 @@ pub(super) fn unpack(packed: &[u8]) -> Result<Vec<u8>, Unread> {
 mod tests {
     use super::*;
 
-    fn memory() -> Memory {
-        Memory::new(Duration::from_secs(60))
+    fn memory() -> BodyMemory {
+        BodyMemory::new(Duration::from_secs(60))
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_largest_of_bodies_find_a_place_and_small_ones_need_none() {
-        assert!(memory().place(BODY_BYTES_MAX).await.unwrap().is_some());
+    async fn the_largest_of_bodies_find_memory_and_small_ones_need_none() {
+        assert!(memory().for_arriving(BODY_BYTES_MAX).await.unwrap().is_some());
         // Packed, it may say of itself that it becomes larger than any may.
-        assert!(memory().work_place(usize::MAX).await.unwrap().is_some());
-        assert!(memory().place(LARGE_BYTES).await.unwrap().is_none());
-        assert!(memory().work_place(LARGE_BYTES).await.unwrap().is_none());
+        assert!(memory().for_parsed(usize::MAX).await.unwrap().is_some());
+        assert!(memory().for_arriving(LARGE_BYTES).await.unwrap().is_none());
+        assert!(memory().for_parsed(LARGE_BYTES).await.unwrap().is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_a_place_for_ever() {
+    async fn nobody_waits_for_memory_for_ever() {
         let memory = memory();
-        let mut places = Vec::new();
+        let mut shares = Vec::new();
         let started = tokio::time::Instant::now();
         let refused = loop {
-            match memory.work_place(BODY_BYTES_MAX).await {
-                Ok(place) => places.push(place),
+            match memory.for_parsed(BODY_BYTES_MAX).await {
+                Ok(share) => shares.push(share),
                 Err(refused) => break refused,
             }
         };
-        assert_eq!((refused, places.len()), (Unread::Crowded, 1));
-        assert!(started.elapsed() >= TURN_MAX);
+        assert_eq!((refused, shares.len()), (Unread::OutOfMemory, 1));
+        assert!(started.elapsed() >= WAIT_MAX);
         // Bodies come all the same.
-        assert!(memory.place(BODY_BYTES_MAX).await.is_ok());
-        drop(places);
-        assert!(memory.work_place(BODY_BYTES_MAX).await.is_ok());
+        assert!(memory.for_arriving(BODY_BYTES_MAX).await.is_ok());
+        drop(shares);
+        assert!(memory.for_parsed(BODY_BYTES_MAX).await.is_ok());
     }
 }

@@ -4,15 +4,15 @@
 //! what is to go is sent before anything is waited for that the client has to do.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
+use kstone_door::Closing;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::body::{BODY_BYTES_MAX, Body, DISCARD_BYTES_MAX, Held, LARGE_BYTES, Unread};
 use super::chunked::Chunks;
 use super::door::{Call, Door};
 use super::head::{self, Framing, Head, slots};
-use super::link::{Closing, Link, Stop};
+use super::link::{CloseRequested, Link, Stop};
 use super::response::{Answer, Dates, Manner, request_id};
 use super::status::Status;
 
@@ -27,8 +27,10 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let link = Link::new(stream, door.read_timeout);
-    let mut connection = Connection { link, door, dates: Dates::new() };
-    match connection.serve(closing).await {
+    let mut requested = closing.clone();
+    let close_requested = Box::pin(async move { requested.requested().await });
+    let mut connection = Connection { link, door, closing, dates: Dates::new() };
+    match connection.serve(close_requested).await {
         End::Gone => {}
         End::Idle => connection.link.close().await,
         End::Answered => connection.link.close_behind_answer().await,
@@ -38,6 +40,7 @@ where
 struct Connection<S> {
     link: Link<S>,
     door: Arc<Door>,
+    closing: Closing,
     dates: Dates,
 }
 
@@ -65,17 +68,16 @@ struct Request {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    async fn serve(&mut self, mut closing: Closing) -> End {
+    async fn serve(&mut self, mut close_requested: CloseRequested) -> End {
         loop {
-            let request = match self.next_request(&mut closing).await {
+            let request = match self.next_request(&mut close_requested).await {
                 Ok(request) => request,
                 Err(end) => return end,
             };
             let (is_http_1_0, wants_head) = (request.is_http_1_0, request.wants_head);
             let keeps_alive = request.keeps_alive;
             let (mut answer, is_read) = self.answer(request).await;
-            answer.closes |=
-                !keeps_alive || !is_read || self.door.is_closing.load(Ordering::Relaxed);
+            answer.closes |= !keeps_alive || !is_read || self.closing.is_requested();
             if self.send(&answer, is_http_1_0, wants_head).await.is_err() {
                 return End::Gone;
             }
@@ -87,7 +89,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Waits for the head of a request.
-    async fn next_request(&mut self, closing: &mut Closing) -> Result<Request, End> {
+    async fn next_request(&mut self, close_requested: &mut CloseRequested) -> Result<Request, End> {
         self.link.restart_alarm();
         let (mut looked_at, mut empty_lines) = (0, 0);
         loop {
@@ -113,7 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if self.link.flush().await.is_err() {
                 return Err(End::Gone);
             }
-            match self.link.await_request(closing).await {
+            match self.link.await_request(close_requested).await {
                 Ok(()) => {}
                 Err(Stop::TooSlow | Stop::Closing) => return Err(End::Idle),
                 // It may have stopped sending only, and be owed a word about what it sent.
@@ -188,10 +190,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let bytes = self.link.inbound();
                 let head = bytes.get(..head_bytes).unwrap_or(bytes);
                 let unpacked_max = call.packing.unpacked_max(held.bytes.len());
-                let answer = match self.door.memory.work_place(unpacked_max).await {
+                let answer = match self.door.memory.for_parsed(unpacked_max).await {
                     Ok(None) => self.door.answer_small(call, head, &held.bytes).await,
-                    Ok(work_place) => {
-                        held.work_place = work_place;
+                    Ok(parsed) => {
+                        held.parsed = parsed;
                         self.door.answer_large(call, head, held).await
                     }
                     Err(unread) => self.door.refuse(unread, call),
@@ -246,7 +248,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             return Ok(Body::InPlace(length));
         }
-        let place = self.door.memory.place(length).await?;
+        let arriving = self.door.memory.for_arriving(length).await?;
         let here = self.link.inbound().get(head_bytes..).unwrap_or_default();
         let mut bytes = here.get(..length.min(here.len())).unwrap_or(here).to_vec();
         self.link.cut(head_bytes, bytes.len());
@@ -258,26 +260,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Ok(())
         })
         .await?;
-        Ok(Body::Apart(Held { bytes, place, work_place: None }))
+        Ok(Body::Apart(Held { bytes, arriving, parsed: None }))
     }
 
-    /// Reads a body that does not say how long it is. It takes its place, for the longest that it
+    /// Reads a body that does not say how long it is. It takes memory, for the longest that it
     /// can become, when it turns out to be large.
     async fn read_chunks(&mut self, head_bytes: usize) -> Result<Body, Unread> {
         self.flush().await?;
-        let (mut chunks, mut bytes, mut place) = (Chunks::new(), Vec::new(), None);
+        let (mut chunks, mut bytes, mut arriving) = (Chunks::new(), Vec::new(), None);
         self.read_chunks_onto(&mut bytes, &mut chunks, head_bytes, LARGE_BYTES).await?;
         if !chunks.is_done() {
-            // What the client waits for its place is not of its time, which begins anew.
-            place = self.door.memory.place(BODY_BYTES_MAX).await?;
+            // Waiting for memory is not taken off the client's time, which begins anew.
+            arriving = self.door.memory.for_arriving(BODY_BYTES_MAX).await?;
             self.read_chunks_onto(&mut bytes, &mut chunks, head_bytes, BODY_BYTES_MAX).await?;
         }
         if bytes.len() > BODY_BYTES_MAX {
-            drop((bytes, place));
+            drop((bytes, arriving));
             let _ = self.discard_chunks(chunks, head_bytes).await;
             return Err(Unread::TooLarge);
         }
-        Ok(Body::Apart(Held { bytes, place, work_place: None }))
+        Ok(Body::Apart(Held { bytes, arriving, parsed: None }))
     }
 
     /// Reads chunks until they are done, or there is more of them than this.
@@ -395,7 +397,8 @@ mod tests {
     use kstone::Database;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
-    use super::super::body::Place;
+    use kstone_door::memory::MemoryShare;
+
     use super::*;
     use crate::DoorOptions;
 
@@ -405,22 +408,22 @@ mod tests {
     fn connect() -> (DuplexStream, Arc<Door>) {
         let door = Arc::new(Door::new(Database::memory().unwrap(), DoorOptions::default()));
         let (client, server) = tokio::io::duplex(1 << 20);
-        tokio::spawn(serve(server, Arc::clone(&door), Box::pin(std::future::pending())));
+        tokio::spawn(serve(server, Arc::clone(&door), Closing::never()));
         (client, door)
     }
 
-    /// All the places that there are.
-    async fn fill<F: Future<Output = Result<Option<Place>, Unread>>>(
-        place: impl Fn(usize) -> F,
-    ) -> Vec<Option<Place>> {
-        let mut places = Vec::new();
+    /// All the memory that there is.
+    async fn fill<F: Future<Output = Result<Option<MemoryShare>, Unread>>>(
+        take: impl Fn(usize) -> F,
+    ) -> Vec<Option<MemoryShare>> {
+        let mut shares = Vec::new();
         for bytes in [BODY_BYTES_MAX, LARGE_BYTES + 1] {
             // Without the wait, there is none when it is not there at once.
-            while let Ok(Ok(taken)) = tokio::time::timeout(Duration::ZERO, place(bytes)).await {
-                places.push(taken);
+            while let Ok(Ok(taken)) = tokio::time::timeout(Duration::ZERO, take(bytes)).await {
+                shares.push(taken);
             }
         }
-        places
+        shares
     }
 
     async fn answer(client: &mut DuplexStream) -> String {
@@ -430,11 +433,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_finds_no_place_is_told_so_and_does_not_wait_for_ever() {
+    async fn a_body_that_finds_no_memory_is_told_so_and_does_not_wait_for_ever() {
         for framing in ["Content-Length: 100000", "Transfer-Encoding: chunked"] {
             let (mut client, door) = connect();
-            let places = fill(|bytes| door.memory.place(bytes)).await;
-            assert!(places.len() >= 8);
+            let shares = fill(|bytes| door.memory.for_arriving(bytes)).await;
+            assert!(shares.len() >= 8);
             let start = format!("{HEAD}{framing}\r\n\r\n186a0\r\n{}", "x".repeat(70_000));
             client.write_all(start.as_bytes()).await.unwrap();
             let answer = answer(&mut client).await;
@@ -445,16 +448,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_came_whole_and_finds_no_place_leaves_its_connection_of_use() {
+    async fn a_body_that_came_whole_and_finds_no_memory_leaves_its_connection_of_use() {
         let (mut client, door) = connect();
-        let places = fill(|bytes| door.memory.work_place(bytes)).await;
-        assert!(!places.is_empty());
+        let shares = fill(|bytes| door.memory.for_parsed(bytes)).await;
+        assert!(!shares.is_empty());
         let body = "{}".to_owned() + &" ".repeat(99_998);
         let large = format!("{HEAD}Content-Length: 100000\r\n\r\n{body}");
         client.write_all(large.as_bytes()).await.unwrap();
         let refused = answer(&mut client).await;
         assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
-        drop(places);
+        drop(shares);
         client.write_all(large.as_bytes()).await.unwrap();
         let answered = answer(&mut client).await;
         assert!(answered.starts_with("HTTP/1.1 200 "), "{answered}");

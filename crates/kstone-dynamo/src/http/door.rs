@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use kstone::Database;
@@ -28,9 +27,7 @@ pub(super) struct Door {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) meter: Arc<Meter>,
     pub(super) read_timeout: Duration,
-    pub(super) memory: body::Memory,
-    /// Whether answers are to be the last on their connections.
-    pub(super) is_closing: AtomicBool,
+    pub(super) memory: body::BodyMemory,
     greeting: String,
     /// Tells this database from every other, also to who may not ask anything else.
     id: String,
@@ -56,9 +53,8 @@ impl Door {
             ids: SeededRandom::new(SystemRandom.next_u64()),
             clock: options.clock,
             meter: options.meter,
-            read_timeout: options.read_timeout,
-            memory: body::Memory::new(options.read_timeout),
-            is_closing: AtomicBool::new(false),
+            read_timeout: options.limits.read_timeout,
+            memory: body::BodyMemory::new(options.limits.read_timeout),
         }
     }
 
@@ -100,7 +96,7 @@ impl Door {
     }
 
     /// The answer to a request with a large body. Everything that is done with it is done beside
-    /// the executor, and its places in memory are given back when it is done, even if the client
+    /// the executor, and its memory is given back when it is done, even if the client
     /// does not wait for that.
     pub(super) async fn answer_large(
         self: &Arc<Self>,
@@ -111,14 +107,14 @@ impl Door {
         let _timed = self.meter.begin();
         let (door, head) = (Arc::clone(self), head.to_vec());
         let work = move || {
-            let Held { bytes, place, work_place } = body;
+            let Held { bytes, arriving, parsed } = body;
             let context = door.look_again(call, &head, &bytes)?;
             let text = unpacked(call.packing, &bytes)?;
             let begun = operations::begin(call.operation, &text, &context);
-            // The places are given back last.
+            // The memory is given back last.
             drop(text);
             drop(bytes);
-            drop((place, work_place));
+            drop((arriving, parsed));
             Ok::<_, Refusal>(begun?)
         };
         let answered = async { Ok(operations::beside(work).await??.finish().await?) };
@@ -161,7 +157,7 @@ impl Door {
             Unread::TooLarge => Status::PayloadTooLarge,
             Unread::TooSlow => Status::RequestTimeout,
             Unread::Broken => Status::BadRequest,
-            Unread::Crowded => {
+            Unread::OutOfMemory => {
                 let fault = Fault::unavailable("Too many large requests at a time; try again.");
                 return Answer::fault(&fault, call.content_type);
             }

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use kstone::Database;
 use kstone_core::env::{ManualClock, Random as _, SeededRandom};
+use kstone_door::Closing;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::{Builder, Runtime};
 
@@ -116,8 +117,7 @@ fn answers(pieces: VecDeque<Vec<u8>>) -> Vec<u8> {
         let options = DoorOptions { clock: Arc::new(ManualClock::at(0)), ..DoorOptions::default() };
         let mut door = Door::new(database.clone(), options);
         door.ids = SeededRandom::new(1);
-        let closing = Box::pin(std::future::pending());
-        runtime.block_on(connection::serve(&mut script, Arc::new(door), closing));
+        runtime.block_on(connection::serve(&mut script, Arc::new(door), Closing::never()));
     });
     script.output
 }

@@ -11,7 +11,7 @@ use bytes::BufMut as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::Sleep;
 
-use super::progress::Progress;
+use kstone_door::stall_guard::StallGuard;
 
 /// Room for a request as most are, which every idle connection keeps.
 const INBOUND_BYTES: usize = 4 * 1024;
@@ -25,7 +25,7 @@ const TICKS: u32 = 4;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Completes when the door is being closed.
-pub(super) type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type CloseRequested = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Why no more bytes come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) enum Stop {
 }
 
 pub(super) struct Link<S> {
-    stream: Progress<S>,
+    stream: StallGuard<S>,
     inbound: Vec<u8>,
     /// How many bytes at the front of `inbound` are done with.
     done: usize,
@@ -49,7 +49,7 @@ pub(super) struct Link<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub(super) fn new(stream: S, within: Duration) -> Self {
         Link {
-            stream: Progress::new(stream, within),
+            stream: StallGuard::new(stream, within),
             inbound: Vec::with_capacity(INBOUND_BYTES),
             done: 0,
             outbound: Vec::new(),
@@ -97,9 +97,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.alarm.restart();
     }
 
-    /// Waits for a request, or for the rest of its head. `closing` ends only the wait for one that
-    /// has not begun.
-    pub(super) async fn await_request(&mut self, closing: &mut Closing) -> Result<(), Stop> {
+    /// Waits for a request, or for the rest of its head. `close_requested` ends only the wait
+    /// for one that has not begun.
+    pub(super) async fn await_request(
+        &mut self,
+        close_requested: &mut CloseRequested,
+    ) -> Result<(), Stop> {
         self.make_room(ROOM_BYTES_MIN);
         let is_idle = self.inbound.is_empty();
         let Link { stream, inbound, outbound, alarm, .. } = self;
@@ -107,7 +110,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             if let Poll::Ready(read) = pin!(stream.read_buf(inbound)).poll(context) {
                 return Poll::Ready(came(read));
             }
-            if is_idle && closing.as_mut().poll(context).is_ready() {
+            if is_idle && close_requested.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Err(Stop::Closing));
             }
             match alarm.poll(context) {
@@ -253,7 +256,7 @@ mod tests {
 
     const WITHIN: Duration = Duration::from_secs(4);
 
-    fn link() -> (DuplexStream, Link<DuplexStream>, Closing) {
+    fn link() -> (DuplexStream, Link<DuplexStream>, CloseRequested) {
         let (client, server) = tokio::io::duplex(1024);
         (client, Link::new(server, WITHIN), Box::pin(std::future::pending()))
     }
@@ -308,7 +311,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn closing_the_door_ends_an_idle_connection_and_no_request_that_began() {
         let (mut client, mut link, _) = link();
-        let mut closing: Closing = Box::pin(std::future::ready(()));
+        let mut closing: CloseRequested = Box::pin(std::future::ready(()));
         client.write_all(b"requ").await.unwrap();
         assert_eq!(link.await_request(&mut closing).await, Ok(()));
         let sending = async {

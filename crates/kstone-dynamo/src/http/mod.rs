@@ -1,5 +1,5 @@
-//! The server: accepts connections, reads requests, sends answers. Its own HTTP/1.1, on `httparse`:
-//! `docs/decisions/0008-http.md` says why.
+//! The server: reads requests and sends answers on connections that [`kstone_door`] accepts. Its own
+//! HTTP/1.1, on `httparse`: `docs/decisions/0008-http.md` says why.
 //!
 //! Everything a client can make long or slow has a limit: connections, headers, the body's length
 //! and how long it takes to arrive, how much of large bodies is held at a time, and how long an
@@ -23,7 +23,6 @@ mod door;
 pub(crate) mod fuzzing;
 mod head;
 mod link;
-mod progress;
 mod response;
 mod status;
 
@@ -31,72 +30,26 @@ pub(crate) use head::{Head, Headers};
 pub(crate) use status::Status;
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use kstone::Database;
+use kstone_door::DoorFrame;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
 
 use crate::DoorOptions;
 use door::Door;
 
-/// After an error of `accept` (too many open files, say): give others time to close some.
-const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-
 /// Serves the database at a socket until `shutdown` completes; then finishes the requests that are
 /// under way, for as long as the options allow.
-///
-/// # Errors
-/// None that a client could cause: only if the socket itself fails.
 pub async fn serve(
     listener: TcpListener,
     database: Database,
     options: DoorOptions,
     shutdown: impl Future<Output = ()>,
-) -> io::Result<()> {
-    let (connections_max, shutdown_timeout) = (options.connections_max, options.shutdown_timeout);
-    let places = Arc::new(Semaphore::new(connections_max));
-    let (closing, is_closing) = watch::channel(());
+) {
+    let frame = DoorFrame::new(options.limits, Arc::clone(&options.meter));
     let door = Arc::new(Door::new(database, options));
-    tokio::pin!(shutdown);
-    loop {
-        // Without a place, the connection waits in the kernel's queue.
-        let accepted = async {
-            let place = places.clone().acquire_owned().await;
-            (listener.accept().await, place)
-        };
-        let accepted = tokio::select! {
-            biased;
-            () = &mut shutdown => break,
-            accepted = accepted => accepted,
-        };
-        let (Ok((stream, _)), Ok(place)) = accepted else {
-            // Out of files, most likely: the connection stays in the kernel's queue meanwhile.
-            tokio::time::sleep(ACCEPT_RETRY).await;
-            continue;
-        };
-        // Answers are written whole: there is nothing to wait for.
-        let _ = stream.set_nodelay(true);
-        let mut is_closing = is_closing.clone();
-        let closing = Box::pin(async move {
-            let _ = is_closing.changed().await;
-        });
-        let connection = connection::serve(stream, door.clone(), closing);
-        let counted = door.meter.connect();
-        tokio::spawn(async move {
-            connection.await;
-            drop(counted);
-            drop(place);
-        });
-    }
-    drop(listener);
-    door.is_closing.store(true, Ordering::Relaxed);
-    // A place for each connection is free again when all of them have ended.
-    let _ = closing.send(());
-    let all = u32::try_from(connections_max).unwrap_or(u32::MAX);
-    let _ = tokio::time::timeout(shutdown_timeout, places.acquire_many(all)).await;
-    Ok(())
+    let connection =
+        move |stream, _, closing| connection::serve(stream, Arc::clone(&door), closing);
+    frame.serve(listener, connection, shutdown).await;
 }

@@ -260,8 +260,8 @@ async fn closing_the_door_finishes_what_was_begun() {
 
 #[tokio::test]
 async fn closing_the_door_does_not_wait_for_ever() {
-    let options =
-        DoorOptions { shutdown_timeout: Duration::from_millis(100), ..DoorOptions::default() };
+    let mut options = DoorOptions::default();
+    options.limits.shutdown_timeout = Duration::from_millis(100);
     let mut server = Server::start(options).await;
     let mut stuck = server.connect().await;
     stuck.send(request("ListTables", "{}").as_bytes().split_last().unwrap().1).await;

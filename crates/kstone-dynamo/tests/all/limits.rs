@@ -9,7 +9,9 @@ use crate::server::{Server, request, request_with};
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 fn impatient() -> DoorOptions {
-    DoorOptions { read_timeout: Duration::from_millis(200), ..DoorOptions::default() }
+    let mut options = DoorOptions::default();
+    options.limits.read_timeout = Duration::from_millis(200);
+    options
 }
 
 /// Puts an item `a` of so many bytes into a new table `long`.
@@ -165,7 +167,8 @@ async fn the_last_answer_is_read_also_by_a_client_that_sent_more() {
 
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_for_a_place() {
-    let options = DoorOptions { connections_max: 2, ..DoorOptions::default() };
+    let mut options = DoorOptions::default();
+    options.limits.connections_max = 2;
     let server = Server::start(options).await;
     let mut first = server.connect().await;
     let mut second = server.connect().await;
@@ -183,7 +186,8 @@ async fn connections_beyond_the_limit_wait_for_a_place() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_its_answers_loses_its_place() {
-    let options = DoorOptions { connections_max: 1, ..impatient() };
+    let mut options = impatient();
+    options.limits.connections_max = 1;
     let server = Server::start(options).await;
     put_long_item(&server, 300_000).await;
     // More than the sockets' buffers take.

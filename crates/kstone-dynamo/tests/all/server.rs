@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Server {
     pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
-    running: JoinHandle<std::io::Result<()>>,
+    running: JoinHandle<()>,
 }
 
 impl Server {
@@ -57,7 +57,7 @@ impl Server {
 
     /// Waits until the door is closed.
     pub async fn closed(self) {
-        tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap();
     }
 }
 

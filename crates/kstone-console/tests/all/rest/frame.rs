@@ -109,7 +109,7 @@ async fn a_body_that_is_too_long_is_refused_before_it_is_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_is_too_slow_is_cut_off() {
     let quick = Duration::from_millis(100);
-    let place = Place::with(|console| console.options.read_timeout = quick).await;
+    let place = Place::with(|console| console.options.limits.read_timeout = quick).await;
     let head = format!(
         "DELETE /api/v1/students/s1 HTTP/1.1\r\nHost: {}\r\nContent-Length: 10\r\n\r\nabc",
         place.at

@@ -19,7 +19,7 @@ pub struct Door {
     pub client: Client,
     url: String,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<std::io::Result<()>>,
+    served: JoinHandle<()>,
 }
 
 impl Door {
@@ -58,7 +58,7 @@ impl Door {
     /// Stops serving, and waits until that is done.
     pub async fn close(self) {
         self.stop.send(()).unwrap();
-        self.served.await.unwrap().unwrap();
+        self.served.await.unwrap();
     }
 }
 
