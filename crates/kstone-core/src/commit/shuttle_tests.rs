@@ -1,5 +1,5 @@
 //! The pipeline under schedules that shuttle picks. Run with
-//! `RUSTFLAGS="--cfg kstone_shuttle" CARGO_TARGET_DIR=target/shuttle cargo test -p kstone-core shuttle`.
+//! `testing/schedules`.
 //!
 //! A wait that never returns shows as a deadlock that shuttle reports.
 

@@ -1,6 +1,6 @@
 //! A tour of KeystoneDB's Dapr door with Dapr's SDK for Rust, as it is, and no sidecar.
 //!
-//!     DAPR_GRPC_PORT=50001 cargo run
+//!     DAPR_GRPC_PORT=50001 cargo run -p kstone-clients --example dapr_tour
 //!
 //! Every step checks what came back. What was written is deleted at the end.
 
