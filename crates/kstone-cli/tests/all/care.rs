@@ -1,13 +1,16 @@
 //! stats, verify, compact, checkpoint; and the folder itself: missing, in use, damaged.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use kstone::{Item, ItemBytes};
 use kstone_core::{Durability, Engine, Key, Options, TableId, WriteBatch};
 use serde_json::Value;
 
 use crate::Place;
+use crate::server::Server;
 
 fn put(engine: &Engine, pk: &str, value: &str) {
     let item = ItemBytes::encode(&Item::new().with("v", value));
@@ -210,4 +213,66 @@ fn a_checkpoint_is_a_database_that_keeps_what_it_was() {
     // Found from anywhere, by a purge for one: the database knows it by its full path.
     let engine = Engine::open(place.path("db"), small()).unwrap();
     assert!(engine.checkpoints().iter().all(|path| path.is_absolute()));
+}
+
+/// Everything in the folder, and the folder itself, with its mode.
+fn modes(dir: &Path) -> Vec<(String, u32)> {
+    let mut modes = vec![(dir.display().to_string(), mode(dir))];
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => modes.extend(self::modes(&path)),
+            false => modes.push((path.display().to_string(), mode(&path))),
+        }
+    }
+    modes
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn what_a_database_writes_is_its_owners_alone_whatever_the_umask() {
+    for umask in ["022", "000"] {
+        let place = Place::new();
+        let kstone = |words: &[&str]| {
+            let mut command = Command::new("sh");
+            command.current_dir(place.path(""));
+            command.args(["-c", "umask \"$0\" && exec \"$@\"", umask]);
+            command.arg(env!("CARGO_BIN_EXE_kstone")).args(words);
+            command
+        };
+        let commands: [&[&str]; 4] = [
+            &["put", "new/db", "k", "{}"],
+            &["compact", "new/db"],
+            &["checkpoint", "new/db", "new/copy"],
+            &["query", "new/db", "k", "--cursor-out", "next"],
+        ];
+        for words in commands {
+            assert!(kstone(words).output().unwrap().status.success(), "{words:?}");
+        }
+        let doors = ["--dynamodb", "127.0.0.1:0", "--redis", "off", "--dapr-http", "off"];
+        let words = ["serve", "--data", "new/db", "--keyspace", "shipped", "--dapr-grpc", "off"];
+        let words = [&words[..], &doors, &["--console", "off"]].concat();
+        let server = Server::start_as(&mut kstone(&words));
+        let modes = modes(&place.path("new"));
+        drop(server);
+        for (path, mode) in &modes {
+            let is_folder = Path::new(path).is_dir();
+            assert_eq!(*mode, if is_folder { 0o700 } else { 0o600 }, "{path} with {umask}");
+        }
+        let files =
+            ["CURRENT", "LOCK", "control.sock", "receipt.key", "server.json", ".log", ".sst"];
+        for file in files {
+            assert!(modes.iter().any(|(path, _)| path.ends_with(file)), "{file} in {modes:?}");
+        }
+
+        // What was there keeps its mode, and so does what somebody asks for by a path of their own.
+        let old = place.path("old");
+        fs::create_dir(&old).unwrap();
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(kstone(&["put", "old", "k", "{}"]).output().unwrap().status.success());
+        assert_eq!(mode(&old), 0o755);
+    }
 }

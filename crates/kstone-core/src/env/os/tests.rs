@@ -315,3 +315,22 @@ fn kernels_whose_syncfs_hides_errors_are_told_apart() {
         assert_eq!(whole::is_at_least_5_8(release), reports, "{release}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn new_folders_and_files_are_their_owners_alone_and_old_folders_keep_their_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let dir = TempDir::new();
+    fs::set_permissions(&dir.0, fs::Permissions::from_mode(0o755)).unwrap();
+    let inner = dir.path("outer/inner");
+    OsVfs.create_dir_all(&inner).unwrap();
+    OsVfs.create_dir_all(&dir.0).unwrap();
+    assert_eq!(mode(&dir.0), 0o755);
+    assert_eq!((mode(&dir.path("outer")), mode(&inner)), (0o700, 0o700));
+    let (file, copy, lock) = (inner.join("file"), inner.join("copy"), inner.join("LOCK"));
+    create(&file, b"data");
+    copy_durably(&file, &copy).unwrap();
+    let _lock = OsVfs.lock(&lock).unwrap();
+    assert_eq!([&file, &copy, &lock].map(|path| mode(path)), [0o600; 3]);
+}
