@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
-use super::mapped::{self, Mapped, Stretch};
+use super::mapped::{self, Mapped, UpcomingPages};
 use super::{OpenMode, Vfs, VfsFile, VfsLock};
 use crate::sync::Mutex;
 
@@ -226,7 +226,7 @@ impl VfsFile for OsFile {
         #[cfg(target_os = "linux")]
         {
             let behind = match &mut *self.stores.lock() {
-                Stores::Mapped(mapped) => mapped.take_behind(),
+                Stores::Mapped(mapped) => mapped.take_finished(),
                 _ => None,
             };
             // Without the lock: whoever stores meanwhile does not wait.
@@ -240,11 +240,11 @@ impl VfsFile for OsFile {
         #[cfg(target_os = "linux")]
         {
             let next = match &*self.stores.lock() {
-                Stores::Mapped(mapped) => mapped.next_stretch(),
+                Stores::Mapped(mapped) => mapped.next_pages(),
                 _ => None,
             };
             // Without the lock, as above.
-            if let Some(ready) = next.and_then(Stretch::make_writable)
+            if let Some(ready) = next.and_then(UpcomingPages::make_writable)
                 && let Stores::Mapped(mapped) = &mut *self.stores.lock()
             {
                 mapped.add(&ready);

@@ -1,4 +1,4 @@
-//! The file system of the machine, in folders of its own.
+//! Tests of the machine's file system, each in a temporary folder.
 
 use super::*;
 use std::path::PathBuf;
@@ -132,23 +132,23 @@ fn what_was_made_ready_for_stores_is_used_unless_a_sync_came_between() {
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     // Where files cannot be mapped safely, all of it is written.
     let Some(mut mapped) = Mapped::of(&file) else { return };
-    assert!(mapped.next_stretch().is_none(), "nobody has stored yet");
+    assert!(mapped.next_pages().is_none(), "nobody has stored yet");
     assert!(mapped.store(&[1; 100], 64));
-    let ready = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
+    let ready = mapped.next_pages().and_then(UpcomingPages::make_writable).unwrap();
     // The writer went on meanwhile, into what was made ready.
     assert!(mapped.store(&[2; 20 * KIB], 164));
     mapped.add(&ready);
     assert_eq!(mapped.writable_end(), mapped::READY_BYTES);
-    let again = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
+    let again = mapped.next_pages().and_then(UpcomingPages::make_writable).unwrap();
     mapped.synced();
     mapped.add(&again);
     assert_eq!(mapped.writable_end(), mapped::READY_BYTES, "given up with the rest");
-    assert!(mapped.next_stretch().is_none(), "nobody has stored since");
+    assert!(mapped.next_pages().is_none(), "nobody has stored since");
     assert!(mapped.store(&[3; 100], 164 + 20 * KIB as u64));
     mapped.passed(264 + 20 * KIB as u64, 300 * KIB);
-    assert!(mapped.next_stretch().is_none(), "the last ones were written");
+    assert!(mapped.next_pages().is_none(), "the last ones were written");
     assert!(mapped.store(&[4; 100], 2000 << 10));
-    let last = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
+    let last = mapped.next_pages().and_then(UpcomingPages::make_writable).unwrap();
     mapped.add(&last);
     assert_eq!(mapped.writable_end(), 2560 * KIB, "no more than there is");
     let expected = [vec![0; 64], vec![1; 100], vec![2; 20 * KIB], vec![3; 100]].concat();
