@@ -30,8 +30,8 @@ pub fn public_key(dir: &Path) -> Result<Option<String>> {
     Ok(load(&dir.join(NAME))?.map(|key| key.public_key()))
 }
 
-/// A key for data that is in memory only: nobody keeps it.
-pub fn passing() -> Result<ReceiptKey> {
+/// A key for data that is in memory only, which ends with the process.
+pub fn ephemeral() -> Result<ReceiptKey> {
     Ok(ReceiptKey::from_secret(&secret()?))
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use kstone::Database;
-use kstone_console::vitals::Vitals;
+use kstone_console::server_status::ServerStatus;
 use kstone_console::{Console, ConsoleOptions, Erasures, Token};
 use kstone_core::env::{SystemClock, SystemRandom};
 use kstone_keyspace::Governor;
@@ -36,7 +36,7 @@ pub struct Shown<'s> {
     pub platform: Option<Arc<Platform>>,
     pub governor: Option<Arc<Governor>>,
     pub eraser: Option<Arc<Eraser>>,
-    pub vitals: Arc<dyn Vitals>,
+    pub vitals: Arc<dyn ServerStatus>,
 }
 
 /// Opens its socket.
@@ -96,7 +96,7 @@ impl ConsoleDoor {
             platform: shown.platform,
             governor: shown.governor,
             erasures: shown.eraser.map(|eraser| Erasures::new(eraser, engine)),
-            vitals: shown.vitals,
+            status: shown.vitals,
             clock: Arc::new(SystemClock::new()),
             random: Arc::new(SystemRandom),
             options: ConsoleOptions {

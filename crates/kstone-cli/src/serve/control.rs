@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use crate::persons::{self, Bar, Call, SOCKET, Said};
+use crate::persons::{self, Call, ProgressBar, ReplyLine, SOCKET};
 use crate::private_file;
 
 /// A call is a person's name and little else.
@@ -64,7 +64,7 @@ pub fn eraser(
 ) -> Result<Arc<Eraser>> {
     let key = match dir {
         Some(dir) => persons::receipt_key(dir)?,
-        None => persons::passing_key()?,
+        None => persons::ephemeral_key()?,
     };
     let random = Arc::new(SystemRandom);
     Ok(Arc::new(Eraser::embedded(db, redis, Arc::clone(governor), key, random)?))
@@ -125,7 +125,7 @@ impl Control {
     fn answer(
         &self,
         call: &Call,
-        show: &mut (dyn FnMut(&Bar) + Send),
+        show: &mut (dyn FnMut(&ProgressBar) + Send),
     ) -> Result<serde_json::Value> {
         let answer = persons::answer(call, &self.eraser, &self.governor, &self.db, show);
         // Whoever was erased is not to be known from memory.
@@ -142,22 +142,22 @@ async fn talk(stream: UnixStream, control: Arc<Control>) -> std::io::Result<()> 
     let mut line = String::new();
     let mut reader = BufReader::new(tokio::io::AsyncReadExt::take(reader, CALL_BYTES_MAX));
     reader.read_line(&mut line).await?;
-    let (say, mut said) = mpsc::channel::<Said>(16);
+    let (sender, mut lines) = mpsc::channel::<ReplyLine>(16);
     let asked = spawn_blocking(move || {
         let answer = serde_json::from_str::<Call>(&line).map_err(Into::into).and_then(|call| {
             control.answer(&call, &mut |bar| {
                 // Who does not listen misses something, and holds nobody up.
-                let _ = say.try_send(Said::Progress(bar.clone()));
+                let _ = sender.try_send(ReplyLine::Progress(bar.clone()));
             })
         });
         let last = match answer {
-            Ok(answer) => Said::Done(answer),
-            Err(error) => Said::Failed(format!("{error:#}")),
+            Ok(answer) => ReplyLine::Done(answer),
+            Err(error) => ReplyLine::Failed(format!("{error:#}")),
         };
-        let _ = say.blocking_send(last);
+        let _ = sender.blocking_send(last);
     });
-    while let Some(said) = said.recv().await {
-        let line = serde_json::to_string(&said).map_err(std::io::Error::from)?;
+    while let Some(line) = lines.recv().await {
+        let line = serde_json::to_string(&line).map_err(std::io::Error::from)?;
         writer.write_all(format!("{line}\n").as_bytes()).await?;
     }
     let _ = asked.await;
