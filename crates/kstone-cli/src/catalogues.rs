@@ -1,4 +1,4 @@
-//! Catalogues by the names that are typed: files, and those that ship with the product.
+//! Finds catalogues by the names given on the command line: files, and those that ship with the product.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A picture of the 256 stripes: 16 rows of 16, the fuller the brighter.
+//! A heat map of the 256 stripes: 16 rows of 16, the fuller the brighter.
 
 use crate::output::Output;
 

@@ -20,6 +20,7 @@ mod json;
 mod keys;
 mod output;
 mod persons;
+mod private_file;
 mod serve;
 mod tables;
 mod time;

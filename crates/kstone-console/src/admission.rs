@@ -1,4 +1,4 @@
-//! Who may ask.
+//! Admission: which requests are served, by token, host and origin.
 //!
 //! Without a token the console is for this machine alone, and the browser is the one program on it
 //! that does what strangers say. So a request must be addressed to this machine by name (a page that
@@ -40,8 +40,8 @@ impl Token {
     }
 
     /// Hashes are compared, so that how long it takes says nothing of the token.
-    fn is(&self, said: &str) -> bool {
-        Token(Sha256::digest(said).into()) == *self
+    fn is(&self, presented: &str) -> bool {
+        Token(Sha256::digest(presented).into()) == *self
     }
 }
 
@@ -51,7 +51,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Who stands at the door.
+/// Decides whether a request is served.
 #[derive(Debug)]
 pub(crate) struct Gate {
     console: Arc<Console>,
@@ -85,7 +85,7 @@ impl Guesses {
         known.number == now_ms / MINUTE_MS && guesses.is_some_and(|it| it.len() >= GUESSES_MAX)
     }
 
-    fn note(&self, client: &str, said: &str, now_ms: u64) {
+    fn note(&self, client: &str, token: &str, now_ms: u64) {
         let mut known = self.0.lock();
         if known.number != now_ms / MINUTE_MS {
             *known = Minute { number: now_ms / MINUTE_MS, wrong: HashMap::new() };
@@ -93,7 +93,7 @@ impl Guesses {
         let is_told_apart = known.wrong.len() < GUESSERS_MAX || known.wrong.contains_key(client);
         let client = if is_told_apart { client } else { "" };
         let guesses = known.wrong.entry(client.to_owned()).or_default();
-        let hash: [u8; 32] = Sha256::digest(said).into();
+        let hash: [u8; 32] = Sha256::digest(token).into();
         if guesses.len() < GUESSES_MAX && !guesses.contains(&hash) {
             guesses.push(hash);
         }
@@ -111,14 +111,13 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next:
         Some(_) if is_health => None,
         Some(token) => {
             let (client, now_ms) = (request::client(&request), console.clock.now_ms());
-            let said = said(headers);
-            match said {
+            match presented_token(headers) {
                 Some(_) if gate.guesses.are_too_many(&client, now_ms) => {
                     Some(guesses_too_often(now_ms))
                 }
-                Some(said) if token.is(&said) => None,
-                Some(said) => {
-                    gate.guesses.note(&client, &said, now_ms);
+                Some(presented) if token.is(&presented) => None,
+                Some(presented) => {
+                    gate.guesses.note(&client, &presented, now_ms);
                     Some(unauthorized(is_api))
                 }
                 None => Some(unauthorized(is_api)),
@@ -165,11 +164,10 @@ fn unauthorized(is_api: bool) -> Response {
 }
 
 /// The token that a request comes with, right or wrong.
-fn said(headers: &HeaderMap) -> Option<String> {
-    let (scheme, rest) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    match scheme.eq_ignore_ascii_case("bearer") {
-        true => Some(rest.trim().to_owned()),
-        false => user_and_token(headers).map(|(_, said)| said),
+fn presented_token(headers: &HeaderMap) -> Option<String> {
+    match credentials(headers, "bearer") {
+        Some(token) => Some(token.to_owned()),
+        None => user_and_token(headers).map(|(_, token)| token),
     }
 }
 
@@ -179,12 +177,15 @@ pub(crate) fn user(headers: &HeaderMap) -> Option<String> {
 }
 
 fn user_and_token(headers: &HeaderMap) -> Option<(String, String)> {
-    let (scheme, rest) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("basic") {
-        return None;
-    }
-    let decoded = String::from_utf8(STANDARD.decode(rest.trim()).ok()?).ok()?;
-    decoded.split_once(':').map(|(user, said)| (user.to_owned(), said.to_owned()))
+    let decoded = STANDARD.decode(credentials(headers, "basic")?).ok()?;
+    let decoded = String::from_utf8(decoded).ok()?;
+    decoded.split_once(':').map(|(user, token)| (user.to_owned(), token.to_owned()))
+}
+
+/// What follows this scheme in the `Authorization` header, if the request uses it.
+fn credentials<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'h str> {
+    let (used, rest) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    used.eq_ignore_ascii_case(scheme).then(|| rest.trim())
 }
 
 fn is_safe(method: &Method) -> bool {
@@ -249,8 +250,9 @@ mod tests {
     #[test]
     fn a_token_is_said_as_bearer_or_as_a_password() {
         let token = Token::new("se:cret").unwrap();
-        let says =
-            |headers: &HeaderMap, token: &Token| said(headers).is_some_and(|it| token.is(&it));
+        let says = |headers: &HeaderMap, token: &Token| {
+            presented_token(headers).is_some_and(|it| token.is(&it))
+        };
         let basic = format!("Basic {}", STANDARD.encode("anybody:se:cret"));
         for good in ["Bearer se:cret", "bearer se:cret", &basic] {
             assert!(says(&headers(&[("authorization", good)]), &token), "{good}");

@@ -1,4 +1,4 @@
-//! What the console and the REST API are made of.
+//! The state that the console's pages and the REST API share, and their options.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::admission::Token;
 use crate::erasures::Erasures;
 use crate::request::{self, Actor};
 use crate::rest::{Code, Problem};
-use crate::vitals::Vitals;
+use crate::server_status::ServerStatus;
 
 /// Everything that a page or a call of the API may ask. One for each process, behind an `Arc`.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct Console {
     /// key in.
     pub erasures: Option<Arc<Erasures>>,
     /// What only the process knows.
-    pub vitals: Arc<dyn Vitals>,
+    pub status: Arc<dyn ServerStatus>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Ids of requests.

@@ -1,7 +1,7 @@
-//! Erasures that go on while nobody waits for them.
+//! Erasures of persons that run in the background.
 //!
-//! That somebody is to be erased is on the disk before it is answered; what follows may take minutes,
-//! and after a restart the server goes on with it. Only how far it is lives in memory.
+//! That somebody is to be erased is on the disk before the request is answered; what follows may take
+//! minutes, and after a restart the server goes on with it. Only its progress is in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;

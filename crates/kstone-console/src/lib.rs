@@ -2,17 +2,17 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`Console`] | what both are made of: the ports, the platform, who erases, the vitals of the process |
+//! | [`Console`] | what both are made of: the ports, the platform, erasure, the status of the process |
 //! | [`serve`] | connections: how many, how long, and how they end |
-//! | `admission` | who may ask: token, host, origin |
+//! | `admission` | which requests are served: token, host, origin |
 //! | `request` | what every request gets: an id, a body within limits, safe headers |
-//! | `erasures` | erasures that go on while nobody waits for them |
+//! | `erasures` | erasures of persons that run in the background |
 //! | [`rest`] | the API under `/api/v1`, one file for each resource |
 //! | [`pages`] | the console, one file for each page |
-//! | [`vitals`] | what only the process knows of itself |
+//! | [`server_status`] | the figures that the process reports of itself, and their history |
 //!
 //! Storage is reached only through the two ports and what is built on them; nothing here knows the
-//! engine. What only the process can know comes through [`vitals::Vitals`].
+//! engine. What only the process can know comes through [`server_status::ServerStatus`].
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod admission;
@@ -22,7 +22,7 @@ pub mod pages;
 mod request;
 pub mod rest;
 mod server;
-pub mod vitals;
+pub mod server_status;
 
 pub use admission::Token;
 pub use console::{Console, ConsoleOptions};

@@ -25,12 +25,12 @@ const ACTOR: HeaderName = HeaderName::from_static("x-actor");
 
 tokio::task_local! {
     /// The request that is being answered.
-    static ASKED: Asked;
+    static CONTEXT: RequestContext;
 }
 
 /// What is known of a request wherever it is answered.
 #[derive(Debug, Clone, Default)]
-struct Asked {
+struct RequestContext {
     id: String,
     actor: Actor,
 }
@@ -47,17 +47,17 @@ pub(crate) struct Actor {
 
 /// The id of the request that is being answered.
 pub(crate) fn id() -> String {
-    ASKED.try_with(|it| it.id.clone()).unwrap_or_default()
+    CONTEXT.try_with(|it| it.id.clone()).unwrap_or_default()
 }
 
 /// Who sent the request that is being answered.
 pub(crate) fn actor() -> Actor {
-    ASKED.try_with(|it| it.actor.clone()).unwrap_or_default()
+    CONTEXT.try_with(|it| it.actor.clone()).unwrap_or_default()
 }
 
 /// Work for the same request, wherever it is done.
-pub(crate) fn as_same<W: Future>(work: W) -> impl Future<Output = W::Output> {
-    ASKED.scope(ASKED.try_with(Clone::clone).unwrap_or_default(), work)
+pub(crate) fn in_same_request<W: Future>(work: W) -> impl Future<Output = W::Output> {
+    CONTEXT.scope(CONTEXT.try_with(Clone::clone).unwrap_or_default(), work)
 }
 
 /// Where a request comes from, as far as a client can be told from another: of IPv6 it has a whole
@@ -77,15 +77,15 @@ pub(crate) async fn identify(
     request: Request,
     next: Next,
 ) -> Response {
-    let id = said(request.headers()).unwrap_or_else(|| console.next_request_id());
+    let id = client_request_id(request.headers()).unwrap_or_else(|| console.next_request_id());
     let is_api = request.uri().path().starts_with("/api/");
     let door = if is_api { "rest" } else { "console" };
-    let named = named(request.headers());
-    let name = named.as_ref().ok().cloned().flatten();
-    let asked = Asked { id: id.clone(), actor: Actor { door, name } };
-    ASKED
-        .scope(asked, async move {
-            let mut response = match named {
+    let name_or_problem = actor_name(request.headers());
+    let name = name_or_problem.as_ref().ok().cloned().flatten();
+    let context = RequestContext { id: id.clone(), actor: Actor { door, name } };
+    CONTEXT
+        .scope(context, async move {
+            let mut response = match name_or_problem {
                 Ok(_) => next.run(request).await,
                 Err(problem) => problem.into_response(),
             };
@@ -113,7 +113,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; i
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The id that the client gave, if it can be one.
-fn said(headers: &HeaderMap) -> Option<String> {
+fn client_request_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
     let is_id = (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_plain);
@@ -121,10 +121,10 @@ fn said(headers: &HeaderMap) -> Option<String> {
 }
 
 /// For whom the client says that it asks.
-fn named(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    if let Some(said) = headers.get(ACTOR) {
+fn actor_name(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    if let Some(value) = headers.get(ACTOR) {
         // Who is to be in the audit log must not be left out of it by a slip.
-        let name = said.to_str().unwrap_or_default();
+        let name = value.to_str().unwrap_or_default();
         check_id("X-Actor", name).map_err(Problem::from_invalid)?;
         return Ok(Some(name.to_owned()));
     }

@@ -82,7 +82,7 @@ impl Engine {
     /// A round that begins at stripe 0 when nothing is due costs next to nothing.
     pub fn expired(&self, from: u8, limit: usize) -> Result<(Vec<Expired>, Option<u8>)> {
         let inner = self.inner();
-        inner.see_all();
+        inner.make_all_visible();
         let next = &inner.next_expiry;
         let _walking = next.walking.lock();
         if from == 0 && next.at_ms.load(Ordering::Acquire) > inner.clock.now_ms() {
@@ -115,7 +115,7 @@ impl Engine {
     /// overwritten record counts until [`Engine::expired`] has passed it.)
     pub fn next_expiry_ms(&self) -> Result<Option<u64>> {
         let mut next = None;
-        self.inner().see_all();
+        self.inner().make_all_visible();
         for stripe in 0..=255 {
             let mut index = self.inner().expiry_index(stripe)?;
             if let Some((at_ms, _)) = index.next()? {
@@ -230,7 +230,7 @@ impl Inner {
     /// Removes every index entry of a stripe that points at nothing, whenever that would have
     /// expired: its key holds the key of what was deleted.
     pub(crate) fn remove_all_stale(self: &Arc<Self>, stripe: u8) -> Result<()> {
-        self.see_all();
+        self.make_all_visible();
         let mut stale = Vec::new();
         let mut index = self.expiry_index(stripe)?;
         while let Some((at_ms, stored)) = index.next()? {
@@ -296,16 +296,16 @@ mod tests {
 
     const T: TableId = TableId::DEFAULT;
 
-    struct World {
+    struct Fixture {
         engine: Engine,
         clock: Arc<ManualClock>,
     }
 
-    impl World {
+    impl Fixture {
         fn new() -> Self {
             let clock = Arc::new(ManualClock::at(1_000));
             let env = Env { clock: Arc::clone(&clock) as _, threads: None, ..Env::memory() };
-            World { engine: Engine::open_with(env, "db", Options::default()).unwrap(), clock }
+            Fixture { engine: Engine::open_with(env, "db", Options::default()).unwrap(), clock }
         }
 
         fn put(&self, key: &str, expires_at_ms: Option<u64>) {
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn who_counts_what_is_stored_sees_what_has_expired_until_it_is_reclaimed() {
-        let world = World::new();
+        let world = Fixture::new();
         world.put("a", None);
         world.put("b", Some(2_000));
         world.clock.advance(1_000);
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_look_when_nothing_is_due_reads_nothing() {
-        let world = World::new();
+        let world = Fixture::new();
         for n in 0..500 {
             world.put(&format!("{n}"), Some(9_000 + n));
         }
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn what_expires_sooner_than_everything_before_it_is_found_on_time() {
-        let world = World::new();
+        let world = Fixture::new();
         world.put("late", Some(50_000));
         assert_eq!(world.expired(), []);
         world.put("soon", Some(2_000));
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn every_look_finds_exactly_what_has_expired_whatever_was_written_between() {
-        let world = World::new();
+        let world = Fixture::new();
         let mut model: BTreeMap<String, Option<u64>> = BTreeMap::new();
         let mut dice = 7_u64;
         let mut roll = |sides: u64| {

@@ -1,4 +1,4 @@
-//! One way in for each decoder of the crate, for the fuzzer and for its short run in the tests.
+//! An entry point for each decoder of the crate, for the fuzzer and for its short run in the tests.
 //!
 //! Every function takes any bytes and must neither panic nor take memory out of proportion to
 //! them; where bytes are accepted, what was read is written again and compared. [`TARGETS`] lists
@@ -34,7 +34,7 @@ use crate::sst::{self, BlockCache, Compression, FileHandles, SstReader};
 use crate::sync::Arc;
 use crate::table::TableId;
 use crate::wal::format::{self, CHUNK_HEADER_LEN, ChunkSeed, ChunkStamp, SEGMENT_HEADER_LEN};
-use crate::wal::{self, LogFrom, version1};
+use crate::wal::{self, RecoveryStart, version1};
 
 /// A decoder under its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -68,7 +68,7 @@ pub fn wal(bytes: &[u8]) {
     let db_id = db_id();
     for bytes in [bytes.to_vec(), reseal_log(bytes, db_id)] {
         let env = env();
-        let from = LogFrom { log_start: 0, last_seq: 0, expect_log: true };
+        let from = RecoveryStart { log_start: 0, last_seq: 0, expect_log: true };
         write_file(&*env.vfs, FIRST_SEGMENT, &bytes);
         let inspected = wal::inspect(&env.vfs, Path::new(DIR), db_id, from, &mut |commit| {
             batch(commit.ops);
@@ -598,7 +598,7 @@ fn as_version_1(bytes: &[u8], db_id: [u8; 16]) -> Vec<u8> {
             commits.extend(version1::writer::commit(seq, count, commit.ops));
             next_seq += u64::from(count);
         }
-        let pos = header.home().pos_of(out.len() as u64);
+        let pos = header.identity().pos_of(out.len() as u64);
         let stamp = version1::writer::Stamp {
             generation: header.generation,
             pos,

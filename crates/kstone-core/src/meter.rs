@@ -1,5 +1,5 @@
-//! How much goes through a door, and how long it takes: counted where it happens, at the price of
-//! two readings of the clock and one addition.
+//! Counts the operations and connections of a server's port, and how long operations take, at the
+//! price of two readings of the clock and one addition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::env::{Clock, SystemClock};
 /// Powers of two of microseconds: enough for twelve days.
 const BUCKETS: usize = 40;
 
-/// Counts the operations and the connections of one door.
+/// Counts the operations and the connections of one port.
 #[derive(Debug)]
 pub struct Meter {
     clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! What a user can set, and the limits that follow from it.
+//! The options of an engine, and the limits that follow from them.
 //!
 //! Few options: each one has somebody who would set it. Everything else is derived from the one
 //! memory budget in [`Limits`].

@@ -1,6 +1,6 @@
-//! Asking the processor for memory before it is needed.
+//! Asks the processor for memory before it is needed.
 //!
-//! Who is about to look at many places that lie far apart asks for all of them first: the processor
+//! Code that is about to read many places that lie far apart asks for all of them first: the processor
 //! then waits for all at once, not for one after the other. It changes how long things take and
 //! nothing else: see docs/decisions/0013. `cargo +nightly miri test -p kstone-core --lib prefetch` passes.
 

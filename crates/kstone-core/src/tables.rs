@@ -1,4 +1,4 @@
-//! Which tables exist.
+//! The tables that exist, or did.
 
 use std::collections::BTreeMap;
 

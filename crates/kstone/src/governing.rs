@@ -1,4 +1,4 @@
-//! Writes under a policy: which one is in force, and how a write to an item is shown to it.
+//! Applies the write policy in force to writes of items.
 //!
 //! The policy is asked under the stripe locks of the item, after its condition has been checked and
 //! before anything is staged. What it adds (an expiry, entries of the index of persons) is staged
@@ -45,9 +45,9 @@ pub(crate) fn is_own(table: &str) -> bool {
     table.starts_with(OWN_PREFIX)
 }
 
-/// Where the policy in force is kept. Without one, asking for it is one load.
+/// The policy in force, if any. Without one, asking for it is one load.
 #[derive(Debug, Default)]
-pub(crate) struct Governing {
+pub(crate) struct ActivePolicy {
     /// The number of the policy in force; 0 if there is none.
     number: AtomicU64,
     /// How many policies there have been.
@@ -64,7 +64,7 @@ pub(crate) struct Rules {
     subjects: TableId,
 }
 
-impl Governing {
+impl ActivePolicy {
     /// Whether a write that no policy sees needs no more notes.
     pub fn is_unruled_noted(&self) -> bool {
         self.is_unruled_noted.load(Ordering::Relaxed)
@@ -108,21 +108,21 @@ impl Database {
         let spec = TableSpec { name: SUBJECTS_TABLE.to_owned(), key: pair, ..TableSpec::default() };
         internal.require_now(&spec, None)?;
         let subjects = internal.table_for_items(SUBJECTS_TABLE)?.id();
-        self.inner().governing.begin(Rules { policy, subjects });
+        self.inner().policy.begin(Rules { policy, subjects });
         self.settle_now()
     }
 
     /// Puts no policy in force any more, and lets go of the one that was.
     pub fn ungovern(&self) {
-        self.inner().governing.end();
+        self.inner().policy.end();
     }
 
     /// Notes, durably, that something is about to be written which no policy sees: whoever governs
     /// this database next has to look at everything. Noted once, and only where a policy was ever
     /// in force. For a layer that has a commit of its own.
     pub fn note_unruled(&self) -> Result<()> {
-        let governing = &self.inner().governing;
-        if governing.is_unruled_noted() {
+        let policy = &self.inner().policy;
+        if policy.is_unruled_noted() {
             return Ok(());
         }
         if self.table_for_items(SUBJECTS_TABLE).is_ok() && !self.has_unruled()? {
@@ -130,7 +130,7 @@ impl Database {
             batch.put(SYSTEM, &Key::new(UNRULED.to_vec()), b"")?;
             self.engine().write(&batch, Durability::Sync)?.wait()?;
         }
-        governing.is_unruled_noted.store(true, Ordering::Relaxed);
+        policy.is_unruled_noted.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -150,23 +150,23 @@ impl Database {
 
     /// The policy that is in force.
     pub fn policy(&self) -> Option<Arc<dyn WritePolicy>> {
-        let governing = &self.inner().governing;
-        if governing.number.load(Ordering::Acquire) == 0 {
+        let policy = &self.inner().policy;
+        if policy.number.load(Ordering::Acquire) == 0 {
             return None;
         }
-        governing.rules.read().as_ref().map(|rules| Arc::clone(&rules.policy))
+        policy.rules.read().as_ref().map(|rules| Arc::clone(&rules.policy))
     }
 
     /// Which policy is in force: 0 for none, and another number for each that ever was. One load:
     /// who writes again and again keeps the policy, and asks for it anew when this has changed.
     pub fn policy_number(&self) -> u64 {
-        self.inner().governing.number.load(Ordering::Acquire)
+        self.inner().policy.number.load(Ordering::Acquire)
     }
 
     /// The record that an entry of the index of persons is stored as: for a layer that has a commit
     /// of its own, to put into it or to delete with it.
     pub fn subject_record(&self, entry: &IndexEntry) -> Result<(TableId, Key, Bytes)> {
-        let rules = self.inner().governing.rules().ok_or_else(|| {
+        let rules = self.inner().policy.rules().ok_or_else(|| {
             Error::validation("no policy is in force, so there is no index of persons")
         })?;
         Ok((rules.subjects, entry.key(), entry.item().into_bytes()))

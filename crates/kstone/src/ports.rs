@@ -112,16 +112,16 @@ pub struct PurgeItems {
     /// that were dropped. Rewrites all files.
     pub remains: bool,
     /// Which records of change streams go too, of whatever items.
-    pub told: Option<Told>,
+    pub stream_images: Option<StreamImageFilter>,
 }
 
-/// Tells of each image that change streams keep whether its record goes.
+/// Decides for each image in a change stream whether its record is removed.
 #[derive(Clone)]
-pub struct Told(pub Arc<dyn Fn(&ToldImage<'_>) -> bool + Send + Sync>);
+pub struct StreamImageFilter(pub Arc<dyn Fn(&StreamImage<'_>) -> bool + Send + Sync>);
 
-/// What a change stream tells of an item.
+/// An item as a change stream's record shows it.
 #[derive(Debug, Clone, Copy)]
-pub struct ToldImage<'t> {
+pub struct StreamImage<'t> {
     /// The table's name.
     pub table: &'t str,
     /// The partition key's bytes: of a string its text, of a number its decimal digits.
@@ -132,14 +132,14 @@ pub struct ToldImage<'t> {
     pub image: ItemRef<'t>,
 }
 
-impl Debug for Told {
+impl Debug for StreamImageFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Told")
+        f.write_str("StreamImageFilter")
     }
 }
 
-impl PartialEq for Told {
-    fn eq(&self, other: &Told) -> bool {
+impl PartialEq for StreamImageFilter {
+    fn eq(&self, other: &StreamImageFilter) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }

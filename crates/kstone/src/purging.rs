@@ -1,4 +1,4 @@
-//! Purging items: they are deleted, and their bytes removed from every file that can hold them.
+//! Purges items: deletes them, and removes their bytes from every file that can hold them.
 //!
 //! First everything goes in the ordinary way, under the locks: items with their index entries, told
 //! to the policy in force but to no stream; then the records that streams keep of them. The same in
@@ -33,7 +33,7 @@ use crate::database::locking::Stop;
 use crate::database::{Database, DatabaseOptions};
 use crate::error::{Error, Result};
 use crate::governing::key_text;
-use crate::ports::{PurgeItems, PurgeReport, Told, ToldImage};
+use crate::ports::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use crate::staging::{Cause, Staged};
 use crate::stream::partition_of;
 use crate::stream::record::{self, StoredChange};
@@ -50,12 +50,12 @@ const READERS_WAIT: Duration = Duration::from_secs(5);
 #[derive(Default)]
 struct Plan {
     /// By name; `None` for tables that are gone.
-    tables: BTreeMap<String, Option<Planned>>,
+    tables: BTreeMap<String, Option<TablePlan>>,
     stripes: StripeSet,
 }
 
 /// What is to go from one table.
-struct Planned {
+struct TablePlan {
     table: Arc<Table>,
     items: Vec<Key>,
     partitions: Vec<Bytes>,
@@ -82,10 +82,14 @@ impl Plan {
         Ok(plan)
     }
 
-    fn of(&mut self, db: &Database, name: &str) -> Result<Option<(&mut Planned, &mut StripeSet)>> {
+    fn of(
+        &mut self,
+        db: &Database,
+        name: &str,
+    ) -> Result<Option<(&mut TablePlan, &mut StripeSet)>> {
         if !self.tables.contains_key(name) {
             let planned = match db.table_to_write(name) {
-                Ok(table) => Some(Planned { table, items: Vec::new(), partitions: Vec::new() }),
+                Ok(table) => Some(TablePlan { table, items: Vec::new(), partitions: Vec::new() }),
                 Err(Error::NotFound(_)) => None,
                 Err(error) => return Err(error),
             };
@@ -95,7 +99,7 @@ impl Plan {
         Ok(planned.map(|planned| (planned, &mut self.stripes)))
     }
 
-    fn planned(&self) -> impl Iterator<Item = &Planned> {
+    fn planned(&self) -> impl Iterator<Item = &TablePlan> {
         self.tables.values().flatten()
     }
 
@@ -121,13 +125,15 @@ impl Database {
         }
         let db = self.with_durability(Durability::Sync);
         let plan = Plan::new(&db, request)?;
-        let mut is_everywhere =
-            request.remains || request.told.is_some() || plan.has_gone() || plan.has_global();
-        let all_told = |db: &Database| match &request.told {
-            Some(told) => db.delete_all_told(told),
+        let mut is_everywhere = request.remains
+            || request.stream_images.is_some()
+            || plan.has_gone()
+            || plan.has_global();
+        let delete_images = |db: &Database| match &request.stream_images {
+            Some(filter) => db.delete_stream_records_of(filter),
             None => Ok(0),
         };
-        let mut records = db.delete_planned(&plan)? + all_told(&db)?;
+        let mut records = db.delete_planned(&plan)? + delete_images(&db)?;
         for path in db.engine().checkpoints() {
             let Some(copy) = db.open_checkpoint(&path)? else { continue };
             let planned = match Plan::new(&copy, request) {
@@ -136,7 +142,7 @@ impl Database {
                 planned => planned?,
             };
             is_everywhere |= planned.has_global();
-            records += copy.delete_planned(&planned)? + all_told(&copy)?;
+            records += copy.delete_planned(&planned)? + delete_images(&copy)?;
         }
         let targets: Vec<PurgeTarget> = match is_everywhere {
             true => vec![PurgeTarget::Remains],
@@ -169,7 +175,7 @@ impl Database {
             for pk in &planned.partitions {
                 deleted += self.delete_items(table, &self.keys_of_partition(table, pk)?)?;
             }
-            deleted += self.delete_told(planned)?;
+            deleted += self.delete_stream_records(planned)?;
         }
         Ok(deleted)
     }
@@ -211,8 +217,8 @@ impl Database {
     }
 
     /// Deletes the records of a table's streams that tell of these items.
-    fn delete_told(&self, planned: &Planned) -> Result<u64> {
-        let Planned { table, items, partitions } = planned;
+    fn delete_stream_records(&self, planned: &TablePlan) -> Result<u64> {
+        let TablePlan { table, items, partitions } = planned;
         let keys: HashSet<&Key> = items.iter().collect();
         let partitions: HashSet<&Bytes> = partitions.iter().collect();
         let stripes: StripeSet = keys
@@ -228,19 +234,19 @@ impl Database {
     }
 
     /// Deletes the records of all streams that tell of what is named so.
-    fn delete_all_told(&self, told: &Told) -> Result<u64> {
+    fn delete_stream_records_of(&self, filter: &StreamImageFilter) -> Result<u64> {
         let mut deleted = 0;
         for table in self.inner().catalog.all() {
-            let is_told = |change: &StoredChange| {
+            let is_meant = |change: &StoredChange| {
                 let key = table.key_of_request(change.keys.as_ref())?;
                 let (pk, sk) = key_text(&table, &key);
                 let images = [Some(&change.keys), change.old.as_ref(), change.new.as_ref()];
                 Ok(images.into_iter().flatten().any(|image| {
                     let (table, sk) = (table.name(), sk.as_deref());
-                    (told.0)(&ToldImage { table, pk: &pk, sk, image: image.as_ref() })
+                    (filter.0)(&StreamImage { table, pk: &pk, sk, image: image.as_ref() })
                 }))
             };
-            deleted += self.delete_records(&table, StripeSet::ALL, &is_told)?;
+            deleted += self.delete_records(&table, StripeSet::ALL, &is_meant)?;
         }
         Ok(deleted)
     }
@@ -258,15 +264,15 @@ impl Database {
             for stripe in stripes.iter() {
                 let partition = Bytes::from_static(partition_of(stripe));
                 let snapshot = self.engine().snapshot_even_expired();
-                let mut told = Vec::new();
+                let mut stream_keys = Vec::new();
                 let mut records = snapshot.partition(stream, partition.clone()).iter()?;
                 while let Some(found) = records.next_ref()? {
                     if goes(&record::decode(&Bytes::copy_from_slice(found.value))?)? {
                         let sk = found.sk.map(Bytes::copy_from_slice);
-                        told.push(Key { pk: partition.clone(), sk });
+                        stream_keys.push(Key { pk: partition.clone(), sk });
                     }
                 }
-                for chunk in told.chunks(CHUNK) {
+                for chunk in stream_keys.chunks(CHUNK) {
                     let mut batch = WriteBatch::new();
                     for key in chunk {
                         batch.delete(stream, key)?;

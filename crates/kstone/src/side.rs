@@ -1,5 +1,4 @@
-//! Tables of other layers on the same engine: which they are, and who cleans up after what expires
-//! in them.
+//! Side tables: tables of other layers on the same engine, and who removes what expires in them.
 //!
 //! The engine has one log, one list of what expires, and one numbering of tables for everybody. So
 //! a layer beside this one (Redis's types, say) makes its tables through here, and is handed what
@@ -35,9 +34,9 @@ pub trait Reclaim: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// The layers beside this one.
+/// The tables of other layers, and the layers that are open.
 #[derive(Debug, Default)]
-pub(crate) struct Sides {
+pub(crate) struct SideTables {
     reclaimers: RwLock<Vec<Arc<dyn Reclaim>>>,
     /// The tables made for other layers, once they were read.
     tables: RwLock<Option<HashSet<TableId>>>,
@@ -60,22 +59,22 @@ pub(crate) struct Position {
     pub left_in_last: usize,
 }
 
-/// What has expired in other layers' tables.
+/// Expired records in other layers' tables.
 #[derive(Debug)]
-pub(crate) struct Foreign<'e> {
+pub(crate) struct ExpiredSideRecords<'e> {
     of: Vec<(Arc<dyn Reclaim>, Vec<&'e Expired>)>,
     /// In tables of layers that are not here.
     pub left: Vec<&'e Expired>,
 }
 
-impl Sides {
+impl SideTables {
     /// Divides what expired into what other layers own and the rest. What is in a table of a layer
     /// that is not here stays as it is: only that layer knows what belongs to it.
     pub fn divide<'e>(
         &self,
         engine: &Engine,
         expired: Vec<&'e Expired>,
-    ) -> Result<(Foreign<'e>, Vec<&'e Expired>)> {
+    ) -> Result<(ExpiredSideRecords<'e>, Vec<&'e Expired>)> {
         let mut rest = expired;
         let mut of = Vec::new();
         for reclaimer in self.reclaimers.read().iter() {
@@ -87,11 +86,11 @@ impl Sides {
         if !rest.is_empty() {
             self.read_tables(engine)?;
             let tables = self.tables.read();
-            let is_foreign =
+            let is_side =
                 |one: &&Expired| tables.as_ref().is_some_and(|tables| tables.contains(&one.table));
-            (left, rest) = rest.into_iter().partition(is_foreign);
+            (left, rest) = rest.into_iter().partition(is_side);
         }
-        Ok((Foreign { of, left }, rest))
+        Ok((ExpiredSideRecords { of, left }, rest))
     }
 
     fn read_tables(&self, engine: &Engine) -> Result<()> {
@@ -110,7 +109,7 @@ impl Sides {
     }
 }
 
-impl Sides {
+impl SideTables {
     /// Whether there is another layer.
     pub fn any(&self) -> bool {
         !self.reclaimers.read().is_empty()
@@ -127,7 +126,7 @@ impl Sides {
     }
 }
 
-impl Foreign<'_> {
+impl ExpiredSideRecords<'_> {
     /// Removes it; what fails in one layer keeps no other from it, and is left.
     pub fn reclaim(&mut self) -> Result<()> {
         let mut failure = None;

@@ -1,4 +1,4 @@
-//! One byte of one file changes behind the engine's back.
+//! The damage test: one byte of one file changes behind the engine's back.
 //!
 //! Every read must then be right, or refused with an error that names a file. Nothing may be
 //! missing or different in silence. After a proper close nothing can pass for the torn end of a
@@ -14,8 +14,8 @@ use kstone_sim::{CrashPolicy, SimDisk};
 use crate::Violation;
 use crate::image::told;
 use crate::model::{Change, Contents, Stored, difference};
+use crate::recording_disk::{ImageDensity, RecordingDisk};
 use crate::run::{DIR, Run, contents, env};
-use crate::watch::{Density, Watched};
 use crate::workload::{Step, Workload};
 
 /// The files of a database that nobody has open, and what they hold.
@@ -30,7 +30,7 @@ pub struct Files {
 
 /// What became of one change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noticed {
+pub enum DamageOutcome {
     /// The byte did not matter.
     Harmless,
     /// The database did not open.
@@ -60,8 +60,9 @@ impl Files {
 
     fn after(workload: Workload, close: bool) -> Result<Files, Violation> {
         let disk = SimDisk::new(workload.seed);
-        let density = Density { randoms: 0, sync_stride: u64::MAX, op_stride: 0 };
-        let mut run = Run::new(Watched::new(disk.clone(), density, 0), workload.options.clone());
+        let density = ImageDensity { randoms: 0, sync_stride: u64::MAX, op_stride: 0 };
+        let mut run =
+            Run::new(RecordingDisk::new(disk.clone(), density, 0), workload.options.clone());
         for step in &workload.steps {
             run.step(step).map_err(told)?;
         }
@@ -86,7 +87,7 @@ impl Files {
     }
 
     /// Changes one byte and reads everything back.
-    pub fn flip(&self, path: &Path, offset: u64, xor: u8) -> Result<Noticed, Violation> {
+    pub fn flip(&self, path: &Path, offset: u64, xor: u8) -> Result<DamageOutcome, Violation> {
         let seed = self.workload.seed;
         let place =
             |what| format!("seed {seed}, {} at {offset} ^ {xor:#x}: {what}", path.display());
@@ -96,11 +97,11 @@ impl Files {
         let env = env(Arc::new(disk), &clock);
         let engine = match Engine::open_with(env, DIR, self.workload.options.clone()) {
             Ok(engine) => engine,
-            Err(error) => return typed(&error).map(|()| Noticed::AtOpen).map_err(place),
+            Err(error) => return typed(&error).map(|()| DamageOutcome::AtOpen).map_err(place),
         };
         match contents(&engine, &engine.tables()) {
-            Err(error) => typed(&error).map(|()| Noticed::AtRead).map_err(place),
-            Ok(found) if self.expected.contains(&found) => Ok(Noticed::Harmless),
+            Err(error) => typed(&error).map(|()| DamageOutcome::AtRead).map_err(place),
+            Ok(found) if self.expected.contains(&found) => Ok(DamageOutcome::Harmless),
             Ok(found) => {
                 let expected = self.expected.first().cloned().unwrap_or_default();
                 Err(place(format!("in silence, {}", difference(&found, &expected))))

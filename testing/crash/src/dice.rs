@@ -1,4 +1,4 @@
-//! The choices of a workload, all from one seed.
+//! A seeded source of the choices of a workload.
 
 use kstone_core::env::{Random, SeededRandom};
 

@@ -1,4 +1,4 @@
-//! One call of a workload fails: which one is a number, and every number is tried.
+//! The fault test: one call of a workload fails; which one is a number, and every number is tried.
 //!
 //! After the failure, either the engine goes on, and the step that failed succeeds when it is tried
 //! again; or it is poisoned: writes are refused, reads go on, and reopening recovers everything
@@ -8,12 +8,12 @@ use kstone_core::Error;
 use kstone_sim::{CrashPolicy, Fault, FaultPlan, SimDisk};
 
 use crate::Violation;
-use crate::image::{Checker, Depth, told};
+use crate::image::{CheckDepth, Checker, told};
+use crate::recording_disk::{Image, ImageDensity, RecordingDisk};
 use crate::run::{Failure, Run};
-use crate::watch::{Density, Image, Watched};
 use crate::workload::{Step, Workload};
 
-const NO_IMAGES: Density = Density { randoms: 0, sync_stride: u64::MAX, op_stride: 0 };
+const NO_IMAGES: ImageDensity = ImageDensity { randoms: 0, sync_stride: u64::MAX, op_stride: 0 };
 
 /// How often each kind of call happens in a workload: how many faults there are to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,8 @@ pub struct Calls {
 /// Runs the workload without a fault and counts.
 pub fn count(workload: &Workload) -> Result<Calls, Violation> {
     let disk = SimDisk::new(workload.seed);
-    let mut run = Run::new(Watched::new(disk.clone(), NO_IMAGES, 0), workload.options.clone());
+    let mut run =
+        Run::new(RecordingDisk::new(disk.clone(), NO_IMAGES, 0), workload.options.clone());
     for (n, step) in workload.steps.iter().enumerate() {
         let place = |failure| format!("seed {}, step {n}: {}", workload.seed, told(failure));
         run.step(step).map_err(place)?;
@@ -52,7 +53,7 @@ pub fn explore(workload: &Workload, fault: Fault, at: u64) -> Result<Outcome, Vi
     let place = |what| format!("seed {}, {fault:?} at {at}: {what}", workload.seed);
     let disk = SimDisk::new(workload.seed);
     disk.fail(FaultPlan::once(fault, at));
-    let watched = Watched::new(disk.clone(), NO_IMAGES, 0);
+    let watched = RecordingDisk::new(disk.clone(), NO_IMAGES, 0);
     let mut run = Run::new(watched.clone(), workload.options.clone());
     run.reads_may_fail = fault == Fault::ReadError;
     let mut outcome = Outcome::Unnoticed;
@@ -83,7 +84,7 @@ pub fn explore(workload: &Workload, fault: Fault, at: u64) -> Result<Outcome, Vi
         let mut recoveries = 0;
         let (options, history) = (&workload.options, &run.history);
         let mut checker = Checker { options, history, recoveries: &mut recoveries };
-        checker.check(&image, Depth { verify: true, again: false }).map_err(place)?;
+        checker.check(&image, CheckDepth { verify: true, again: false }).map_err(place)?;
     }
     Ok(outcome)
 }
@@ -132,7 +133,7 @@ pub fn fill(workload: &Workload, capacity_bytes: u64) -> Result<u64, Violation> 
     let place = |what| format!("seed {}, {capacity_bytes} bytes: {what}", workload.seed);
     let disk = SimDisk::new(workload.seed);
     disk.set_capacity(Some(capacity_bytes));
-    let watched = Watched::new(disk.clone(), NO_IMAGES, 0);
+    let watched = RecordingDisk::new(disk.clone(), NO_IMAGES, 0);
     let mut run = Run::new(watched.clone(), workload.options.clone());
     let mut full = 0;
     for (n, step) in workload.steps.iter().enumerate() {

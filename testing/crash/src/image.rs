@@ -9,13 +9,13 @@ use kstone_sim::{CrashPolicy, SimDisk};
 
 use crate::Violation;
 use crate::model::{Change, Model, Stored, difference};
+use crate::recording_disk::{Image, ImageDensity, Promises, RecordingDisk};
 use crate::run::{DIR, Failure, batch_of, check_expired, check_gets, contents, env};
 use crate::run::{holds_database, position};
-use crate::watch::{Density, Image, Promises, Watched};
 
 /// How thoroughly an image is looked at.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Depth {
+pub(crate) struct CheckDepth {
     /// Check the expiry index, close, run `verify`, and look at the checkpoints.
     pub(crate) verify: bool,
     /// Crash the recovery too, then write on and crash again.
@@ -35,17 +35,17 @@ fn reset_env(vfs: Arc<dyn Vfs>) -> Env {
 }
 
 impl Checker<'_> {
-    pub(crate) fn check(&mut self, image: &Image, depth: Depth) -> Result<(), Violation> {
+    pub(crate) fn check(&mut self, image: &Image, depth: CheckDepth) -> Result<(), Violation> {
         self.check_inner(image, depth)
             .map_err(|what| format!("crash {}, {:?}: {what}", image.moment, image.policy))
     }
 
-    fn check_inner(&mut self, image: &Image, depth: Depth) -> Result<(), Violation> {
+    fn check_inner(&mut self, image: &Image, depth: CheckDepth) -> Result<(), Violation> {
         // The recovery itself may be crashed: it is watched, and every image of it is held to the
         // same promises.
         let density =
-            Density { randoms: 1, sync_stride: 1, op_stride: if depth.again { 3 } else { 0 } };
-        let watched = Watched::new(image.disk.clone(), density, 7);
+            ImageDensity { randoms: 1, sync_stride: 1, op_stride: if depth.again { 3 } else { 0 } };
+        let watched = RecordingDisk::new(image.disk.clone(), density, 7);
         watched.promise(|promises| {
             *promises = image.promises.clone();
             if image.policy != CrashPolicy::KeepAll {
@@ -69,7 +69,7 @@ impl Checker<'_> {
         checkpoints?;
         if depth.again {
             for second in watched.take_images() {
-                let depth = Depth::default();
+                let depth = CheckDepth::default();
                 self.check(&second, depth).map_err(|what| format!("then recovery, {what}"))?;
             }
             self.write_on(&engine, index, image)?;
@@ -175,7 +175,7 @@ impl Checker<'_> {
                 history: models.get(..len).unwrap_or_default(),
                 recoveries: self.recoveries,
             };
-            again.check(&image, Depth::default()).map_err(|what| format!("then {what}"))?;
+            again.check(&image, CheckDepth::default()).map_err(|what| format!("then {what}"))?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Does the engine keep its promises when the power goes, the disk fills up, or a bit flips?
+//! Tests whether the engine keeps its promises when the power goes, the disk fills up, or a bit flips.
 //!
 //! A [`Workload`] is a list of steps drawn from a seed: commits of every durability, tables,
 //! expiry, snapshots, flushes, compactions, ingests, checkpoints, purges and reopenings, under
@@ -25,8 +25,8 @@ mod dice;
 pub mod fault;
 mod image;
 mod model;
+mod recording_disk;
 mod run;
-mod watch;
 mod workload;
 
 pub use dice::Dice;

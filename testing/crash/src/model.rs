@@ -1,4 +1,4 @@
-//! What the database should hold: plain maps, and every change as a function on them.
+//! The model of a database's content: plain maps, and every change as a function on them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Carries out a workload and keeps the books: the history of contents, and what was promised.
+//! Carries out a workload and records the history of contents and what was promised.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use kstone_core::{
 
 use crate::Violation;
 use crate::model::{Change, Contents, Model, Stored, difference};
-use crate::watch::{CheckpointPromise, Watched};
+use crate::recording_disk::{CheckpointPromise, RecordingDisk};
 use crate::workload::{START_MS, Step};
 
 /// The database's folder.
@@ -35,7 +35,7 @@ impl From<Error> for Failure {
 /// A database under test.
 #[derive(Debug)]
 pub struct Run {
-    pub(crate) watched: Watched,
+    pub(crate) watched: RecordingDisk,
     clock: Arc<ManualClock>,
     options: Options,
     engine: Option<Engine>,
@@ -55,7 +55,7 @@ pub(crate) fn env(vfs: Arc<dyn Vfs>, clock: &Arc<ManualClock>) -> Env {
 }
 
 impl Run {
-    pub(crate) fn new(watched: Watched, options: Options) -> Run {
+    pub(crate) fn new(watched: RecordingDisk, options: Options) -> Run {
         Run {
             watched,
             clock: Arc::new(ManualClock::at(START_MS)),

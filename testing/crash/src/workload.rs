@@ -1,4 +1,4 @@
-//! What is done to the database: a list of steps and the options, drawn from a seed.
+//! A workload: a list of steps and the options, drawn from a seed.
 
 use std::time::Duration;
 
@@ -62,8 +62,13 @@ impl Workload {
     pub fn draw(seed: u64, steps: usize) -> Workload {
         let dice = Dice::new(seed);
         let options = draw_options(&dice);
-        let mut drawing =
-            Drawing { dice, model: Model::default(), now_ms: START_MS, commits: 0, heavy: false };
+        let mut drawing = WorkloadBuilder {
+            dice,
+            model: Model::default(),
+            now_ms: START_MS,
+            commits: 0,
+            heavy: false,
+        };
         drawing.heavy = drawing.dice.chance(15);
         let steps = (0..steps).map(|_| drawing.step()).collect();
         Workload { seed, options, steps }
@@ -99,7 +104,7 @@ fn draw_options(dice: &Dice) -> Options {
 }
 
 /// Draws steps that make sense one after another.
-struct Drawing {
+struct WorkloadBuilder {
     dice: Dice,
     model: Model,
     now_ms: u64,
@@ -108,7 +113,7 @@ struct Drawing {
     heavy: bool,
 }
 
-impl Drawing {
+impl WorkloadBuilder {
     fn step(&mut self) -> Step {
         match self.dice.below(100) {
             0..75 => self.commit(),

@@ -124,7 +124,7 @@ fn carry_out(command: &str, rest: &[String]) -> Result<(), Failure> {
 
 fn differential(plan: &differential::Plan, jar: &Path) -> Result<(), String> {
     let database = kstone::Database::memory().map_err(|error| error.to_string())?;
-    let door = Door::open(database).map_err(|error| format!("open a door: {error}"))?;
+    let door = Door::dynamo(database).map_err(|error| format!("open a door: {error}"))?;
     let local = Process::dynamodb_local(jar)
         .map_err(|error| format!("start DynamoDB Local from {}: {error}", jar.display()))?;
     let mut pair = differential::Pair::new(door.address(), local.address());
@@ -145,7 +145,7 @@ fn redis_model(plan: &model::Plan) -> Result<(), String> {
     {
         Some(theirs) => {
             let database = kstone::Database::memory().map_err(|error| error.to_string())?;
-            let door = redis::server::Door::open(&database).map_err(|error| error.to_string())?;
+            let door = Door::redis(&database).map_err(|error| error.to_string())?;
             let mut pair = model::Pair::with_server(&door, &theirs)?;
             let report = model::run(plan, &mut pair)?;
             println!("beside redis-server: {report}");

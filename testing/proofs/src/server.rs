@@ -1,6 +1,7 @@
 //! Servers to talk to: a door in this process, a door in a process that can be killed, and
 //! DynamoDB Local.
 
+use std::future::pending;
 use std::io::{self, BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use kstone::Database;
 use kstone_dynamo::{DoorOptions, serve};
+use kstone_redis::Redis;
 
 /// How long a server may take to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,16 +24,33 @@ pub struct Door {
 }
 
 impl Door {
-    /// Serves the database at a free port of loopback.
+    /// Serves the database in DynamoDB's protocol.
     ///
     /// # Errors
     /// If there is no free port, or no threads.
-    pub fn open(database: Database) -> io::Result<Door> {
+    pub fn dynamo(database: Database) -> io::Result<Door> {
+        Door::open(|listener| serve(listener, database, DoorOptions::default(), pending()))
+    }
+
+    /// Serves the keys of the database in Redis's protocol.
+    ///
+    /// # Errors
+    /// If there is no free port, or no threads.
+    pub fn redis(database: &Database) -> io::Result<Door> {
+        let redis = Redis::open(database).map_err(io::Error::other)?;
+        Door::open(|listener| kstone_resp::serve(listener, redis, pending()))
+    }
+
+    /// Opens it at a free port of loopback.
+    fn open<S>(serve: impl FnOnce(tokio::net::TcpListener) -> S) -> io::Result<Door>
+    where
+        S: Future<Output: Send> + Send + 'static,
+    {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let listener = runtime.block_on(tokio::net::TcpListener::bind(any))?;
         let address = listener.local_addr()?;
-        runtime.spawn(serve(listener, database, DoorOptions::default(), std::future::pending()));
+        runtime.spawn(serve(listener));
         Ok(Door { address, _runtime: runtime })
     }
 
@@ -170,7 +189,7 @@ fn address_in(line: &str) -> Option<SocketAddr> {
 /// If the folder cannot be opened or served.
 pub fn child(folder: &Path) -> Result<(), String> {
     let database = Database::open(folder).map_err(|error| error.to_string())?;
-    let door = Door::open(database).map_err(|error| error.to_string())?;
+    let door = Door::dynamo(database).map_err(|error| error.to_string())?;
     println!("DynamoDB door at http://{}", door.address());
     loop {
         std::thread::park();

@@ -1,4 +1,4 @@
-//! The choices of the simulator, all from one seed.
+//! A seeded source of the simulator's choices.
 
 use kstone_core::env::{Random, SeededRandom};
 

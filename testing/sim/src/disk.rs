@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::dice::Dice;
 use crate::inode::{Inode, SECTOR_LEN};
 use crate::names::{InodeId, Names};
-use crate::plan::{Fate, FaultPlan, Kind, Plan, Trigger, power_loss};
+use crate::plan::{FaultPlan, Kind, OpOutcome, Plan, Trigger, power_loss};
 
 /// What a crash takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// Counts the operation and says what becomes of it.
-    pub(crate) fn decide(&mut self, kind: Kind) -> Fate {
+    pub(crate) fn decide(&mut self, kind: Kind) -> OpOutcome {
         self.plan.decide(kind)
     }
 
@@ -235,10 +235,10 @@ impl State {
         operation: impl FnOnce(&mut State) -> T,
     ) -> io::Result<T> {
         match self.decide(kind) {
-            Fate::Done => Ok(operation(self)),
-            Fate::Fails(error) => Err(error),
-            Fate::Stops => self.lose_power(),
-            Fate::DoneThenStops => {
+            OpOutcome::Done => Ok(operation(self)),
+            OpOutcome::Fails(error) => Err(error),
+            OpOutcome::Stops => self.lose_power(),
+            OpOutcome::DoneThenStops => {
                 operation(self);
                 self.lose_power()
             }

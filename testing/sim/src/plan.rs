@@ -1,4 +1,4 @@
-//! When the disk stops, and which operations it fails.
+//! The plan of faults: when the disk stops, and which operations fail.
 
 use std::io;
 
@@ -73,7 +73,7 @@ pub(crate) struct Counters {
 
 /// What happens to an operation.
 #[derive(Debug)]
-pub(crate) enum Fate {
+pub(crate) enum OpOutcome {
     Done,
     /// Fails with this error, perhaps halfway.
     Fails(io::Error),
@@ -109,7 +109,7 @@ impl Plan {
     }
 
     /// Counts the operation and says what becomes of it.
-    pub(crate) fn decide(&mut self, kind: Kind) -> Fate {
+    pub(crate) fn decide(&mut self, kind: Kind) -> OpOutcome {
         let now = self.counters;
         match kind {
             Kind::Read => self.counters.reads += 1,
@@ -121,12 +121,12 @@ impl Plan {
         }
         let stops_after = match self.trigger {
             Some((Trigger::AtOp(n), since)) if kind != Kind::Read && now.ops - since.ops == n => {
-                return Fate::Stops;
+                return OpOutcome::Stops;
             }
             Some((Trigger::BeforeSync(n), since))
                 if kind == Kind::Sync && now.syncs - since.syncs == n =>
             {
-                return Fate::Stops;
+                return OpOutcome::Stops;
             }
             Some((Trigger::AfterSync(n), since)) => {
                 kind == Kind::Sync && now.syncs - since.syncs == n
@@ -134,7 +134,7 @@ impl Plan {
             _ => false,
         };
         if stops_after {
-            return Fate::DoneThenStops;
+            return OpOutcome::DoneThenStops;
         }
         let struck = self.faults.iter().position(|(plan, since)| {
             let (concerned, index) = match plan.fault {
@@ -145,12 +145,12 @@ impl Plan {
             };
             concerned && index >= plan.at
         });
-        let Some(struck) = struck else { return Fate::Done };
+        let Some(struck) = struck else { return OpOutcome::Done };
         let (plan, _) = self.faults[struck];
         if !plan.sticky {
             self.faults.remove(struck);
         }
-        Fate::Fails(match plan.fault {
+        OpOutcome::Fails(match plan.fault {
             Fault::NoSpace => no_space(),
             Fault::OpError | Fault::SyncError | Fault::ReadError => {
                 io::Error::from_raw_os_error(EIO)

@@ -1,4 +1,4 @@
-//! That the simulated disk is as unkind as it promises, and no unkinder.
+//! Tests that the simulated disk loses exactly what a real one may lose.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -11,7 +11,7 @@ use kstone_core::env::{OpenMode, Vfs, VfsFile, VfsLock};
 use crate::disk::{SimDisk, State};
 use crate::inode::{Inode, SECTOR_LEN};
 use crate::names::InodeId;
-use crate::plan::{Fate, Kind, no_space};
+use crate::plan::{Kind, OpOutcome, no_space};
 
 /// Longer files are refused, so that a wild offset is an error here too.
 const FILE_LEN_MAX: u64 = 1 << 40;
@@ -92,13 +92,13 @@ impl Vfs for SimDisk {
             return Err(io::ErrorKind::NotFound.into());
         }
         match state.decide(Kind::Sync) {
-            Fate::Done => {}
-            Fate::Fails(error) => {
+            OpOutcome::Done => {}
+            OpOutcome::Fails(error) => {
                 state.names.sync_failed(dir);
                 return Err(error);
             }
-            Fate::Stops => return state.lose_power(),
-            Fate::DoneThenStops => state.stopped = true,
+            OpOutcome::Stops => return state.lose_power(),
+            OpOutcome::DoneThenStops => state.stopped = true,
         }
         state.names.sync(dir);
         state.collect();
@@ -142,10 +142,10 @@ fn sync(state: &mut State, files: &[InodeId]) -> io::Result<()> {
     state.alive()?;
     let fate = state.decide(Kind::Sync);
     let synced = match &fate {
-        Fate::Done | Fate::DoneThenStops => files.len(),
-        Fate::Stops => return state.lose_power(),
+        OpOutcome::Done | OpOutcome::DoneThenStops => files.len(),
+        OpOutcome::Stops => return state.lose_power(),
         // Some were written before it failed, at least one was not.
-        Fate::Fails(_) => state.dice.below(files.len() as u64) as usize,
+        OpOutcome::Fails(_) => state.dice.below(files.len() as u64) as usize,
     };
     for (index, id) in files.iter().enumerate() {
         let Some(inode) = state.inodes.get_mut(id) else { continue };
@@ -156,9 +156,9 @@ fn sync(state: &mut State, files: &[InodeId]) -> io::Result<()> {
         }
     }
     match fate {
-        Fate::Fails(error) => Err(error),
-        Fate::DoneThenStops => state.lose_power(),
-        Fate::Done | Fate::Stops => Ok(()),
+        OpOutcome::Fails(error) => Err(error),
+        OpOutcome::DoneThenStops => state.lose_power(),
+        OpOutcome::Done | OpOutcome::Stops => Ok(()),
     }
 }
 
@@ -251,21 +251,21 @@ impl VfsFile for SimFile {
         self.change(offset.checked_add(buf.len() as u64), |state, end| {
             let (kind, sectors) = self.needs(state, &(offset..end));
             match state.decide(kind) {
-                Fate::Done | Fate::DoneThenStops
+                OpOutcome::Done | OpOutcome::DoneThenStops
                     if sectors > 0 && sectors > state.free_sectors() =>
                 {
                     self.write_some(state, buf, offset);
                     Err(no_space())
                 }
-                Fate::Done | Fate::DoneThenStops => {
+                OpOutcome::Done | OpOutcome::DoneThenStops => {
                     self.inode(state).write(buf, offset);
                     Ok(())
                 }
-                Fate::Fails(error) => {
+                OpOutcome::Fails(error) => {
                     self.write_some(state, buf, offset);
                     Err(error)
                 }
-                Fate::Stops => {
+                OpOutcome::Stops => {
                     self.write_some(state, buf, offset);
                     state.lose_power()
                 }
@@ -282,22 +282,22 @@ impl VfsFile for SimFile {
         self.change(Some(len), |state, len| {
             let (kind, sectors) = self.needs(state, &(0..len));
             match state.decide(kind) {
-                Fate::Done | Fate::DoneThenStops
+                OpOutcome::Done | OpOutcome::DoneThenStops
                     if sectors > 0 && sectors > state.free_sectors() =>
                 {
                     Err(no_space())
                 }
-                Fate::Done | Fate::DoneThenStops => {
+                OpOutcome::Done | OpOutcome::DoneThenStops => {
                     self.inode(state).allocate(len);
                     Ok(())
                 }
-                Fate::Fails(error) => {
+                OpOutcome::Fails(error) => {
                     if error.kind() != io::ErrorKind::StorageFull {
                         self.allocate_some(state, len);
                     }
                     Err(error)
                 }
-                Fate::Stops => {
+                OpOutcome::Stops => {
                     self.allocate_some(state, len);
                     state.lose_power()
                 }

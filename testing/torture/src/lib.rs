@@ -9,12 +9,12 @@
 //! Nothing here looks inside the engine: it uses the public interface only, so that what it finds
 //! is what a user would meet.
 
-mod ask;
 pub mod command;
 pub mod kill9;
 pub mod linear;
 pub mod model;
 pub mod ops;
+mod queries;
 pub mod run;
 pub mod sequence;
 pub mod settings;

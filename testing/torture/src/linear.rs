@@ -1,4 +1,4 @@
-//! Is there one order of these calls that explains every answer?
+//! A linearizability checker: looks for one order of the calls that explains every answer.
 //!
 //! The search of Wing and Gong, with Lowe's memory of the states that were tried: calls are put in
 //! order one by one; a call may come next if no other call that is left had ended before it began;
@@ -26,7 +26,7 @@ pub trait Object {
 
 /// A call, when it began and when it ended, on one clock that gives every moment once.
 #[derive(Debug, Clone)]
-pub struct Timed<C> {
+pub struct TimedCall<C> {
     /// When it was sent.
     pub began: u64,
     /// When it was answered; `None` if it never was.
@@ -35,7 +35,7 @@ pub struct Timed<C> {
     pub call: C,
 }
 
-impl<C> Timed<C> {
+impl<C> TimedCall<C> {
     /// The last moment at which it can have been carried out.
     fn latest(&self) -> u64 {
         self.ended.unwrap_or(u64::MAX)
@@ -44,13 +44,13 @@ impl<C> Timed<C> {
 
 /// A set of calls.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Done {
+struct CallSet {
     words: Vec<u64>,
 }
 
-impl Done {
+impl CallSet {
     fn none(count: usize) -> Self {
-        Done { words: vec![0; count.div_ceil(64)] }
+        CallSet { words: vec![0; count.div_ceil(64)] }
     }
 
     fn has(&self, call: usize) -> bool {
@@ -67,7 +67,7 @@ impl Done {
 ///
 /// # Errors
 /// If no order explains the answers.
-pub fn check<O: Object>(history: Vec<Timed<O::Call>>) -> Result<(), String> {
+pub fn check<O: Object>(history: Vec<TimedCall<O::Call>>) -> Result<(), String> {
     check_from::<O>(O::initial(), history)
 }
 
@@ -77,11 +77,11 @@ pub fn check<O: Object>(history: Vec<Timed<O::Call>>) -> Result<(), String> {
 /// If no order explains the answers.
 pub fn check_from<O: Object>(
     initial: O::State,
-    mut history: Vec<Timed<O::Call>>,
+    mut history: Vec<TimedCall<O::Call>>,
 ) -> Result<(), String> {
     history.sort_by_key(|timed| timed.began);
     let mut answered_left = history.iter().filter(|timed| timed.ended.is_some()).count();
-    let mut done = Done::none(history.len());
+    let mut done = CallSet::none(history.len());
     let mut tried = HashSet::new();
     // What was put in order so far: the call, and the state before it.
     let mut order: Vec<(usize, O::State)> = Vec::new();
@@ -126,8 +126,8 @@ pub fn check_from<O: Object>(
 
 /// The calls from `from` on that may come next: those that began before any other left had ended.
 fn candidates<'a, C>(
-    history: &'a [Timed<C>],
-    done: &'a Done,
+    history: &'a [TimedCall<C>],
+    done: &'a CallSet,
     from: usize,
 ) -> impl Iterator<Item = usize> + 'a {
     let first_word = done.words.iter().position(|word| *word != u64::MAX).unwrap_or(0);
@@ -144,8 +144,8 @@ fn candidates<'a, C>(
 }
 
 fn next<O: Object>(
-    history: &[Timed<O::Call>],
-    done: &Done,
+    history: &[TimedCall<O::Call>],
+    done: &CallSet,
     state: &O::State,
     from: usize,
 ) -> Option<(usize, O::State)> {

@@ -12,9 +12,9 @@ use kstone_core::{
 };
 use kstone_sim::{CrashPolicy, SimDisk};
 
-use crate::ask::{View, ask};
 use crate::model::{Answer, Model, Refusal, record};
 use crate::ops::{Change, KeyNo, Op, Read, Slot, Target, Value};
+use crate::queries::{ReadView, ask};
 use crate::settings::Settings;
 
 /// Where and how a sequence runs.
@@ -147,7 +147,7 @@ struct Run {
     /// `None` only while it is being opened again.
     engine: Option<Engine>,
     model: Model,
-    snapshots: Vec<Held>,
+    snapshots: Vec<HeldSnapshot>,
     checkpoints: Vec<(String, Model)>,
     transcript: Transcript,
     /// Set if others use the engine at the same time.
@@ -165,7 +165,7 @@ pub enum Crowd {
 }
 
 /// A snapshot and what it should show.
-struct Held {
+struct HeldSnapshot {
     snapshot: Snapshot,
     model: Model,
     now_ms: u64,
@@ -237,7 +237,7 @@ impl Run {
             Op::CreateTable => self.create_table(),
             Op::DropTable(slot) => self.drop_table(*slot),
             Op::Read(read) => {
-                let found = refused(ask(&View::Now(self.engine()?), read, &self.model))?;
+                let found = refused(ask(&ReadView::Now(self.engine()?), read, &self.model))?;
                 self.compare(self.model.read(read, self.now_ms()), found)
             }
             Op::TakeSnapshot => self.take_snapshot(),
@@ -442,14 +442,14 @@ impl Run {
         if snapshot.now_ms() != now_ms {
             return Err(format!("a snapshot at {now_ms} says {}", snapshot.now_ms()));
         }
-        self.snapshots.push(Held { snapshot, model, now_ms, ended: false });
+        self.snapshots.push(HeldSnapshot { snapshot, model, now_ms, ended: false });
         Ok(())
     }
 
     fn read_snapshot(&mut self, number: u8, read: &Read) -> Step {
         let Some(index) = pick(number, self.snapshots.len()) else { return Ok(()) };
         let Some(held) = self.snapshots.get(index) else { return Ok(()) };
-        let found = refused(ask(&View::Then(&held.snapshot), read, &held.model))?;
+        let found = refused(ask(&ReadView::Then(&held.snapshot), read, &held.model))?;
         let expected = match read {
             Read::MultiGet(_, keys) if keys.is_empty() => Ok(Answer::Found(Vec::new())),
             _ if held.ended => Err(Refusal::SnapshotEnded),
@@ -654,7 +654,7 @@ impl Run {
         let unknown = self.never_was(targets).then_some(Refusal::NoSuchTable);
         // The last number is the purge's own, unless there was nothing to delete.
         let seq = self.engine()?.applied_seq();
-        let sees = |held: &&mut Held| !held.ended && held.snapshot.seq() < seq;
+        let sees = |held: &&mut HeldSnapshot| !held.ended && held.snapshot.seq() < seq;
         let in_the_way = self.snapshots.iter_mut().filter(sees).count();
         let expected = match &unknown {
             Some(refusal) => Some(refusal.clone()),

@@ -1,4 +1,4 @@
-//! Options at random, most of them tiny, so that a short run meets what a long one does.
+//! Random options, most of them tiny, so that a short run meets what a long one does.
 
 use kstone_core::{Compression, Options, Tuning};
 use proptest::prelude::*;

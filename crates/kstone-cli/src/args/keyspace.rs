@@ -1,4 +1,4 @@
-//! `kstone keyspace`: what can be asked about declared keys.
+//! The arguments of `kstone keyspace`: questions about declared keys.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `kstone learn`: models of learners, measured.
+//! The arguments of `kstone learn`: measuring models of learners.
 
 use std::path::PathBuf;
 

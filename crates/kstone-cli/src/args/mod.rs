@@ -1,4 +1,4 @@
-//! What can be typed, and the help that teaches it.
+//! The command line: all commands, arguments and their help.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

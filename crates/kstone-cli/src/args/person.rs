@@ -1,4 +1,4 @@
-//! `kstone subject` and `kstone erase`: everything about one person.
+//! The arguments of `kstone subject` and `kstone erase`: the data of one person.
 
 use std::path::PathBuf;
 

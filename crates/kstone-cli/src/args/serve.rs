@@ -1,4 +1,4 @@
-//! `kstone serve`: its flags. Each has the same name in the file of `--config`.
+//! The arguments of `kstone serve`. Each has the same name in the file of `--config`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `kstone keyspace …`: declared keys, checked, explained and counted.
+//! `kstone keyspace …`: checks, explains and counts declared keys.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ fn metrics(args: &args::Metrics, out: &mut Output) -> Result<Outcome> {
 fn stored(place: &Path) -> Result<Option<Metrics>> {
     Ok(match Tables::open(place)? {
         // What is stored is of when it was closed: keys have come closer to their ends since.
-        Tables::Here(governed, _) => governed.map(|governed| governed.0.metrics()),
+        Tables::InFolder(governed, _) => governed.map(|governed| governed.0.metrics()),
         there => match there.get(TABLE, Governor::metrics_key()) {
             Ok(item) => item.as_ref().map(Metrics::of_item),
             Err(_) if !there.names()?.iter().any(|name| name == TABLE) => None,

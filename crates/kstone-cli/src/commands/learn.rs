@@ -1,4 +1,4 @@
-//! `kstone learn …`: models of learners, measured on tables of answers.
+//! `kstone learn …`: measures models of learners on tables of answers.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read};

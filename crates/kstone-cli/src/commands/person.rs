@@ -1,4 +1,4 @@
-//! `kstone subject` and `kstone erase`: what there is of a person, and its end.
+//! `kstone subject` and `kstone erase`: lists, exports and erases the data of a person.
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Read as _};

@@ -11,7 +11,7 @@ use crate::Outcome;
 use crate::args::{self, Delete, Get, Load, Page, Put, Query, Scan};
 use crate::commands::{load as lines, put as typed, query as pages, scan as segments};
 use crate::output::{Output, count, counted};
-use crate::tables::{Ask, KeyText, Tables, typed_value};
+use crate::tables::{ItemsQuery, KeyConditionText, Tables, typed_value};
 use crate::{json, keys};
 
 /// How many items one request writes.
@@ -89,22 +89,22 @@ pub fn query(args: &Query, out: &mut Output) -> Result<Outcome> {
     let tables = Tables::open(&args.place)?;
     let shape = tables.shape(&table)?;
     let condition = condition(shape.key_of(args.index.as_deref())?, &pk, args)?;
-    let ask = Ask {
+    let ask = ItemsQuery {
         table,
         index: args.index.clone(),
         condition: Some(condition),
         backward: args.reverse,
-        ..Ask::default()
+        ..ItemsQuery::default()
     };
     print(&tables, ask, &args.page, out)
 }
 
 pub fn scan(args: &Scan, out: &mut Output) -> Result<Outcome> {
-    let ask = Ask {
+    let ask = ItemsQuery {
         table: named(&args.table)?.to_owned(),
         index: args.index.clone(),
         segment: args.segment.as_deref().map(segments::segment).transpose()?,
-        ..Ask::default()
+        ..ItemsQuery::default()
     };
     print(&Tables::open(&args.place)?, ask, &args.page, out)
 }
@@ -185,7 +185,7 @@ fn table_and_pk(args: &Query) -> Result<(String, Vec<String>)> {
 
 /// The key condition of a query: equality on the partition key, and on the sort key from the left
 /// what is known.
-fn condition(key: &KeySchema, pk: &[String], args: &Query) -> Result<KeyText> {
+fn condition(key: &KeySchema, pk: &[String], args: &Query) -> Result<KeyConditionText> {
     let names = |of: &[KeyAttribute]| -> String {
         let names: Vec<&str> = of.iter().map(|attribute| attribute.name.as_str()).collect();
         names.join(", ")
@@ -233,7 +233,7 @@ fn condition(key: &KeySchema, pk: &[String], args: &Query) -> Result<KeyText> {
 
 #[derive(Default)]
 struct ConditionWriter {
-    condition: KeyText,
+    condition: KeyConditionText,
 }
 
 impl ConditionWriter {
@@ -259,7 +259,7 @@ impl ConditionWriter {
 }
 
 /// Prints page after page, up to the limit.
-fn print(tables: &Tables, mut ask: Ask, page: &Page, out: &mut Output) -> Result<Outcome> {
+fn print(tables: &Tables, mut ask: ItemsQuery, page: &Page, out: &mut Output) -> Result<Outcome> {
     ask.start = page.cursor.as_deref().map(from_cursor).transpose()?;
     let mut left = page.limit.unwrap_or(u64::MAX);
     while left > 0 {

@@ -1,4 +1,4 @@
-//! `kstone verify`: everything read, everything checked.
+//! `kstone verify`: reads and checks everything in a database.
 
 use anyhow::Result;
 use kstone_core::env::Env;

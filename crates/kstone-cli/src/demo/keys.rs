@@ -1,4 +1,4 @@
-//! A few Redis keys beside the demo's table, and what they answer.
+//! The demo's Redis keys, and commands that show them.
 
 use anyhow::{Result, bail};
 use bytes::Bytes;

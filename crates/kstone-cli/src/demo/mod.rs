@@ -166,7 +166,7 @@ fn open_school(
     }
     let filled = async {
         let Some(filled) = school.fill(db, engine.now()).await? else { return Ok(None) };
-        anyhow::Ok(Some((filled, school.to_look_at(&engine).await?)))
+        anyhow::Ok(Some((filled, school.sample_learner(&engine).await?)))
     };
     let filled = runtime.block_on(async {
         tokio::select! {

@@ -39,7 +39,7 @@ const KEYS_EVERY: Duration = Duration::from_secs(60);
 
 /// What filling came to.
 #[derive(Debug)]
-pub struct Filled {
+pub struct FillReport {
     /// How many events were taken in; 0 if the school had been filled before.
     pub events: u64,
     pub took: Duration,
@@ -47,7 +47,7 @@ pub struct Filled {
 
 /// A learner to look at.
 #[derive(Debug, PartialEq)]
-pub struct ToLookAt {
+pub struct SampleLearner {
     pub student_id: String,
     pub name: String,
     pub class_id: String,
@@ -74,7 +74,7 @@ impl DemoSchool {
     }
 
     /// Whose page to open first: who struggles most, in the first class where somebody does.
-    pub async fn to_look_at(&self, engine: &MasteryEngine) -> Result<Option<ToLookAt>> {
+    pub async fn sample_learner(&self, engine: &MasteryEngine) -> Result<Option<SampleLearner>> {
         for class in self.school.classes() {
             let learners = engine.class(School::ID, &class.class_id).await?.learners;
             let most = learners.into_iter().max_by_key(|row| row.struggles.len());
@@ -82,7 +82,7 @@ impl DemoSchool {
                 let name = row.display_name.unwrap_or_else(|| row.student_id.clone());
                 let mastery = row.mastery.as_ref().map(serde_json::to_string).transpose()?;
                 let (student_id, class_id) = (row.student_id, class.class_id.clone());
-                return Ok(Some(ToLookAt { student_id, name, class_id, mastery }));
+                return Ok(Some(SampleLearner { student_id, name, class_id, mastery }));
             }
         }
         Ok(None)
@@ -95,7 +95,7 @@ impl DemoSchool {
 
     /// Fills the school, or goes on where filling was interrupted; does nothing if that is done.
     /// `None` if there are learners here that are not the demo's.
-    pub async fn fill(&self, db: &Database, now: Moment) -> Result<Option<Filled>> {
+    pub async fn fill(&self, db: &Database, now: Moment) -> Result<Option<FillReport>> {
         let started = Instant::now();
         let mark = db.get(MARK)?;
         let number = |name: &str| {
@@ -103,7 +103,7 @@ impl DemoSchool {
             mark.get(name).and_then(Value::as_str).and_then(|text| text.parse().ok())
         };
         if number("filled").is_some() {
-            return Ok(Some(Filled { events: 0, took: started.elapsed() }));
+            return Ok(Some(FillReport { events: 0, took: started.elapsed() }));
         }
         // What was interrupted goes on with the same events: they depend on the moment.
         let until = number("filling").map_or(now, Moment::from_epoch_ms);
@@ -124,7 +124,7 @@ impl DemoSchool {
             engine.aggregate(School::ID, until.date().plus_days(-day)).await?;
         }
         db.put(MARK, Item::new().with("filled", at.as_str()))?;
-        Ok(Some(Filled { events, took: started.elapsed() }))
+        Ok(Some(FillReport { events, took: started.elapsed() }))
     }
 
     async fn take_in(&self, db: &Arc<Database>, until: Moment) -> Result<u64> {
@@ -245,7 +245,7 @@ mod tests {
         assert!(school.is_filled(&db).unwrap());
         assert!(filled.events > 500, "{filled:?}");
         let (engine, _) = school.engine_at(&Arc::new(db.clone()), at());
-        let struggling = school.to_look_at(&engine).await.unwrap().unwrap();
+        let struggling = school.sample_learner(&engine).await.unwrap().unwrap();
         let (id, today) = (struggling.student_id.as_str(), at().date());
         let history = engine.get_mastery_history(id, today.plus_days(-60), today).await.unwrap();
         assert!(history.len() >= 15, "{}", history.len());

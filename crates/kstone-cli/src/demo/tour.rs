@@ -1,4 +1,4 @@
-//! What to paste next. Every answer shown is the answer that the server gave a moment ago.
+//! The demo's tour: commands to paste. Every answer shown is the answer that the server gave a moment ago.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::args::Query;
 use crate::commands;
 use crate::demo::TABLE;
 use crate::demo::keys::Question;
-use crate::demo::school::{DemoSchool, Filled, ToLookAt};
+use crate::demo::school::{DemoSchool, FillReport, SampleLearner};
 use crate::output::{Output, counted};
 use crate::tables::Client;
 
@@ -127,8 +127,8 @@ pub fn show_redis(
 pub fn show_school(
     console: Option<(&str, bool)>,
     school: &DemoSchool,
-    filled: &Filled,
-    learner: Option<&ToLookAt>,
+    filled: &FillReport,
+    learner: Option<&SampleLearner>,
     out: &mut Output,
 ) -> Result<()> {
     let (learners, classes) = school.size();

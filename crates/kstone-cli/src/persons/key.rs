@@ -2,12 +2,14 @@
 //!
 //! It is no part of the database, so that a checkpoint, which may be given to others, cannot sign.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use kstone_keyspace::erasure::ReceiptKey;
+
+use crate::private_file;
 
 /// Its name in the folder.
 const NAME: &str = "receipt.key";
@@ -28,8 +30,8 @@ pub fn public_key(dir: &Path) -> Result<Option<String>> {
     Ok(load(&dir.join(NAME))?.map(|key| key.public_key()))
 }
 
-/// A key for data that is in memory only: nobody keeps it.
-pub fn passing() -> Result<ReceiptKey> {
+/// A key for data that is in memory only, which ends with the process.
+pub fn ephemeral() -> Result<ReceiptKey> {
     Ok(ReceiptKey::from_secret(&secret()?))
 }
 
@@ -68,15 +70,7 @@ fn make(dir: &Path, path: &Path) -> Result<ReceiptKey> {
     let text: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let unfinished = dir.join(UNFINISHED);
     let write = || {
-        match fs::remove_file(&unfinished) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&unfinished)?;
+        let mut file = private_file::create(&unfinished)?;
         writeln!(file, "{text}")?;
         file.sync_all()?;
         name(&unfinished, path)?;
@@ -111,12 +105,9 @@ mod tests {
         assert_eq!(public_key(dir.path()).unwrap(), Some(made));
         let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap()).collect();
         assert_eq!(names.len(), 1, "nothing else is left: {names:?}");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = fs::metadata(dir.path().join(NAME)).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(dir.path().join(NAME)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

@@ -1,14 +1,13 @@
-//! What can be asked about persons and the keyspace, wherever the database is: in a folder that this process opens
-//! (`here`), or in a server that has it open, by its socket (`there`). Both are asked with a
-//! [`Call`] and answer with JSON.
+//! Calls about persons and the keyspace, answered by a database that this process opens (`folder`) or by the
+//! server that has it open, through its socket (`server`). Both take a [`Call`] and answer with JSON.
 
-mod here;
+mod folder;
 mod key;
-mod there;
+mod server;
 
-pub use here::{Here, answer};
-pub use key::{load_or_make as receipt_key, passing as passing_key, public_key};
-pub use there::{SOCKET, Said, connect};
+pub use folder::{LocalDatabase, answer};
+pub use key::{ephemeral as ephemeral_key, load_or_make as receipt_key, public_key};
+pub use server::{ReplyLine, SOCKET, connect};
 
 use std::path::Path;
 
@@ -21,7 +20,7 @@ use serde_json::Value as Json;
 use crate::database;
 use crate::output::{Output, count};
 
-/// A question, or something to do.
+/// A call: a question, or something to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Call {
@@ -57,9 +56,9 @@ pub struct Person {
     pub tenant: Option<String>,
 }
 
-/// How far an erasure is, for a bar.
+/// How far an erasure is, for a progress bar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bar {
+pub struct ProgressBar {
     /// What is being done.
     pub doing: String,
     /// How much of it is done, and how much there is; 0 when nobody knows.
@@ -68,21 +67,21 @@ pub struct Bar {
     pub all: u64,
 }
 
-/// Where persons are asked about.
+/// What answers calls about persons.
 pub enum Persons {
-    /// In a folder.
-    Here(Box<Here>),
-    /// In a server.
-    There(there::There),
+    /// A database in a folder that this process has open.
+    InFolder(Box<LocalDatabase>),
+    /// The server that has the folder open.
+    AtServer(server::RunningServer),
 }
 
 impl Persons {
     /// Opens the folder, or finds the server that has it open.
     pub fn open(dir: &Path, out: &mut Output) -> Result<Persons> {
         match database::try_open(dir, false) {
-            Ok(db) => Ok(Persons::Here(Box::new(Here::open(dir, db, out)?))),
-            Err(kstone::Error::Engine(EngineError::Locked { .. })) => match there::connect(dir) {
-                Some(there) => Ok(Persons::There(there)),
+            Ok(db) => Ok(Persons::InFolder(Box::new(LocalDatabase::open(dir, db, out)?))),
+            Err(kstone::Error::Engine(EngineError::Locked { .. })) => match server::connect(dir) {
+                Some(server) => Ok(Persons::AtServer(server)),
                 None => bail!(
                     "{} is in use by a process that has no keyspace in force, or is no server: \
                      stop it first",
@@ -96,8 +95,8 @@ impl Persons {
     /// Asks, and shows how far it is meanwhile.
     pub fn ask(&self, call: &Call, out: &mut Output) -> Result<Json> {
         let answer = match self {
-            Persons::Here(here) => here.ask(call, &mut |bar| show(bar, out)),
-            Persons::There(there) => there.ask(call, &mut |bar| show(bar, out)),
+            Persons::InFolder(database) => database.ask(call, &mut |bar| show(bar, out)),
+            Persons::AtServer(server) => server.ask(call, &mut |bar| show(bar, out)),
         };
         out.end_progress();
         answer
@@ -105,7 +104,7 @@ impl Persons {
 }
 
 /// One line with a bar, where somebody watches.
-fn show(bar: &Bar, out: &mut Output) {
+fn show(bar: &ProgressBar, out: &mut Output) {
     const WIDTH: u64 = 30;
     if bar.all == 0 {
         out.progress(&bar.doing);
@@ -118,17 +117,17 @@ fn show(bar: &Bar, out: &mut Output) {
     out.progress(&line);
 }
 
-impl Bar {
+impl ProgressBar {
     /// What an erasure says of itself.
-    fn of(progress: Progress) -> Bar {
-        let doing = |doing: &str| Bar { doing: doing.to_owned(), done: 0, all: 0 };
+    fn of(progress: Progress) -> ProgressBar {
+        let doing = |doing: &str| ProgressBar { doing: doing.to_owned(), done: 0, all: 0 };
         match progress {
             Progress::Refusing => doing("refusing new writes"),
             Progress::Found(places) => doing(&format!("found {} places", count(places))),
             Progress::Deleting => doing("deleting"),
             Progress::Purging => doing("rewriting files"),
             Progress::Checkpoint(done, all) => {
-                Bar { doing: "clearing checkpoints".to_owned(), done, all }
+                ProgressBar { doing: "clearing checkpoints".to_owned(), done, all }
             }
             Progress::Sealing => doing("writing the receipt"),
         }

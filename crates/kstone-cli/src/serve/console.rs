@@ -51,14 +51,14 @@ pub fn open(
         .push(format!("console   {url}  durability {}, {with}", durability_name(durability)));
     let engine = backend.platform.as_ref().map(|platform| platform.mastery.clone());
     let eraser = backend.eraser.clone();
-    let vitals = ServerVitals::new(&backend.db, settings, std::mem::take(&mut doors.shown));
+    let status = ServerVitals::new(&backend.db, settings, std::mem::take(&mut doors.shown));
     let console = Console {
         items: Arc::new(backend.db.with_durability(durability)),
         keys: Arc::new(redis.keys(0).context("Redis has no databases")?),
         platform: backend.platform.clone(),
         governor: backend.governor.clone(),
         erasures: eraser.map(|eraser| Erasures::new(eraser, engine)),
-        vitals: Arc::new(vitals),
+        status: Arc::new(status),
         clock: Arc::new(SystemClock::new()),
         random: Arc::new(SystemRandom),
         options: ConsoleOptions {

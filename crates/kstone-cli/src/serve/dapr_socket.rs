@@ -1,5 +1,9 @@
 //! The socket at which a Dapr sidecar finds the store: a file in its folder of components, whose
 //! name is the component's.
+//!
+//! Who may connect is for the operator to say: the file has the mode that the umask leaves from the
+//! moment it is bound, and its folder keeps others out or lets them in. A sidecar that is another
+//! user than the server needs a umask that leaves it the right to write.
 
 use std::future::Future;
 use std::io::{self, ErrorKind};

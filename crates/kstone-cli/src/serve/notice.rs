@@ -2,11 +2,13 @@
 //!
 //! A folder has one owner at a time. A command that finds it locked reads here whom to ask.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
+
+use crate::private_file;
 
 const FILE: &str = "server.json";
 
@@ -40,7 +42,7 @@ impl Notice {
     /// locked.
     pub fn post(&self, dir: &Path) -> io::Result<Posted> {
         let (path, unfinished) = (dir.join(FILE), dir.join("server.json.new"));
-        std::fs::write(&unfinished, serde_json::to_vec(self)?)?;
+        private_file::create(&unfinished)?.write_all(&serde_json::to_vec(self)?)?;
         std::fs::rename(&unfinished, &path)?;
         Ok(Posted(path))
     }

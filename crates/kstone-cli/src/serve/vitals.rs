@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kstone::Database;
-use kstone_console::vitals::{DoorVitals, EngineVitals, StripeVitals, Vitals};
+use kstone_console::server_status::{DoorStatus, EngineStatus, ServerStatus, StripeStatus};
 use kstone_core::env::{Clock as _, SystemClock};
 use kstone_core::meter::{Meter, Reading};
 use kstone_core::{Options, StripeStats};
@@ -87,9 +87,9 @@ impl ServerVitals {
     }
 }
 
-impl Vitals for ServerVitals {
-    fn doors(&self) -> Vec<DoorVitals> {
-        let vitals = |door: &OpenDoor| DoorVitals {
+impl ServerStatus for ServerVitals {
+    fn doors(&self) -> Vec<DoorStatus> {
+        let vitals = |door: &OpenDoor| DoorStatus {
             name: door.name.to_owned(),
             address: door.address.clone(),
             durability: door.durability.to_owned(),
@@ -98,11 +98,11 @@ impl Vitals for ServerVitals {
         self.doors.iter().map(vitals).collect()
     }
 
-    fn engine(&self) -> EngineVitals {
+    fn engine(&self) -> EngineStatus {
         let engine = self.db.engine();
         let stats = engine.stats();
         let blocks = stats.cache_hits + stats.cache_misses;
-        EngineVitals {
+        EngineStatus {
             process_memory_bytes: resident_bytes(),
             memtable_bytes: stats.memtable_bytes,
             cache_bytes: stats.cache_bytes,
@@ -136,8 +136,8 @@ impl Vitals for ServerVitals {
     }
 }
 
-fn stripe(stats: &StripeStats) -> StripeVitals {
-    StripeVitals {
+fn stripe(stats: &StripeStats) -> StripeStatus {
+    StripeStatus {
         data_bytes: stats.data_bytes,
         records: stats.records,
         files: stats.files,

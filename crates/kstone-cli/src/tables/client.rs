@@ -1,4 +1,4 @@
-//! A running server, asked in DynamoDB's protocol: one signed request, one answer.
+//! A client of DynamoDB's protocol: one signed request, one answer.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,10 +1,10 @@
-//! Named tables, wherever they are: in a folder that this process opens, or behind a running
-//! server. The commands ask here and need not know which.
+//! Named tables, in a folder that this process opens or behind a running server: the commands need not
+//! know which.
 
 mod client;
-mod here;
+mod folder;
+mod server;
 mod sign;
-mod there;
 mod wire;
 
 pub use client::Client;
@@ -24,9 +24,9 @@ use crate::serve::notice::Notice;
 /// Where the tables are.
 pub enum Tables {
     /// In a folder; what is written keeps to the keyspace that the database is governed by.
-    Here(Option<Governed>, Database),
+    InFolder(Option<Governed>, Database),
     /// Behind a server.
-    There(Client),
+    AtServer(Client),
 }
 
 /// A keyspace in force, whose counts are kept at the end.
@@ -40,7 +40,7 @@ impl Drop for Governed {
 }
 
 /// What a command must know of a table.
-pub struct Shape {
+pub struct TableShape {
     pub key: KeySchema,
     /// The indexes by name.
     pub indexes: Vec<(String, KeySchema)>,
@@ -48,12 +48,12 @@ pub struct Shape {
     pub items: u64,
 }
 
-/// Which items to read: those of a key condition, or all.
+/// A query or a scan: the items of a key condition, or all.
 #[derive(Default)]
-pub struct Ask {
+pub struct ItemsQuery {
     pub table: String,
     pub index: Option<String>,
-    pub condition: Option<KeyText>,
+    pub condition: Option<KeyConditionText>,
     pub backward: bool,
     pub limit: Option<u32>,
     pub start: Option<Item>,
@@ -63,7 +63,7 @@ pub struct Ask {
 
 /// A key condition in DynamoDB's language, with what its placeholders stand for.
 #[derive(Default)]
-pub struct KeyText {
+pub struct KeyConditionText {
     pub text: String,
     pub names: Vec<(String, String)>,
     pub values: Vec<(String, Value)>,
@@ -84,16 +84,16 @@ impl Tables {
     /// Opens a folder or finds the server; for a folder that a server has open, that server.
     pub fn open(place: &Path) -> Result<Tables> {
         if let Some(url) = place.to_str().filter(|_| is_url(place)) {
-            return Ok(Tables::There(Client::new(url, None)?));
+            return Ok(Tables::AtServer(Client::new(url, None)?));
         }
         match database::try_open(place, false) {
             Ok(db) => {
                 let governed = Governor::resume(&db)?.map(Governed);
-                Ok(Tables::Here(governed, db))
+                Ok(Tables::InFolder(governed, db))
             }
             Err(kstone::Error::Engine(EngineError::Locked { .. })) => {
                 match Notice::read(place).and_then(|notice| notice.dynamodb) {
-                    Some(url) => Ok(Tables::There(Client::new(&url, None)?)),
+                    Some(url) => Ok(Tables::AtServer(Client::new(&url, None)?)),
                     None => bail!(
                         "{} is in use by another process; close it there first",
                         place.display()
@@ -106,51 +106,51 @@ impl Tables {
 
     pub fn names(&self) -> Result<Vec<String>> {
         match self {
-            Tables::Here(_, db) => Ok(db.list_tables(None, usize::MAX).0),
-            Tables::There(client) => there::names(client),
+            Tables::InFolder(_, db) => Ok(db.list_tables(None, usize::MAX).0),
+            Tables::AtServer(client) => server::names(client),
         }
     }
 
-    pub fn shape(&self, table: &str) -> Result<Shape> {
+    pub fn shape(&self, table: &str) -> Result<TableShape> {
         match self {
-            Tables::Here(_, db) => here::shape(db, table),
-            Tables::There(client) => there::shape(client, table),
+            Tables::InFolder(_, db) => folder::shape(db, table),
+            Tables::AtServer(client) => server::shape(client, table),
         }
     }
 
     pub fn get(&self, table: &str, key: Item) -> Result<Option<Item>> {
         match self {
-            Tables::Here(_, db) => Ok(db.table(table).get(key)?),
-            Tables::There(client) => there::get(client, table, &key),
+            Tables::InFolder(_, db) => Ok(db.table(table).get(key)?),
+            Tables::AtServer(client) => server::get(client, table, &key),
         }
     }
 
     /// Writes up to 25 items.
     pub fn put(&self, table: &str, items: Vec<Item>) -> Result<()> {
         match self {
-            Tables::Here(_, db) => here::put(db, table, items),
-            Tables::There(client) => there::put(client, table, &items),
+            Tables::InFolder(_, db) => folder::put(db, table, items),
+            Tables::AtServer(client) => server::put(client, table, &items),
         }
     }
 
     /// Whether there was one.
     pub fn delete(&self, table: &str, key: Item) -> Result<bool> {
         match self {
-            Tables::Here(_, db) => Ok(db.table(table).delete(key)?.is_some()),
-            Tables::There(client) => there::delete(client, table, &key),
+            Tables::InFolder(_, db) => Ok(db.table(table).delete(key)?.is_some()),
+            Tables::AtServer(client) => server::delete(client, table, &key),
         }
     }
 
     /// One page.
-    pub fn read(&self, ask: &Ask) -> Result<Items> {
+    pub fn read(&self, ask: &ItemsQuery) -> Result<Items> {
         match self {
-            Tables::Here(_, db) => here::read(db, ask),
-            Tables::There(client) => there::read(client, ask),
+            Tables::InFolder(_, db) => folder::read(db, ask),
+            Tables::AtServer(client) => server::read(client, ask),
         }
     }
 }
 
-impl Shape {
+impl TableShape {
     /// The key of the table, or of one of its indexes.
     pub fn key_of(&self, index: Option<&str>) -> Result<&KeySchema> {
         let Some(index) = index else { return Ok(&self.key) };

@@ -12,7 +12,7 @@ const HEADERS: &str = "content-type;host;x-amz-date;x-amz-target";
 const REGION: &str = "us-east-1";
 
 /// The headers that make a request a signed one.
-pub struct Signed {
+pub struct SignedHeaders {
     /// `x-amz-date`
     pub date: String,
     /// `authorization`
@@ -20,7 +20,7 @@ pub struct Signed {
 }
 
 /// Signs a POST to `/`.
-pub fn sign(key: &AccessKey, host: &str, target: &str, body: &str, now_ms: u64) -> Signed {
+pub fn sign(key: &AccessKey, host: &str, target: &str, body: &str, now_ms: u64) -> SignedHeaders {
     // 2024-01-15T10:00:00.000Z becomes 20240115T100000Z.
     let date: String = time::moment(now_ms).replace(['-', ':'], "");
     let date = format!("{}Z", date.split('.').next().unwrap_or_default());
@@ -41,7 +41,7 @@ pub fn sign(key: &AccessKey, host: &str, target: &str, body: &str, now_ms: u64) 
         "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={HEADERS}, Signature={signature}",
         key.id
     );
-    Signed { date, authorization }
+    SignedHeaders { date, authorization }
 }
 
 fn sha256(text: &str) -> String {

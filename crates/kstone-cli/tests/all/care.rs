@@ -1,13 +1,16 @@
 //! stats, verify, compact, checkpoint; and the folder itself: missing, in use, damaged.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use kstone::{Item, ItemBytes};
 use kstone_core::{Durability, Engine, Key, Options, TableId, WriteBatch};
 use serde_json::Value;
 
-use crate::Place;
+use crate::Fixture;
+use crate::server::Server;
 
 fn put(engine: &Engine, pk: &str, value: &str) {
     let item = ItemBytes::encode(&Item::new().with("v", value));
@@ -22,8 +25,8 @@ fn small() -> Options {
 
 #[test]
 fn a_folder_without_a_database_is_named_and_left_alone() {
-    let place = Place::new();
-    fs::create_dir(place.path("photos")).unwrap();
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("photos")).unwrap();
     for dir in ["photos", "nowhere"] {
         let commands: [&[&str]; 8] = [
             &["get", dir, "k"],
@@ -36,17 +39,17 @@ fn a_folder_without_a_database_is_named_and_left_alone() {
             &["checkpoint", dir, "copy"],
         ];
         for words in commands {
-            place.run(words).failed_with(&format!("{dir} holds no KeystoneDB database"));
+            fixture.run(words).failed_with(&format!("{dir} holds no KeystoneDB database"));
         }
     }
-    assert_eq!(fs::read_dir(place.path("photos")).unwrap().count(), 0);
-    assert!(!place.path("nowhere").exists() && !place.path("copy").exists());
+    assert_eq!(fs::read_dir(fixture.path("photos")).unwrap().count(), 0);
+    assert!(!fixture.path("nowhere").exists() && !fixture.path("copy").exists());
 }
 
 #[test]
 fn a_database_in_use_is_refused_by_every_command() {
-    let place = Place::new();
-    let engine = Engine::open(place.path("db"), small()).unwrap();
+    let fixture = Fixture::new();
+    let engine = Engine::open(fixture.path("db"), small()).unwrap();
     put(&engine, "k", "1");
     let commands: [&[&str]; 6] = [
         &["put", "db", "k", "{}"],
@@ -57,19 +60,19 @@ fn a_database_in_use_is_refused_by_every_command() {
         &["load", "db"],
     ];
     for words in commands {
-        place.run(words).failed_with("in use by another process; close it there first");
+        fixture.run(words).failed_with("in use by another process; close it there first");
     }
     drop(engine);
-    assert_eq!(place.ok(["get", "db", "k"]), "{\"v\":\"1\"}\n");
+    assert_eq!(fixture.ok(["get", "db", "k"]), "{\"v\":\"1\"}\n");
 }
 
 #[test]
 fn stats_count_what_is_there_for_people_and_for_programs() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     for n in 0..20 {
-        place.ok(["put", "db", &format!("user#{n}"), "{\"name\":\"Ada\"}"]);
+        fixture.ok(["put", "db", &format!("user#{n}"), "{\"name\":\"Ada\"}"]);
     }
-    let stats: Value = serde_json::from_str(&place.ok(["stats", "db", "--json"])).unwrap();
+    let stats: Value = serde_json::from_str(&fixture.ok(["stats", "db", "--json"])).unwrap();
     assert_eq!(stats["total"]["records"], 20);
     assert!(stats["version"].as_u64() >= Some(20));
     let stripes = stats["stripes"].as_array().unwrap();
@@ -79,7 +82,7 @@ fn stats_count_what_is_there_for_people_and_for_programs() {
     // IEEE CRC32 of `user#1` modulo 256.
     assert_eq!(stripes[154]["records"], 1);
 
-    let text = place.ok(["stats", "db", "--by", "records", "--stripes"]);
+    let text = fixture.ok(["stats", "db", "--by", "records", "--stripes"]);
     assert!(text.contains("20 in "), "{text}");
     assert!(!text.contains('\x1b') && !text.contains('█'), "plain for a program: {text}");
     // Row 9 starts with stripe 144; stripe 154 is its column a.
@@ -91,52 +94,52 @@ fn stats_count_what_is_there_for_people_and_for_programs() {
 
 #[test]
 fn a_sound_database_verifies_and_says_what_was_read() {
-    let place = Place::new();
-    place.ok(["put", "db", "a", "{}"]);
-    place.ok(["put", "db", "b", "{}"]);
-    let said = place.ok(["verify", "db"]);
+    let fixture = Fixture::new();
+    fixture.ok(["put", "db", "a", "{}"]);
+    fixture.ok(["put", "db", "b", "{}"]);
+    let said = fixture.ok(["verify", "db"]);
     assert!(said.contains("read 2 files with 2 blocks and 2 entries"), "{said}");
     assert!(said.contains("sound"), "{said}");
-    let report = place.json(["verify", "db", "--json"]);
+    let report = fixture.json(["verify", "db", "--json"]);
     assert_eq!(report[0]["sound"], true);
     assert_eq!(report[0]["entries"], 2);
 }
 
 #[test]
 fn verify_finds_a_flipped_byte_anywhere_in_an_sst() {
-    let place = Place::new();
-    place.ok(["put", "db", "user#1", "{\"name\":\"Ada\"}"]);
-    let sst = file_named(&place.path("db"), |name| name.ends_with(".sst"));
+    let fixture = Fixture::new();
+    fixture.ok(["put", "db", "user#1", "{\"name\":\"Ada\"}"]);
+    let sst = file_named(&fixture.path("db"), |name| name.ends_with(".sst"));
     let len = fs::read(&sst).unwrap().len();
     for offset in [0, len / 4, len / 2, len - 1] {
         flip(&sst, offset);
-        finds_fault(&place, "db", &sst);
+        finds_fault(&fixture, "db", &sst);
         flip(&sst, offset);
     }
-    place.ok(["verify", "db"]);
+    fixture.ok(["verify", "db"]);
 }
 
 #[test]
 fn verify_finds_a_flipped_byte_in_the_log() {
-    let place = Place::new();
-    let engine = Engine::open(place.path("db"), small()).unwrap();
+    let fixture = Fixture::new();
+    let engine = Engine::open(fixture.path("db"), small()).unwrap();
     for n in 0..10 {
         put(&engine, &format!("user#{n}"), &format!("the value {n}"));
     }
     // The checkpoint of a database that is open has its commits in the log.
-    engine.checkpoint(place.path("copy")).unwrap();
+    engine.checkpoint(fixture.path("copy")).unwrap();
     drop(engine);
-    let said = place.ok(["verify", "copy"]);
+    let said = fixture.ok(["verify", "copy"]);
     assert!(said.contains("10 commits in the log"), "{said}");
-    let log = file_named(&place.path("copy"), |name| name.starts_with("wal-"));
+    let log = file_named(&fixture.path("copy"), |name| name.starts_with("wal-"));
     let bytes = fs::read(&log).unwrap();
     let offset = bytes.windows(11).position(|window| window == b"the value 4").unwrap();
     flip(&log, offset);
-    finds_fault(&place, "copy", &log);
+    finds_fault(&fixture, "copy", &log);
     // And it is not opened as if nothing were wrong.
-    place.run(["get", "copy", "user#1"]).failed_with("is damaged at offset");
+    fixture.run(["get", "copy", "user#1"]).failed_with("is damaged at offset");
     flip(&log, offset);
-    assert_eq!(place.ok(["get", "copy", "user#4"]), "{\"v\":\"the value 4\"}\n");
+    assert_eq!(fixture.ok(["get", "copy", "user#4"]), "{\"v\":\"the value 4\"}\n");
 }
 
 fn file_named(dir: &Path, is_it: impl Fn(&str) -> bool) -> std::path::PathBuf {
@@ -151,14 +154,14 @@ fn flip(path: &Path, offset: usize) {
 }
 
 #[track_caller]
-fn finds_fault(place: &Place, db: &str, path: &Path) {
+fn finds_fault(fixture: &Fixture, db: &str, path: &Path) {
     let name = path.file_name().unwrap().to_str().unwrap();
-    let done = place.run(["verify", db]);
+    let done = fixture.run(["verify", db]);
     assert_eq!(done.code, Some(1), "{done:?}");
     let fault = done.out.lines().find(|line| line.starts_with("FAULT ")).unwrap();
     assert!(fault.contains(name) && fault.contains(" at offset "), "{fault}");
     assert!(done.err.contains("is damaged: 1 fault"), "{done:?}");
-    let report = place.run(["verify", db, "--json"]);
+    let report = fixture.run(["verify", db, "--json"]);
     assert_eq!(report.code, Some(1));
     let report: Value = serde_json::from_str(&report.out).unwrap();
     assert_eq!(report["sound"], false);
@@ -168,46 +171,108 @@ fn finds_fault(place: &Place, db: &str, path: &Path) {
 
 #[test]
 fn compaction_leaves_the_newest_version_alone() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     for item in ["{\"n\":1}", "{\"n\":2}", "{\"n\":3}"] {
-        place.ok(["put", "db", "k", item]);
+        fixture.ok(["put", "db", "k", item]);
     }
-    assert_eq!(place.ok(["compact", "db"]).split(',').next(), Some("1 record in 1 file"));
-    assert_eq!(place.ok(["get", "db", "k"]), "{\"n\":3}\n");
-    let report = place.json(["verify", "db", "--json"]);
+    assert_eq!(fixture.ok(["compact", "db"]).split(',').next(), Some("1 record in 1 file"));
+    assert_eq!(fixture.ok(["get", "db", "k"]), "{\"n\":3}\n");
+    let report = fixture.json(["verify", "db", "--json"]);
     assert_eq!(report[0]["entries"], 1);
 }
 
 #[test]
 fn compaction_removes_what_has_expired_and_nothing_else() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let expired: String = (0..1500)
         .map(|n| {
             format!("{{\"pk\":\"s{n}\",\"value\":{{}},\"expires_at\":\"2001-01-01T00:00:00Z\"}}\n")
         })
         .collect();
-    place.run_with_input(["load", "db"], &expired).succeeded();
-    place.ok(["put", "db", "gone and back", "{\"n\":1}", "--ttl", "0s"]);
-    place.ok(["put", "db", "gone and back", "{\"n\":2}"]);
-    place.ok(["put", "db", "later", "{\"n\":3}", "--ttl", "7d"]);
-    place.ok(["compact", "db"]);
+    fixture.run_with_input(["load", "db"], &expired).succeeded();
+    fixture.ok(["put", "db", "gone and back", "{\"n\":1}", "--ttl", "0s"]);
+    fixture.ok(["put", "db", "gone and back", "{\"n\":2}"]);
+    fixture.ok(["put", "db", "later", "{\"n\":3}", "--ttl", "7d"]);
+    fixture.ok(["compact", "db"]);
     // Two records, and the index entry of the one that expires later.
-    assert_eq!(place.json(["verify", "db", "--json"])[0]["entries"], 3);
-    assert_eq!(place.ok(["get", "db", "gone and back"]), "{\"n\":2}\n");
-    assert_eq!(place.ok(["get", "db", "later"]), "{\"n\":3}\n");
+    assert_eq!(fixture.json(["verify", "db", "--json"])[0]["entries"], 3);
+    assert_eq!(fixture.ok(["get", "db", "gone and back"]), "{\"n\":2}\n");
+    assert_eq!(fixture.ok(["get", "db", "later"]), "{\"n\":3}\n");
 }
 
 #[test]
 fn a_checkpoint_is_a_database_that_keeps_what_it_was() {
-    let place = Place::new();
-    place.ok(["put", "db", "k", "{\"n\":1}"]);
-    place.ok(["checkpoint", "db", "copies/monday"]);
-    place.ok(["put", "db", "k", "{\"n\":2}"]);
-    assert_eq!(place.ok(["get", "copies/monday", "k"]), "{\"n\":1}\n");
-    assert_eq!(place.ok(["get", "db", "k"]), "{\"n\":2}\n");
-    place.ok(["verify", "copies/monday"]);
-    place.run(["checkpoint", "db", "copies/monday"]).failed_with("is not empty");
+    let fixture = Fixture::new();
+    fixture.ok(["put", "db", "k", "{\"n\":1}"]);
+    fixture.ok(["checkpoint", "db", "copies/monday"]);
+    fixture.ok(["put", "db", "k", "{\"n\":2}"]);
+    assert_eq!(fixture.ok(["get", "copies/monday", "k"]), "{\"n\":1}\n");
+    assert_eq!(fixture.ok(["get", "db", "k"]), "{\"n\":2}\n");
+    fixture.ok(["verify", "copies/monday"]);
+    fixture.run(["checkpoint", "db", "copies/monday"]).failed_with("is not empty");
     // Found from anywhere, by a purge for one: the database knows it by its full path.
-    let engine = Engine::open(place.path("db"), small()).unwrap();
+    let engine = Engine::open(fixture.path("db"), small()).unwrap();
     assert!(engine.checkpoints().iter().all(|path| path.is_absolute()));
+}
+
+/// Everything in the folder, and the folder itself, with its mode.
+fn modes(dir: &Path) -> Vec<(String, u32)> {
+    let mut modes = vec![(dir.display().to_string(), mode(dir))];
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => modes.extend(self::modes(&path)),
+            false => modes.push((path.display().to_string(), mode(&path))),
+        }
+    }
+    modes
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn what_a_database_writes_is_its_owners_alone_whatever_the_umask() {
+    for umask in ["022", "000"] {
+        let fixture = Fixture::new();
+        let kstone = |words: &[&str]| {
+            let mut command = Command::new("sh");
+            command.current_dir(fixture.path(""));
+            command.args(["-c", "umask \"$0\" && exec \"$@\"", umask]);
+            command.arg(env!("CARGO_BIN_EXE_kstone")).args(words);
+            command
+        };
+        let commands: [&[&str]; 4] = [
+            &["put", "new/db", "k", "{}"],
+            &["compact", "new/db"],
+            &["checkpoint", "new/db", "new/copy"],
+            &["query", "new/db", "k", "--cursor-out", "next"],
+        ];
+        for words in commands {
+            assert!(kstone(words).output().unwrap().status.success(), "{words:?}");
+        }
+        let doors = ["--dynamodb", "127.0.0.1:0", "--redis", "off", "--dapr-http", "off"];
+        let words = ["serve", "--data", "new/db", "--keyspace", "shipped", "--dapr-grpc", "off"];
+        let words = [&words[..], &doors, &["--console", "off"]].concat();
+        let server = Server::start_as(&mut kstone(&words));
+        let modes = modes(&fixture.path("new"));
+        drop(server);
+        for (path, mode) in &modes {
+            let is_folder = Path::new(path).is_dir();
+            assert_eq!(*mode, if is_folder { 0o700 } else { 0o600 }, "{path} with {umask}");
+        }
+        let files =
+            ["CURRENT", "LOCK", "control.sock", "receipt.key", "server.json", ".log", ".sst"];
+        for file in files {
+            assert!(modes.iter().any(|(path, _)| path.ends_with(file)), "{file} in {modes:?}");
+        }
+
+        // What was there keeps its mode, and so does what somebody asks for by a path of their own.
+        let old = fixture.path("old");
+        fs::create_dir(&old).unwrap();
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(kstone(&["put", "old", "k", "{}"]).output().unwrap().status.success());
+        assert_eq!(mode(&old), 0o755);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::Place;
+use crate::Fixture;
 use crate::server::{Server, exchange};
 
 /// Where the console is.
@@ -20,9 +20,9 @@ fn get(url: &str, path: &str, headers: &str) -> (u16, String) {
 
 #[test]
 fn the_platform_is_on_where_its_catalogues_are_in_force() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let words = ["--data", "db", "--keyspace", "shipped", "--console", "127.0.0.1:0"];
-    let server = Server::start(&place, &words);
+    let server = Server::start(&fixture, &words);
     let url = console_of(&server);
     let (status, body) = get(&url, "/api/v1/health", "");
     assert!(status == 200 && body.contains("\"platform\":true"), "{status} {body}");
@@ -37,29 +37,29 @@ fn the_platform_is_on_where_its_catalogues_are_in_force() {
     let (status, _) = server.stop("-TERM");
     assert_eq!(status.code(), Some(0));
     // What was kept to is remembered, and so is what was learned.
-    let server = Server::start(&place, &["--data", "db", "--console", "127.0.0.1:0"]);
+    let server = Server::start(&fixture, &["--data", "db", "--console", "127.0.0.1:0"]);
     let (status, body) = get(&console_of(&server), "/api/v1/students/s1/mastery", "");
     assert!(status == 200 && body.contains("\"version\":1"), "{status} {body}");
 }
 
 #[test]
 fn without_its_catalogues_the_platform_says_how_to_turn_it_on() {
-    let place = Place::new();
-    let server = Server::start(&place, &["--memory", "--console", "127.0.0.1:0"]);
+    let fixture = Fixture::new();
+    let server = Server::start(&fixture, &["--memory", "--console", "127.0.0.1:0"]);
     let (status, body) = get(&console_of(&server), "/api/v1/students/s1/mastery", "");
     assert!(status == 503 && body.contains("--keyspace shipped"), "{status} {body}");
 }
 
 #[test]
 fn a_public_address_of_the_console_needs_a_token() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let words = ["serve", "--memory", "--dynamodb", "off", "--redis", "off", "--dapr-grpc", "off"];
     let words = [&words[..], &["--dapr-http", "off", "--console", "0.0.0.0:0"]].concat();
-    place.run(&words).failed_with("--console-token");
+    fixture.run(&words).failed_with("--console-token");
     let empty = [&words[..], &["--console-token", ""]].concat();
-    place.run(empty).failed_with("--console-token");
+    fixture.run(empty).failed_with("--console-token");
     let words = ["--memory", "--console", "127.0.0.1:0", "--console-token", "secret"];
-    let server = Server::start(&place, &words);
+    let server = Server::start(&fixture, &words);
     let url = console_of(&server);
     assert_eq!(get(&url, "/api/v1/keyspaces", "").0, 401);
     assert_eq!(get(&url, "/api/v1/keyspaces", "Authorization: Bearer secret\r\n").0, 503);
@@ -67,10 +67,10 @@ fn a_public_address_of_the_console_needs_a_token() {
 
 #[test]
 fn a_port_that_was_asked_for_and_is_taken_is_an_error() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap().to_string();
     let words = ["serve", "--memory", "--dynamodb", "off", "--redis", "off", "--dapr-grpc", "off"];
     let words = [&words[..], &["--dapr-http", "off", "--console", &at]].concat();
-    place.run(words).failed_with("is taken");
+    fixture.run(words).failed_with("is taken");
 }

@@ -11,15 +11,15 @@ use kstone_core::env::Env;
 use kstone_core::find_bytes;
 use serde_json::Value;
 
-use crate::Place;
+use crate::Fixture;
 use crate::server::{Server, try_post};
 
 /// The id of the person. It is in every key and value of theirs, and nowhere else.
 const PERSON: &str = "SECRETPERSON";
 
-fn serve(place: &Place) -> Server {
+fn serve(fixture: &Fixture) -> Server {
     let words = ["--data", "db", "--redis", "127.0.0.1:0", "--keyspace", "shipped"];
-    Server::start(place, &words)
+    Server::start(fixture, &words)
 }
 
 /// Makes the table that the Dapr door would make.
@@ -71,69 +71,70 @@ fn fill(server: &Server) {
 }
 
 /// Where the person's id is in the files of a database that nobody has open.
-fn sightings(place: &Place) -> Vec<String> {
-    let found = find_bytes(&Env::system(), place.path("db"), &[PERSON]).unwrap();
+fn sightings(fixture: &Fixture) -> Vec<String> {
+    let found = find_bytes(&Env::system(), fixture.path("db"), &[PERSON]).unwrap();
     found.iter().map(|it| format!("{} {}", it.path.display(), it.place)).collect()
 }
 
 #[test]
 fn a_person_is_listed_exported_and_erased_while_a_server_runs() {
-    let place = Place::new();
-    let server = serve(&place);
+    let fixture = Fixture::new();
+    let server = serve(&fixture);
     fill(&server);
     let who = ["--subject", &format!("student_id={PERSON}"), "--data", "db"];
-    let listed = place.ok(["subject", "list", "--json"].iter().chain(&who));
+    let listed = fixture.ok(["subject", "list", "--json"].iter().chain(&who));
     assert_eq!(listed.lines().count(), 22, "{listed}");
-    let export = place.ok(["subject", "export"].iter().chain(&who));
+    let export = fixture.ok(["subject", "export"].iter().chain(&who));
     let export: Value = serde_json::from_str(&export).unwrap();
     assert_eq!(export["data"].as_array().unwrap().len(), 22);
-    place
+    fixture
         .run(["subject", "list", "--subject", "nobody_id=1", "--data", "db"])
         .failed_with("student_id");
 
-    let done = place.run(["erase", "--yes", "--receipt", "r.json"].iter().chain(&who)).succeeded();
+    let done =
+        fixture.run(["erase", "--yes", "--receipt", "r.json"].iter().chain(&who)).succeeded();
     assert!(done.err.contains("erased 21 keys of 3 patterns"), "{done:?}");
-    assert_eq!(place.run(["subject", "list"].iter().chain(&who)).code, Some(1));
+    assert_eq!(fixture.run(["subject", "list"].iter().chain(&who)).code, Some(1));
     let (status, body) = server.post("PutItem", &skill(PERSON, "late"));
     assert!(status == 400 && body.contains("was erased"), "{status} {body}");
-    let listed = place.ok(["erase", "list", "--data", "db"]);
+    let listed = fixture.ok(["erase", "list", "--data", "db"]);
     assert!(listed.contains(" done "), "{listed}");
     let id = listed.split_whitespace().next().unwrap();
-    let again = place.ok(["erase", "receipt", id, "--data", "db"]);
+    let again = fixture.ok(["erase", "receipt", id, "--data", "db"]);
     let first: Value =
-        serde_json::from_str(&fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(fixture.path("r.json")).unwrap()).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), first);
     server.stop("-TERM");
-    assert!(!place.path("db").join("control.sock").exists());
-    assert_eq!(sightings(&place), Vec::<String>::new());
+    assert!(!fixture.path("db").join("control.sock").exists());
+    assert_eq!(sightings(&fixture), Vec::<String>::new());
 
     // Without a server the folder itself is asked.
-    let verified = place.ok(["erase", "verify-receipt", "r.json", "--data", "db"]);
+    let verified = fixture.ok(["erase", "verify-receipt", "r.json", "--data", "db"]);
     assert!(verified.starts_with("genuine"), "{verified}");
-    let searched = place.ok(["erase", "search", PERSON, "--data", "db"]);
+    let searched = fixture.ok(["erase", "search", PERSON, "--data", "db"]);
     assert!(searched.starts_with("nothing found"), "{searched}");
-    let searched = place.run(["erase", "search", "OTHER", "--data", "db"]);
+    let searched = fixture.run(["erase", "search", "OTHER", "--data", "db"]);
     assert!(searched.code == Some(1) && searched.out.contains(".sst"), "{searched:?}");
     let of = ["erase", "verify-receipt", "r.json", "--subject"];
-    place.ok(of.iter().chain(&[who[1]]));
-    place.run(of.iter().chain(&["student_id=1"])).failed_with("somebody else");
+    fixture.ok(of.iter().chain(&[who[1]]));
+    fixture.run(of.iter().chain(&["student_id=1"])).failed_with("somebody else");
     let forged =
-        fs::read_to_string(place.path("r.json")).unwrap().replace("deleted\": 1", "deleted\": 2");
-    fs::write(place.path("forged.json"), forged).unwrap();
-    place.run(["erase", "verify-receipt", "forged.json"]).failed_with("signature");
-    let admitted = place.ok(["subject", "admit"].iter().chain(&who));
+        fs::read_to_string(fixture.path("r.json")).unwrap().replace("deleted\": 1", "deleted\": 2");
+    fs::write(fixture.path("forged.json"), forged).unwrap();
+    fixture.run(["erase", "verify-receipt", "forged.json"]).failed_with("signature");
+    let admitted = fixture.ok(["subject", "admit"].iter().chain(&who));
     assert!(admitted.starts_with("admitted"), "{admitted}");
-    let server = serve(&place);
+    let server = serve(&fixture);
     assert_eq!(server.post("PutItem", &skill(PERSON, "new")).0, 200);
 }
 
 #[test]
 fn the_key_that_signs_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::new();
-    let server = serve(&place);
+    let fixture = Fixture::new();
+    let server = serve(&fixture);
     for name in ["receipt.key", "control.sock"] {
-        let mode = fs::metadata(place.path("db").join(name)).unwrap().permissions().mode();
+        let mode = fs::metadata(fixture.path("db").join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     drop(server);
@@ -143,8 +144,8 @@ fn the_key_that_signs_is_for_its_owner_alone() {
 fn an_erasure_under_load_that_is_killed_leaves_a_receipt_or_goes_on() {
     // The last one is not killed, but stopped in peace when it is over.
     for kill_after_ms in [Some(1), Some(60), Some(200), None] {
-        let place = Place::new();
-        let server = serve(&place);
+        let fixture = Fixture::new();
+        let server = serve(&fixture);
         fill(&server);
         let who = ["--subject", PERSON, "--data", "db"];
         let (url, door) = (server.url.clone(), server.redis.clone().unwrap());
@@ -167,7 +168,7 @@ fn an_erasure_under_load_that_is_killed_leaves_a_receipt_or_goes_on() {
             while written.load(Ordering::Relaxed) < 10 {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            let erasing = scope.spawn(|| place.run(["erase", "--yes"].iter().chain(&who)));
+            let erasing = scope.spawn(|| fixture.run(["erase", "--yes"].iter().chain(&who)));
             match kill_after_ms {
                 Some(ms) => {
                     std::thread::sleep(Duration::from_millis(ms));
@@ -187,19 +188,19 @@ fn an_erasure_under_load_that_is_killed_leaves_a_receipt_or_goes_on() {
             }
         });
 
-        let known = place.ok(["erase", "list", "--data", "db"]);
-        place.ok(["erase", "resume", "--data", "db"]);
+        let known = fixture.ok(["erase", "list", "--data", "db"]);
+        fixture.ok(["erase", "resume", "--data", "db"]);
         if known.is_empty() {
             // It was killed before anything was remembered, so nothing was begun.
-            place.ok(["erase", "--yes"].iter().chain(&who));
+            fixture.ok(["erase", "--yes"].iter().chain(&who));
         }
-        let listed = place.ok(["erase", "list", "--data", "db"]);
+        let listed = fixture.ok(["erase", "list", "--data", "db"]);
         assert!(
             listed.lines().count() == 1 && listed.contains(" done "),
             "{kill_after_ms:?} {listed}"
         );
-        assert_eq!(sightings(&place), Vec::<String>::new(), "{kill_after_ms:?}");
-        let server = serve(&place);
+        assert_eq!(sightings(&fixture), Vec::<String>::new(), "{kill_after_ms:?}");
+        let server = serve(&fixture);
         let other =
             r#"{"TableName":"state","Key":{"pk":{"S":"student:OTHER"},"sk":{"S":"skill:s1"}}}"#;
         assert!(server.post("GetItem", other).1.contains("about OTHER"));

@@ -1,6 +1,6 @@
 //! Help that teaches, and clear refusals.
 
-use crate::Place;
+use crate::Fixture;
 
 const COMMANDS: [&str; 15] = [
     "put",
@@ -22,20 +22,20 @@ const COMMANDS: [&str; 15] = [
 
 #[test]
 fn help_names_every_command_and_each_has_help_with_examples() {
-    let place = Place::new();
-    let help = place.ok(["--help"]);
+    let fixture = Fixture::new();
+    let help = fixture.ok(["--help"]);
     assert!(help.contains("A tour:"), "{help}");
     assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     for command in COMMANDS {
         assert!(help.contains(&format!("\n  {command} ")), "{command} is missing in\n{help}");
-        let own = place.ok(["help", command]);
+        let own = fixture.ok(["help", command]);
         assert!(own.contains("Examples:") && own.contains(&format!("kstone {command} ")), "{own}");
     }
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_with_code_2() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let words: [&[&str]; 12] = [
         &["fetch", "db"],
         &["put", "db"],
@@ -51,22 +51,22 @@ fn what_makes_no_sense_is_refused_with_code_2() {
         &[],
     ];
     for words in words {
-        place.run(words).refused_as_nonsense();
+        fixture.run(words).refused_as_nonsense();
     }
-    assert!(!place.path("db").exists());
+    assert!(!fixture.path("db").exists());
 }
 
 #[test]
 fn the_tour_of_the_help_text_works_as_printed() {
-    let place = Place::new();
-    let help = place.ok(["--help"]);
+    let fixture = Fixture::new();
+    let help = fixture.ok(["--help"]);
     let tour: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  kstone ")).collect();
     assert_eq!(tour.len(), 5, "{help}");
     for line in tour {
         // The explanation is two blanks or more away; quotes are the shell's.
         let command = line.split("   ").next().unwrap();
         let words: Vec<String> = command.split(' ').map(|word| word.replace('\'', "")).collect();
-        place.ok(&words);
+        fixture.ok(&words);
     }
-    assert_eq!(place.ok(["get", "mydb", "user#1", "post#001"]), "{\"title\":\"Hello\"}\n");
+    assert_eq!(fixture.ok(["get", "mydb", "user#1", "post#001"]), "{\"title\":\"Hello\"}\n");
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::Place;
+use crate::Fixture;
 use crate::server::Server;
 
 const ORDERS: &str = r#"application = "orders"
@@ -35,10 +35,10 @@ const TABLE: &str = r#"{"TableName":"orders","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}],
     "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]}"#;
 
-fn place_with_orders() -> Place {
-    let place = Place::new();
-    fs::write(place.path("orders.toml"), ORDERS).unwrap();
-    place
+fn place_with_orders() -> Fixture {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("orders.toml"), ORDERS).unwrap();
+    fixture
 }
 
 fn order(number: u32, total: i32) -> String {
@@ -47,8 +47,8 @@ fn order(number: u32, total: i32) -> String {
     )
 }
 
-fn metrics(place: &Place, data: &str) -> Value {
-    place.json(["keyspace", "metrics", "--data", data, "--json"]).remove(0)
+fn metrics(fixture: &Fixture, data: &str) -> Value {
+    fixture.json(["keyspace", "metrics", "--data", data, "--json"]).remove(0)
 }
 
 fn keys(metrics: &Value, pattern: &str) -> u64 {
@@ -59,34 +59,34 @@ fn keys(metrics: &Value, pattern: &str) -> u64 {
 
 #[test]
 fn a_catalogue_is_checked_with_line_and_column() {
-    let place = place_with_orders();
-    let said = place.ok(["keyspace", "check", "shipped", "orders.toml"]);
+    let fixture = place_with_orders();
+    let said = fixture.ok(["keyspace", "check", "shipped", "orders.toml"]);
     assert!(said.ends_with("6 catalogues, 86 patterns: 0 errors, 0 warnings\n"), "{said}");
-    fs::write(place.path("bad.toml"), ORDERS.replace("\"1 hour\"", "\"soon\"")).unwrap();
-    let done = place.run(["keyspace", "check", "bad.toml"]);
+    fs::write(fixture.path("bad.toml"), ORDERS.replace("\"1 hour\"", "\"soon\"")).unwrap();
+    let done = fixture.run(["keyspace", "check", "bad.toml"]);
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(done.out.contains("bad.toml:20:7"), "{}", done.out);
     assert!(done.out.contains("1 error"), "{}", done.out);
-    place.run(["keyspace", "check", "missing.toml"]).failed_with("missing.toml");
+    fixture.run(["keyspace", "check", "missing.toml"]).failed_with("missing.toml");
 }
 
 #[test]
 fn a_key_is_explained_by_the_catalogues_that_are_named() {
-    let place = place_with_orders();
-    let said = place.ok(["keyspace", "explain", "student:s1:mastery:2026-01-14"]);
+    let fixture = place_with_orders();
+    let said = fixture.ok(["keyspace", "explain", "student:s1:mastery:2026-01-14"]);
     assert!(said.contains("mastery.daily_mastery") && said.contains("90 days"), "{said}");
     let words = ["keyspace", "explain", "--keyspace", "orders.toml", "basket:c-1"];
-    assert!(place.ok(words).contains("orders.basket"));
-    let unknown = place.run(["keyspace", "explain", "basket:c-1"]);
+    assert!(fixture.ok(words).contains("orders.basket"));
+    let unknown = fixture.run(["keyspace", "explain", "basket:c-1"]);
     assert_eq!(unknown.code, Some(1));
     assert!(unknown.out.contains("matches no pattern"), "{unknown:?}");
 }
 
 #[test]
 fn a_server_keeps_to_its_catalogues_and_so_does_whoever_opens_its_folder_later() {
-    let place = place_with_orders();
+    let fixture = place_with_orders();
     let words = ["--data", "db", "--keyspace", "orders.toml", "--unknown-keys", "refuse"];
-    let server = Server::start(&place, &words);
+    let server = Server::start(&fixture, &words);
     let line = "keyspace  2 patterns of orders, unknown keys: refuse";
     assert!(server.greeting.iter().any(|it| it == line), "{:?}", server.greeting);
     assert_eq!(server.post("CreateTable", TABLE).0, 200);
@@ -100,38 +100,38 @@ fn a_server_keeps_to_its_catalogues_and_so_does_whoever_opens_its_folder_later()
     assert!(server.post("PutItem", &unknown).1.contains("no pattern declares"));
     assert_eq!(server.stop("-TERM").0.code(), Some(0));
 
-    let found = metrics(&place, "db");
+    let found = metrics(&fixture, "db");
     assert_eq!(keys(&found, "orders.order"), 3);
     assert_eq!(
         (&found["off_by_changes_max"], &found["keys_by_metric"]["order"]),
         (&0.into(), &3.into())
     );
     let bad = r#"{"pk":"customer:c-1","sk":"order:9","total":-1}"#;
-    place.run(["put", "db", "--table", "orders", bad]).failed_with("fields.total");
-    place.ok(["put", "db", "--table", "orders", &bad.replace("-1}", "7}")]);
-    assert_eq!(keys(&metrics(&place, "db"), "orders.order"), 4);
-    let page = place.ok(["keyspace", "docs", "--data", "db"]);
+    fixture.run(["put", "db", "--table", "orders", bad]).failed_with("fields.total");
+    fixture.ok(["put", "db", "--table", "orders", &bad.replace("-1}", "7}")]);
+    assert_eq!(keys(&metrics(&fixture, "db"), "orders.order"), 4);
+    let page = fixture.ok(["keyspace", "docs", "--data", "db"]);
     assert!(page.contains("| 4 |"), "{page}");
 
     // Without a word about it, the server keeps to what it kept to.
-    let server = Server::start(&place, &["--data", "db"]);
+    let server = Server::start(&fixture, &["--data", "db"]);
     assert_eq!(server.post("PutItem", &order(9, -1)).0, 400);
-    assert_eq!(keys(&metrics(&place, &server.url), "orders.order"), 4);
+    assert_eq!(keys(&metrics(&fixture, &server.url), "orders.order"), 4);
     drop(server);
-    let server = Server::start(&place, &["--data", "db", "--keyspace", "none"]);
+    let server = Server::start(&fixture, &["--data", "db", "--keyspace", "none"]);
     assert_eq!(server.post("PutItem", &order(10, -1)).0, 200);
     drop(server);
     let words = ["keyspace", "recount", "--data", "db"];
-    let said = place.ok(words);
+    let said = fixture.ok(words);
     assert!(said.starts_with("counted 5 items and 0 keys of Redis"), "{said}");
-    assert_eq!(keys(&metrics(&place, "db"), "orders.order"), 5);
+    assert_eq!(keys(&metrics(&fixture, "db"), "orders.order"), 5);
 }
 
 #[test]
 fn a_database_without_a_keyspace_has_none_to_show() {
-    let place = Place::new();
-    place.ok(["put", "db", "a", "{}"]);
-    place.run(["keyspace", "metrics", "--data", "db"]).failed_with("never governed");
-    place.run(["keyspace", "recount", "--data", "db"]).failed_with("never governed");
-    place.run(["keyspace", "explain", "--data", "db", "a"]).failed_with("never governed");
+    let fixture = Fixture::new();
+    fixture.ok(["put", "db", "a", "{}"]);
+    fixture.run(["keyspace", "metrics", "--data", "db"]).failed_with("never governed");
+    fixture.run(["keyspace", "recount", "--data", "db"]).failed_with("never governed");
+    fixture.run(["keyspace", "explain", "--data", "db", "a"]).failed_with("never governed");
 }

@@ -29,18 +29,18 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder for one test, gone with it.
-struct Place(TempDir);
+struct Fixture(TempDir);
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
-        Place(TempDir::new().unwrap())
+        Fixture(TempDir::new().unwrap())
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// `kstone` in this place, without what the environment of the tests may say.
+    /// `kstone` in this folder, without what the environment of the tests may say.
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kstone"));
         command.current_dir(self.0.path());
@@ -50,7 +50,7 @@ impl Place {
         command
     }
 
-    /// Runs `kstone` in this place.
+    /// Runs `kstone` in this folder.
     fn run<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Done {
         self.run_with_input(words, "")
     }
@@ -83,7 +83,7 @@ impl Place {
         self.run(words).succeeded().out
     }
 
-    /// Like [`ok`](Place::ok), as JSON lines.
+    /// Like [`ok`](Fixture::ok), as JSON lines.
     fn json<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Vec<Value> {
         json_lines(&self.ok(words))
     }

@@ -16,17 +16,17 @@ use kstone_platform::time::Moment;
 use kstone_redis::Redis;
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::Fixture;
 use crate::server::{Server, exchange};
 
 const LEARNERS: usize = 30;
 const DAYS: u32 = 60;
 const EVENTS_TOGETHER: usize = 100;
 
-fn start(place: &Place) -> (Server, String) {
+fn start(fixture: &Fixture) -> (Server, String) {
     let doors = ["--dynamodb", "127.0.0.1:0", "--console", "127.0.0.1:0", "--redis", "off"];
     let others = ["--dapr-http", "off", "--dapr-grpc", "off", "--rest-limits", "off"];
-    let mut command = place.command();
+    let mut command = fixture.command();
     command.args(["serve", "--data", "db", "--keyspace", "shipped"]).args(doors).args(others);
     // Alerts by the hundred, which the API shows too.
     let server = Server::start_as(command.stderr(Stdio::null()));
@@ -91,8 +91,8 @@ fn a_class_of_30_over_60_days_through_rest_survives_a_kill_in_the_middle() {
     events.sort_by_key(|event| event.occurred_at);
     let batches: Vec<Value> = events.chunks(EVENTS_TOGETHER).map(|some| json!(some)).collect();
 
-    let place = Place::new();
-    let (mut server, mut url) = start(&place);
+    let fixture = Fixture::new();
+    let (mut server, mut url) = start(&fixture);
     for class in school.classes() {
         let path = format!("/schools/{}/classes/{}", School::ID, class.class_id);
         call(&url, "PUT", &path, &json!({ "name": class.name }));
@@ -109,7 +109,7 @@ fn a_class_of_30_over_60_days_through_rest_survives_a_kill_in_the_middle() {
             stream.write_all(request("POST", "/events", batch).as_bytes()).unwrap();
             std::thread::sleep(Duration::from_millis(20));
             server.kill();
-            (server, url) = start(&place);
+            (server, url) = start(&fixture);
         }
         let done = call(&url, "POST", "/events", batch);
         assert_eq!(done["refused"], 0, "{done}");

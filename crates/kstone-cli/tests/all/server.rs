@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
-use crate::Place;
+use crate::Fixture;
 
 /// Killed when it is dropped, if it was not stopped before.
 pub struct Server {
@@ -20,14 +20,14 @@ pub struct Server {
 
 impl Server {
     /// Starts one on a port that is free, and waits until it is ready.
-    pub fn start(place: &Place, words: &[&str]) -> Server {
+    pub fn start(fixture: &Fixture, words: &[&str]) -> Server {
         let mut all = vec!["serve", "--dynamodb", "127.0.0.1:0"];
         let doors = ["--redis", "--dapr-http", "--dapr-grpc", "--console"];
         for door in doors.iter().filter(|it| !words.contains(it)) {
             all.extend([door, "off"]);
         }
         let words = [&all, words].concat();
-        Self::start_as(place.command().args(words))
+        Self::start_as(fixture.command().args(words))
     }
 
     /// The same with the whole command.

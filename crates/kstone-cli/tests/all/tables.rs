@@ -5,15 +5,15 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::Fixture;
 use crate::server::Server;
 
 /// A folder with the demo's table, and nothing running.
-fn demo() -> Place {
-    let place = Place::new();
-    let server = Server::start(&place, &["--demo", "--data", "db"]);
+fn demo() -> Fixture {
+    let fixture = Fixture::new();
+    let server = Server::start(&fixture, &["--demo", "--data", "db"]);
     assert_eq!(server.stop("-TERM").0.code(), Some(0));
-    place
+    fixture
 }
 
 fn column<'a>(lines: &'a [Value], name: &str) -> Vec<&'a str> {
@@ -22,7 +22,7 @@ fn column<'a>(lines: &'a [Value], name: &str) -> Vec<&'a str> {
 
 #[test]
 fn a_folder_and_a_server_give_the_same_answers() {
-    let place = demo();
+    let fixture = demo();
     let asks: [&[&str]; 11] = [
         &["tables", "WHERE"],
         &["tables", "WHERE", "--json"],
@@ -55,13 +55,13 @@ fn a_folder_and_a_server_give_the_same_answers() {
     let ask = |place_named: &str| -> Vec<(String, String)> {
         let answers = asks.iter().map(|words| {
             let words = words.iter().map(|word| word.replace("WHERE", place_named));
-            let done = place.run(words).succeeded();
+            let done = fixture.run(words).succeeded();
             (done.out, done.err)
         });
         answers.collect()
     };
     let folder = ask("db");
-    let server = Server::start(&place, &["--data", "db"]);
+    let server = Server::start(&fixture, &["--data", "db"]);
     assert_eq!(ask(&server.url), folder);
     assert_eq!(ask("db"), folder, "the folder names the server that has it");
     assert!(folder.iter().all(|(out, _)| !out.is_empty()));
@@ -69,8 +69,8 @@ fn a_folder_and_a_server_give_the_same_answers() {
 
 #[test]
 fn a_query_takes_as_much_of_the_key_as_is_known() {
-    let place = demo();
-    let query = |words: &[&str]| place.json([&["query", "db", "workflows"], words].concat());
+    let fixture = demo();
+    let query = |words: &[&str]| fixture.json([&["query", "db", "workflows"], words].concat());
     let albums = query(&["--pk", "exec-003", "--sk-begins-with", "album-"]);
     let expected: Vec<String> = (1..=6).map(|n| format!("album-{n}")).collect();
     assert_eq!(column(&albums, "sk"), expected);
@@ -87,7 +87,7 @@ fn a_query_takes_as_much_of_the_key_as_is_known() {
     assert!(!since.is_empty() && since.len() < runs.len());
 
     let fails = |words: &[&str], with: &str| {
-        place.run([&["query", "db", "workflows"], words].concat()).failed_with(with);
+        fixture.run([&["query", "db", "workflows"], words].concat()).failed_with(with);
     };
     fails(&["--index", "GSI1", "--pk", "x"], "workflowType, entityType: give --pk for each");
     fails(&["--index", "GSI9", "--pk", "x"], "there are GSI1, GSI2, GSI3");
@@ -96,38 +96,38 @@ fn a_query_takes_as_much_of_the_key_as_is_known() {
     fails(&["--pk", "x", "--prefix", "a", "--to", "b"], "but not both");
     let number = ["--index", "GSI2", "--pk", "a", "--pk", "b", "--sk", "album", "--from", "x"];
     fails(&number, "sortValue");
-    place.run(["query", "db", "nope", "--pk", "x"]).failed_with("not found");
-    place.run(["query", "db", "--table", "workflows"]).failed_with("which partition");
+    fixture.run(["query", "db", "nope", "--pk", "x"]).failed_with("not found");
+    fixture.run(["query", "db", "--table", "workflows"]).failed_with("which partition");
 }
 
 #[test]
 fn items_are_put_read_and_deleted_by_key() {
-    let place = demo();
-    let server = Server::start(&place, &["--data", "db"]);
+    let fixture = demo();
+    let server = Server::start(&fixture, &["--data", "db"]);
     for (n, place_named) in ["db", &server.url].into_iter().enumerate() {
         let key = json!({"pk": format!("exec-9{n}"), "sk": "notes"});
         let (pk, table) = (key["pk"].as_str().unwrap(), ["--table", "workflows"]);
         let item = format!(r#"{{"pk":"{pk}","sk":"notes","exact":0.10000000000000000000001}}"#);
         let put = [&["put", place_named], &table[..], &[&item]].concat();
-        assert_eq!(place.json(put), std::slice::from_ref(&key));
+        assert_eq!(fixture.json(put), std::slice::from_ref(&key));
         let on_key = |command| [&[command, place_named], &table[..], &[pk, "notes"]].concat();
-        assert!(place.ok(on_key("get")).contains("0.10000000000000000000001"));
-        assert_eq!(place.json(on_key("delete")), [json!({"key": key, "deleted": true})]);
-        assert_eq!(place.json(on_key("delete")), [json!({"key": key, "deleted": false})]);
-        place.run(on_key("get")).failed_with("not found");
+        assert!(fixture.ok(on_key("get")).contains("0.10000000000000000000001"));
+        assert_eq!(fixture.json(on_key("delete")), [json!({"key": key, "deleted": true})]);
+        assert_eq!(fixture.json(on_key("delete")), [json!({"key": key, "deleted": false})]);
+        fixture.run(on_key("get")).failed_with("not found");
         let short = [&["get", place_named], &table[..], &[pk]].concat();
-        place.run(short).failed_with("the key has `sk` too");
+        fixture.run(short).failed_with("the key has `sk` too");
         let keyed = [&["put", place_named], &table[..], &[pk, "{}"]].concat();
-        place.run(keyed).failed_with("the key is part of the item");
+        fixture.run(keyed).failed_with("the key is part of the item");
     }
-    place.run(["get", &server.url, "user#1"]).failed_with("which table?");
-    place.run(["scan", &server.url]).failed_with("which table?");
+    fixture.run(["get", &server.url, "user#1"]).failed_with("which table?");
+    fixture.run(["scan", &server.url]).failed_with("which table?");
 }
 
 #[test]
 fn pages_of_a_table_make_up_the_whole() {
-    let place = demo();
-    let whole = place.json(["query", "db", "workflows", "--pk", "exec-003"]);
+    let fixture = demo();
+    let whole = fixture.json(["query", "db", "workflows", "--pk", "exec-003"]);
     assert_eq!(whole.len(), 7);
     for limit in ["1", "3", "7"] {
         let (mut found, mut cursor) = (Vec::new(), String::new());
@@ -137,8 +137,8 @@ fn pages_of_a_table_make_up_the_whole() {
             if !cursor.is_empty() {
                 words.extend(["--cursor", &cursor]);
             }
-            found.extend(place.json(words));
-            cursor = fs::read_to_string(place.path("next")).unwrap();
+            found.extend(fixture.json(words));
+            cursor = fs::read_to_string(fixture.path("next")).unwrap();
             if cursor.is_empty() {
                 break;
             }
@@ -146,25 +146,26 @@ fn pages_of_a_table_make_up_the_whole() {
         assert_eq!(found, whole, "{limit}");
     }
     let bad = ["scan", "db", "--table", "workflows", "--cursor", "s00"];
-    place.run(bad).failed_with("no cursor of a named table");
+    fixture.run(bad).failed_with("no cursor of a named table");
 }
 
 #[test]
 fn a_table_is_copied_by_scan_and_load() {
-    let place = demo();
-    let all = place.ok(["scan", "db", "--table", "workflows"]);
-    fs::write(place.path("all.jsonl"), &all).unwrap();
-    let server = Server::start(&place, &["--demo", "--memory"]);
+    let fixture = demo();
+    let all = fixture.ok(["scan", "db", "--table", "workflows"]);
+    fs::write(fixture.path("all.jsonl"), &all).unwrap();
+    let server = Server::start(&fixture, &["--demo", "--memory"]);
     let load = ["load", &server.url, "all.jsonl", "--table", "workflows"];
-    assert_eq!(place.json(load), [json!({"loaded": 288})]);
-    assert_eq!(place.ok(["scan", &server.url, "--table", "workflows"]), all);
-    let bad = place.run_with_input(["load", &server.url, "-t", "workflows"], "{\"pk\":\"a\"}\n7\n");
+    assert_eq!(fixture.json(load), [json!({"loaded": 288})]);
+    assert_eq!(fixture.ok(["scan", &server.url, "--table", "workflows"]), all);
+    let bad =
+        fixture.run_with_input(["load", &server.url, "-t", "workflows"], "{\"pk\":\"a\"}\n7\n");
     bad.failed_with("line 2: an item is a JSON object");
 }
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
-    let place = Place::new();
-    place.run(["tables", "http://127.0.0.1:9"]).failed_with("cannot reach http://127.0.0.1:9");
-    place.run(["tables", "https://127.0.0.1:9"]).failed_with("only http://");
+    let fixture = Fixture::new();
+    fixture.run(["tables", "http://127.0.0.1:9"]).failed_with("cannot reach http://127.0.0.1:9");
+    fixture.run(["tables", "https://127.0.0.1:9"]).failed_with("only http://");
 }

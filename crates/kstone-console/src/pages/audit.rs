@@ -7,13 +7,13 @@ use kstone_platform::page::PageAsk;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::error::{PageError, PageResult};
 use super::figures::moment;
-use super::frame::{Frame, Room, empty, page, table};
-use super::trouble::{Shown, Trouble};
+use super::layout::{Layout, Section, empty_state, page, table};
 use super::{Pages, links};
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct AuditQuery {
     #[serde(default)]
     date: String,
     #[serde(default)]
@@ -21,15 +21,18 @@ pub(crate) struct Asked {
 }
 
 /// `/audit`
-pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>) -> Shown {
+pub(crate) async fn show(
+    State(pages): State<Pages>,
+    Query(query): Query<AuditQuery>,
+) -> PageResult {
     let today = pages.console.now().date();
-    let date: Date = match asked.date.trim() {
+    let date: Date = match query.date.trim() {
         "" => today,
         date => date
             .parse()
-            .map_err(|_| Trouble::Refused(format!("{date} is no day: write it as {today}.")))?,
+            .map_err(|_| PageError::Refused(format!("{date} is no day: write it as {today}.")))?,
     };
-    let cursor = Some(asked.after).filter(|after| !after.is_empty());
+    let cursor = Some(query.after).filter(|after| !after.is_empty());
     let log = pages.platform()?.audit.of_day(date, &PageAsk { limit: 100, cursor }).await?;
     let content = html! {
         h1 { "Audit" }
@@ -44,7 +47,7 @@ pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>)
             @if date < today { a.button.quiet href={ "/audit?date=" (date.plus_days(1)) } { "Day after" } }
         }
         @if log.items.is_empty() {
-            (empty(&format!("Nothing was noted on {date}."), &html! {
+            (empty_state(&format!("Nothing was noted on {date}."), &html! {
                 p { "Exports, erasures, changes of consent and of profiles are noted here." }
             }))
         } @else {
@@ -56,7 +59,7 @@ pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>)
             }
         }
     };
-    Ok(page(&Frame::new("Audit", Some(Room::Audit)), &content))
+    Ok(page(&Layout::new("Audit", Some(Section::Audit)), &content))
 }
 
 fn rows(entries: &[AuditEntry]) -> Markup {

@@ -1,4 +1,4 @@
-//! Numbers, sizes and moments as people read them.
+//! Formats numbers, sizes and times for people.
 
 use kstone_keyspace::Date;
 use maud::{Markup, html};

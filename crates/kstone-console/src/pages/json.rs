@@ -1,4 +1,4 @@
-//! Values as people read them: JSON with its parts coloured, anything else as it is.
+//! Formats values for people: JSON with its parts coloured, anything else as it is.
 
 use maud::{Markup, html};
 use serde_json::Value as Json;

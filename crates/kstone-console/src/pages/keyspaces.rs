@@ -1,12 +1,12 @@
-//! `/keyspaces`: every declared pattern, and how much there is of it.
+//! `/keyspaces`: every declared pattern, with its number of keys and its size.
 
 use axum::extract::{Path, State};
 use kstone_keyspace::{Governor, Metrics, Over, Pattern, PatternMetrics, Store, Usage};
 use maud::{Markup, html};
 
+use super::error::{PageError, PageResult};
 use super::figures::{bytes, count, counted, rate};
-use super::frame::{Frame, Room, empty, live, page, table};
-use super::trouble::{Shown, Trouble};
+use super::layout::{Layout, Section, empty_state, live, page, table};
 use super::{Pages, links};
 
 /// `/keyspaces`
@@ -16,7 +16,7 @@ pub(crate) async fn list(State(pages): State<Pages>) -> Markup {
         p.faint { "Every declared pattern of keys, and what there is of it." }
         (live("/live/keyspaces", 5000, &patterns(&pages)))
     };
-    page(&Frame::new("Keyspaces", Some(Room::Keyspaces)), &content)
+    page(&Layout::new("Keyspaces", Some(Section::Keyspaces)), &content)
 }
 
 /// `/live/keyspaces`
@@ -36,7 +36,7 @@ pub(crate) fn how_to_declare() -> Markup {
 
 fn patterns(pages: &Pages) -> Markup {
     let Some(governor) = &pages.console.governor else {
-        return empty("No keyspace is in force: keys are not counted.", &how_to_declare());
+        return empty_state("No keyspace is in force: keys are not counted.", &how_to_declare());
     };
     let metrics = governor.metrics();
     html! {
@@ -124,8 +124,8 @@ fn rows<'p>(
 }
 
 /// `/keyspaces/{pattern}`
-pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) -> Shown {
-    let not_found = || Trouble::NotFound(format!("No pattern is called {name}."));
+pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) -> PageResult {
+    let not_found = || PageError::NotFound(format!("No pattern is called {name}."));
     let governor = pages.console.governor.as_ref().ok_or_else(not_found)?;
     let pattern = governor.keyspace().pattern(&name).ok_or_else(not_found)?;
     let metrics = governor.metrics();
@@ -151,7 +151,7 @@ pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) ->
             }
         }
     };
-    Ok(page(&Frame::below(&title, Room::Keyspaces, &[]), &content))
+    Ok(page(&Layout::below(&title, Section::Keyspaces, &[]), &content))
 }
 
 fn declared(pattern: &Pattern) -> Markup {

@@ -1,4 +1,4 @@
-//! Every address of the console is written here, and keys of any bytes as text in them.
+//! Builds every address of the console; keys of any bytes are text in them.
 
 use std::fmt::Write as _;
 

@@ -6,7 +6,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `frame` | what all pages share |
+//! | `layout`, `error` | what all pages share |
 //! | `overview`, `keyspaces`, `people`, `data` | the store |
 //! | `mastery` | schools, classes, learners |
 //! | `work`, `audit` | what all systems of the learning platform share |
@@ -17,15 +17,15 @@
 mod audit;
 mod charts;
 mod data;
+mod error;
 mod figures;
-mod frame;
 mod json;
 mod keyspaces;
+mod layout;
 mod links;
 mod mastery;
 mod overview;
 mod people;
-mod trouble;
 mod work;
 
 use std::sync::Arc;
@@ -43,9 +43,9 @@ use maud::html;
 
 use crate::console::Console;
 use crate::request;
-use crate::vitals::History;
+use crate::server_status::History;
 
-use trouble::{Shown, Trouble};
+use error::{PageError, PageResult};
 
 /// What every page can ask.
 #[derive(Debug, Clone)]
@@ -56,9 +56,9 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// The learning platform, or how it is turned on.
-    fn platform(&self) -> Shown<&Platform> {
+    fn platform(&self) -> PageResult<&Platform> {
         let off = || {
-            Trouble::Off(
+            PageError::Off(
                 "The learning platform is off",
                 html! {
                     p { "It runs where its catalogues are in force: start the server with "
@@ -70,7 +70,7 @@ impl Pages {
         self.console.platform.as_deref().ok_or_else(off)
     }
 
-    fn engine(&self) -> Shown<&MasteryEngine> {
+    fn engine(&self) -> PageResult<&MasteryEngine> {
         Ok(&self.platform()?.mastery)
     }
 }
@@ -78,10 +78,10 @@ impl Pages {
 /// The pages. Called where tasks can be spawned, it also begins to note what goes through the doors.
 pub fn router(console: Arc<Console>) -> Router {
     let history = Arc::new(History::default());
-    history.note(console.vitals.doors());
+    history.note(console.status.doors());
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        let vitals = Arc::clone(&console.vitals);
-        runtime.spawn(History::keep(Arc::downgrade(&history), vitals));
+        let status = Arc::clone(&console.status);
+        runtime.spawn(History::keep(Arc::downgrade(&history), status));
     }
     Router::new()
         .route("/", get(overview::show))
@@ -110,7 +110,7 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/work/dead/{queue}", get(work::dead).post(work::decide))
         .route("/live/work", get(work::fragment))
         .route("/audit", get(audit::show))
-        .fallback(|| async { Trouble::NotFound("There is no such page.".to_owned()) })
+        .fallback(|| async { PageError::NotFound("There is no such page.".to_owned()) })
         .layer(from_fn_with_state(Arc::clone(&console), limit))
         // What belongs to every page is not counted with it.
         .route("/assets/console.css", get(|| asset("text/css", CSS)))
@@ -128,7 +128,7 @@ async fn limit(State(console): State<Arc<Console>>, request: Request, next: Next
     let decision = platform.limits.admit(LimitKind::Page, &request::client(&request)).await;
     match decision.allowed {
         true => next.run(request).await,
-        false => Trouble::TooOften { wait_s: decision.reset_s.max(1) }.into_response(),
+        false => PageError::TooOften { wait_s: decision.reset_s.max(1) }.into_response(),
     }
 }
 

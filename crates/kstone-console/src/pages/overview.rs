@@ -7,11 +7,11 @@ use serde::Deserialize;
 use super::Pages;
 use super::charts::{heat_map, sparkline};
 use super::figures::{bytes, count, counted, micros, percent, rate, span};
-use super::frame::{Frame, Room, empty, live, page, table};
-use crate::vitals::{EngineVitals, SECONDS_KEPT, StripeVitals, Traffic};
+use super::layout::{Layout, Section, empty_state, live, page, table};
+use crate::server_status::{EngineStatus, SECONDS_KEPT, StripeStatus, Traffic};
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Choice {
+pub(crate) struct OverviewQuery {
     #[serde(default)]
     by: String,
 }
@@ -55,7 +55,7 @@ impl Measure {
         }
     }
 
-    fn value(self, stripe: &StripeVitals) -> u64 {
+    fn value(self, stripe: &StripeStatus) -> u64 {
         match self {
             Measure::Data => stripe.data_bytes,
             Measure::Records => stripe.records,
@@ -74,29 +74,35 @@ impl Measure {
 }
 
 /// `/`
-pub(crate) async fn show(State(pages): State<Pages>, Query(choice): Query<Choice>) -> Markup {
+pub(crate) async fn show(
+    State(pages): State<Pages>,
+    Query(choice): Query<OverviewQuery>,
+) -> Markup {
     let by = Measure::of(&choice.by);
-    let vitals = &pages.console.vitals;
-    let up_ms = pages.console.clock.now_ms().saturating_sub(vitals.started_at_ms());
-    let place = vitals.place();
+    let status = &pages.console.status;
+    let up_ms = pages.console.clock.now_ms().saturating_sub(status.started_at_ms());
+    let place = status.place();
     let content = html! {
         h1 { "Overview" }
         p.faint {
             @if !place.is_empty() { "Data in " code { (place) } ". " }
-            @if vitals.started_at_ms() > 0 { "Serving for " (span(up_ms)) "." }
+            @if status.started_at_ms() > 0 { "Serving for " (span(up_ms)) "." }
         }
         (live(&format!("/live/overview?by={}", by.name()), 2000, &now(&pages, by)))
     };
-    page(&Frame::new("Overview", Some(Room::Overview)), &content)
+    page(&Layout::new("Overview", Some(Section::Overview)), &content)
 }
 
 /// `/live/overview`
-pub(crate) async fn fragment(State(pages): State<Pages>, Query(choice): Query<Choice>) -> Markup {
+pub(crate) async fn fragment(
+    State(pages): State<Pages>,
+    Query(choice): Query<OverviewQuery>,
+) -> Markup {
     now(&pages, Measure::of(&choice.by))
 }
 
 fn now(pages: &Pages, by: Measure) -> Markup {
-    let (traffic, engine) = (pages.history.traffic(), pages.console.vitals.engine());
+    let (traffic, engine) = (pages.history.traffic(), pages.console.status.engine());
     html! {
         (tiles(&traffic, &engine))
         section { h2 { "Doors" } (doors(&traffic)) }
@@ -118,7 +124,7 @@ fn now(pages: &Pages, by: Measure) -> Markup {
     }
 }
 
-fn tiles(traffic: &[Traffic], engine: &EngineVitals) -> Markup {
+fn tiles(traffic: &[Traffic], engine: &EngineStatus) -> Markup {
     let all = sum(traffic);
     let now: f64 = traffic.iter().map(|it| it.now_per_second).sum();
     let slowest = |q: f64| traffic.iter().filter_map(|it| it.minute.quantile_us(q)).max();
@@ -177,7 +183,10 @@ fn sum(traffic: &[Traffic]) -> Vec<f64> {
 
 fn doors(traffic: &[Traffic]) -> Markup {
     if traffic.is_empty() {
-        return empty("No door is open.", &html! { p { "This process serves only the console." } });
+        return empty_state(
+            "No door is open.",
+            &html! { p { "This process serves only the console." } },
+        );
     }
     let took = |us: Option<u64>| us.map_or("–".to_owned(), micros);
     table(
@@ -214,7 +223,7 @@ fn doors(traffic: &[Traffic]) -> Markup {
     )
 }
 
-fn stripes(engine: &EngineVitals, by: Measure) -> Markup {
+fn stripes(engine: &EngineStatus, by: Measure) -> Markup {
     let values: Vec<u64> = engine.stripes.iter().map(|stripe| by.value(stripe)).collect();
     if values.is_empty() {
         return html! { p.faint { "This process does not say what its stripes hold." } };
@@ -222,7 +231,7 @@ fn stripes(engine: &EngineVitals, by: Measure) -> Markup {
     heat_map(&values, by.title(), |value| by.show(value))
 }
 
-fn facts(engine: &EngineVitals) -> Markup {
+fn facts(engine: &EngineStatus) -> Markup {
     let per_sync = engine.commits as f64 / engine.syncs.max(1) as f64;
     html! {
         h3 { "Since it was opened" }

@@ -14,10 +14,10 @@ use kstone_platform::field::check_id;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::error::{PageError, PageResult};
 use super::figures::{ago, bytes, count, counted, micros, moment};
-use super::frame::{Frame, Room, empty, live, page, table};
 use super::keyspaces::how_to_declare;
-use super::trouble::{Shown, Trouble};
+use super::layout::{Layout, Section, empty_state, live, page, table};
 use super::{Pages, json, links};
 use crate::{ErasureProgress, Erasures, Stage};
 
@@ -25,7 +25,7 @@ use crate::{ErasureProgress, Erasures, Stage};
 const LISTED_MAX: usize = 500;
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct PeopleQuery {
     #[serde(default)]
     id: String,
     #[serde(default)]
@@ -33,19 +33,19 @@ pub(crate) struct Asked {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Confirmed {
+pub(crate) struct EraseForm {
     #[serde(default)]
     confirm: String,
 }
 
-impl Asked {
+impl PeopleQuery {
     fn tenant(&self) -> Option<&str> {
         Some(self.tenant.trim()).filter(|tenant| !tenant.is_empty())
     }
 }
 
-fn off() -> Trouble {
-    Trouble::Off(
+fn off() -> PageError {
+    PageError::Off(
         "Nobody knows whose data is whose",
         html! {
             p { "Without a keyspace in force, and a folder for the data, persons cannot be looked up." }
@@ -54,7 +54,7 @@ fn off() -> Trouble {
     )
 }
 
-fn governed(pages: &Pages) -> Shown<(&Arc<Governor>, &Arc<Erasures>)> {
+fn governed(pages: &Pages) -> PageResult<(&Arc<Governor>, &Arc<Erasures>)> {
     let console = &pages.console;
     console.governor.as_ref().zip(console.erasures.as_ref()).ok_or_else(off)
 }
@@ -62,8 +62,8 @@ fn governed(pages: &Pages) -> Shown<(&Arc<Governor>, &Arc<Erasures>)> {
 /// `/people`
 pub(crate) async fn find(
     State(pages): State<Pages>,
-    Query(asked): Query<Asked>,
-) -> Shown<Response> {
+    Query(asked): Query<PeopleQuery>,
+) -> PageResult<Response> {
     let (_, erasures) = governed(&pages)?;
     let id = asked.id.trim();
     if !id.is_empty() {
@@ -89,14 +89,14 @@ pub(crate) async fn find(
         section {
             h2 { "Erasures" }
             @if records.is_empty() {
-                (empty("Nobody was erased yet.", &html! {
+                (empty_state("Nobody was erased yet.", &html! {
                     p { "An erasure removes every byte about a person, also from files and checkpoints, and "
                         "leaves a signed receipt that does not name them." }
                 }))
             } @else { (erasure_rows(&records, now_ms)) }
         }
     };
-    Ok(page(&Frame::new("People", Some(Room::People)), &content).into_response())
+    Ok(page(&Layout::new("People", Some(Section::People)), &content).into_response())
 }
 
 fn erasure_rows(records: &[ErasureRecord], now_ms: u64) -> Markup {
@@ -142,12 +142,12 @@ fn state(state: &ErasureState) -> Markup {
 pub(crate) async fn one(
     State(pages): State<Pages>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
-) -> Shown {
+    Query(asked): Query<PeopleQuery>,
+) -> PageResult {
     show(&pages, &id, asked.tenant(), None).await
 }
 
-async fn show(pages: &Pages, id: &str, tenant: Option<&str>, mistake: Option<&str>) -> Shown {
+async fn show(pages: &Pages, id: &str, tenant: Option<&str>, mistake: Option<&str>) -> PageResult {
     let (governor, erasures) = governed(pages)?;
     let subject = Subject::canonical(id, tenant);
     let holdings = erasures.eraser().stores().holdings(&subject).await?;
@@ -170,7 +170,7 @@ async fn show(pages: &Pages, id: &str, tenant: Option<&str>, mistake: Option<&st
             }
         }
         @if holdings.is_empty() {
-            (empty("Nothing is kept about this person.", &html! {
+            (empty_state("Nothing is kept about this person.", &html! {
                 p { "Ids are looked up as written; " code { "student_12345" } " and " code { "12345" }
                     " are the same person. " a href="/people" { "Look up somebody else" } }
             }))
@@ -183,7 +183,7 @@ async fn show(pages: &Pages, id: &str, tenant: Option<&str>, mistake: Option<&st
         }
         section #erase { h2 { "Erase" } (erase_form(id, tenant, mistake)) }
     };
-    Ok(page(&Frame::below(id, Room::People, &[]), &content))
+    Ok(page(&Layout::below(id, Section::People, &[]), &content))
 }
 
 fn kept(holdings: &[Holding], now_ms: u64) -> Markup {
@@ -296,9 +296,9 @@ fn erase_form(id: &str, tenant: Option<&str>, mistake: Option<&str>) -> Markup {
 pub(crate) async fn erase(
     State(pages): State<Pages>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
-    Form(confirmed): Form<Confirmed>,
-) -> Shown<Response> {
+    Query(asked): Query<PeopleQuery>,
+    Form(confirmed): Form<EraseForm>,
+) -> PageResult<Response> {
     let (_, erasures) = governed(&pages)?;
     if confirmed.confirm.trim() != id {
         let mistake = "That is another name: nothing was erased.";
@@ -315,14 +315,14 @@ pub(crate) async fn erase(
 pub(crate) async fn export(
     State(pages): State<Pages>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
-) -> Shown<Response> {
+    Query(asked): Query<PeopleQuery>,
+) -> PageResult<Response> {
     let (_, erasures) = governed(&pages)?;
     let subject = Subject::canonical(&id, asked.tenant());
     let now_ms = pages.console.clock.now_ms();
     let exported = erasures.eraser().stores().export(&subject, now_ms).await?;
     let text = serde_json::to_string_pretty(&exported)
-        .map_err(|error| Trouble::Failed(error.to_string()))?;
+        .map_err(|error| PageError::Failed(error.to_string()))?;
     let about = Some(subject.id.as_str()).filter(|id| check_id("student_id", id).is_ok());
     pages.console.note("export", about, None).await;
     Ok(download(text, "export.json"))
@@ -340,7 +340,7 @@ fn download(text: String, name: &str) -> Response {
 }
 
 /// `/erasures/{id}`
-pub(crate) async fn erasure(State(pages): State<Pages>, Path(id): Path<String>) -> Shown {
+pub(crate) async fn erasure(State(pages): State<Pages>, Path(id): Path<String>) -> PageResult {
     let (progress, is_over) = progress(&pages, &id).await?;
     let content = html! {
         h1 { "Erasure" }
@@ -350,14 +350,14 @@ pub(crate) async fn erasure(State(pages): State<Pages>, Path(id): Path<String>) 
             noscript { p { "Load this page again to see how far it is." } }
         }
     };
-    Ok(page(&Frame::below("Erasure", Room::People, &[]), &content))
+    Ok(page(&Layout::below("Erasure", Section::People, &[]), &content))
 }
 
 /// `/live/erasures/{id}`
 pub(crate) async fn erasure_fragment(
     State(pages): State<Pages>,
     Path(id): Path<String>,
-) -> Shown<Response> {
+) -> PageResult<Response> {
     let (progress, is_over) = progress(&pages, &id).await?;
     let mut response = progress.into_response();
     if is_over {
@@ -368,18 +368,21 @@ pub(crate) async fn erasure_fragment(
 }
 
 /// `/erasures/{id}/receipt`
-pub(crate) async fn receipt(State(pages): State<Pages>, Path(id): Path<String>) -> Shown<Response> {
+pub(crate) async fn receipt(
+    State(pages): State<Pages>,
+    Path(id): Path<String>,
+) -> PageResult<Response> {
     let (_, erasures) = governed(&pages)?;
     match erasures.find(&id).await?.map(|record| record.state) {
         Some(ErasureState::Done(signed)) => Ok(download(signed.to_json(), "receipt.json")),
-        Some(_) => Err(Trouble::NotFound("It is not over: there is no receipt yet.".to_owned())),
-        None => Err(Trouble::NotFound(format!("There is no erasure {id}."))),
+        Some(_) => Err(PageError::NotFound("It is not over: there is no receipt yet.".to_owned())),
+        None => Err(PageError::NotFound(format!("There is no erasure {id}."))),
     }
 }
 
-async fn progress(pages: &Pages, id: &str) -> Shown<(Markup, bool)> {
+async fn progress(pages: &Pages, id: &str) -> PageResult<(Markup, bool)> {
     let (_, erasures) = governed(pages)?;
-    let not_found = || Trouble::NotFound(format!("There is no erasure {id}."));
+    let not_found = || PageError::NotFound(format!("There is no erasure {id}."));
     let record = erasures.find(id).await?.ok_or_else(not_found)?;
     Ok(match record.state {
         ErasureState::Done(signed) => (done(id, &signed), true),

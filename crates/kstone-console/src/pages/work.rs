@@ -7,28 +7,28 @@ use kstone_platform::work::{Alert, DeadJob, QueueDepth, Severity};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::error::{PageError, PageResult};
 use super::figures::{ago, count, span};
-use super::frame::{Frame, Room, empty, live, page, table};
-use super::trouble::{Shown, Trouble};
+use super::layout::{Layout, Section, empty_state, live, page, table};
 use super::{Pages, links};
 
 /// How many alerts, or dead jobs, are on a page.
 const PAGE: u32 = 50;
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct WorkQuery {
     #[serde(default)]
     after: String,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Decided {
+pub(crate) struct DeadJobForm {
     id: String,
     what: String,
 }
 
 /// `/work`
-pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>) -> Shown {
+pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<WorkQuery>) -> PageResult {
     let platform = pages.platform()?;
     let now_ms = pages.console.clock.now_ms();
     let alerts = platform.alerts.recent(PAGE, after(&asked)).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>)
         section {
             h2 { "Alerts" }
             @if alerts.items.is_empty() {
-                (empty("No alert.", &html! {
+                (empty_state("No alert.", &html! {
                     p { "One is raised when a learner struggles or is likely to fall behind, and when a job "
                         "was given up. " code { "--alert-webhook URL" } " sends them elsewhere too." }
                 }))
@@ -53,19 +53,19 @@ pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<Asked>)
             }
         }
     };
-    Ok(page(&Frame::new("Work", Some(Room::Work)), &content))
+    Ok(page(&Layout::new("Work", Some(Section::Work)), &content))
 }
 
-fn after(asked: &Asked) -> Option<&str> {
+fn after(asked: &WorkQuery) -> Option<&str> {
     Some(asked.after.as_str()).filter(|after| !after.is_empty())
 }
 
 /// `/live/work`
-pub(crate) async fn fragment(State(pages): State<Pages>) -> Shown {
+pub(crate) async fn fragment(State(pages): State<Pages>) -> PageResult {
     queues(&pages).await
 }
 
-async fn queues(pages: &Pages) -> Shown {
+async fn queues(pages: &Pages) -> PageResult {
     let platform = pages.platform()?;
     let now_ms = pages.console.clock.now_ms();
     let depths = platform.workers.depth().await?;
@@ -180,8 +180,8 @@ fn severity(severity: Severity) -> Markup {
 pub(crate) async fn dead(
     State(pages): State<Pages>,
     Path(queue): Path<String>,
-    Query(asked): Query<Asked>,
-) -> Shown {
+    Query(asked): Query<WorkQuery>,
+) -> PageResult {
     let platform = pages.platform()?;
     let jobs = platform.queues.dead_letters(&queue, PAGE, after(&asked)).await?;
     let now_ms = pages.console.clock.now_ms();
@@ -190,7 +190,7 @@ pub(crate) async fn dead(
         h1 { (title) }
         p.faint { "Jobs that failed for good. Try one again once its cause is mended, or drop it." }
         @if jobs.items.is_empty() {
-            (empty("No job was given up.", &html! { p { a href="/work" { "Back to all queues" } } }))
+            (empty_state("No job was given up.", &html! { p { a href="/work" { "Back to all queues" } } }))
         } @else {
             (dead_rows(&queue, &jobs.items, now_ms))
             @if let Some(next) = &jobs.next {
@@ -201,7 +201,7 @@ pub(crate) async fn dead(
             }
         }
     };
-    Ok(page(&Frame::below(&title, Room::Work, &[]), &content))
+    Ok(page(&Layout::below(&title, Section::Work, &[]), &content))
 }
 
 fn dead_rows(queue: &str, jobs: &[DeadJob], now_ms: u64) -> Markup {
@@ -243,13 +243,13 @@ fn dead_rows(queue: &str, jobs: &[DeadJob], now_ms: u64) -> Markup {
 pub(crate) async fn decide(
     State(pages): State<Pages>,
     Path(queue): Path<String>,
-    Form(decided): Form<Decided>,
-) -> Shown<Redirect> {
+    Form(decided): Form<DeadJobForm>,
+) -> PageResult<Redirect> {
     let queues = &pages.platform()?.queues;
     match decided.what.as_str() {
         "retry" => queues.retry_dead(&queue, &decided.id).await?,
         "drop" => queues.drop_dead(&queue, &decided.id).await?,
-        what => return Err(Trouble::Refused(format!("A job cannot be told to {what}."))),
+        what => return Err(PageError::Refused(format!("A job cannot be told to {what}."))),
     }
     let which = format!("job {} of {queue}", decided.id);
     pages.console.note(&decided.what, None, Some(&which)).await;

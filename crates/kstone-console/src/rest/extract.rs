@@ -1,4 +1,5 @@
-//! Bodies, parameters and addresses as types. What does not fit is refused with its field's name.
+//! Extractors that parse bodies, parameters and paths into types. What does not fit is refused with its
+//! field's name.
 
 use std::convert::Infallible;
 
@@ -23,16 +24,16 @@ pub(super) struct Params<T>(pub T);
 #[derive(Debug)]
 pub(super) struct Address<T>(pub T);
 
-/// What a request that may be sent again is called: what it makes is named after it, so that it is
-/// made once. `None` if it has no `Idempotency-Key`.
+/// The request's `Idempotency-Key`, if it has one: what the request makes is named after it, so that a
+/// repetition makes nothing more.
 #[derive(Debug, Clone)]
-pub(super) struct Named(pub Option<String>);
+pub(super) struct IdempotencyKey(pub Option<String>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Named {
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get::<Named>().cloned().unwrap_or(Named(None)))
+        Ok(parts.extensions.get::<IdempotencyKey>().cloned().unwrap_or(IdempotencyKey(None)))
     }
 }
 

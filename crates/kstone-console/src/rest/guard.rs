@@ -1,4 +1,4 @@
-//! What stands before every call: clients that ask too often, and requests that came before.
+//! Middleware before every call: rate limits, and answers for repeated requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use kstone_platform::rate_limits::{Decision, LimitKind};
 use serde_json::Value;
 
 use super::PREFIX;
-use super::extract::Named;
+use super::extract::IdempotencyKey;
 use super::problem::{Code, Problem};
 use crate::console::Console;
 use crate::request;
@@ -130,10 +130,10 @@ pub(super) async fn once(
         Err(error) => return Problem::from(error).into_response(),
     };
     let mut request = Request::from_parts(head, Body::from(body));
-    request.extensions_mut().insert(Named(Some(ticket.name().to_owned())));
+    request.extensions_mut().insert(IdempotencyKey(Some(ticket.name().to_owned())));
     let platform = Arc::clone(platform);
     // A client that goes away must not leave it half done: whoever repeats it would be kept waiting.
-    let work = request::as_same(async move {
+    let work = request::in_same_request(async move {
         let mut answering = std::pin::pin!(next.run(request));
         let response = loop {
             match tokio::time::timeout(RENEWED, &mut answering).await {

@@ -1,4 +1,4 @@
-//! Whether the server is there.
+//! The health check.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use crate::console::Console;
 
-/// That the server is there, and what it has.
+/// The answer of the health check: that the server is there, and what it has.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct Health {
     /// `ok`.

@@ -1,4 +1,4 @@
-//! The declared patterns of keys, with what there is of each.
+//! The declared patterns of keys, with the number and size of the keys of each.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `problem` | errors that name the field |
 //! | `extract`, `paging`, `range` | bodies, parameters, addresses, pages and days as types |
-//! | `guard` | clients that ask too often, requests that came before |
+//! | `guard` | rate limits, repeated requests |
 //! | `openapi` | the description, generated from the code, and a page that shows it |
 //! | [`mastery`] | learners, events, scores, batches, schools |
 //! | `people`, `keyspaces`, `work`, `health` | what all systems share |
@@ -38,7 +38,7 @@ pub use problem::{Code, ErrorBody, ErrorDetail, Problem};
 /// Where the API begins.
 const PREFIX: &str = "/api/v1";
 
-/// What a call comes to.
+/// The result of a call.
 type Result<T, E = Problem> = std::result::Result<T, E>;
 
 /// The API.

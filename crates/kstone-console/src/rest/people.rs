@@ -31,7 +31,7 @@ struct Erasure {
     /// When it was asked for, in milliseconds since 1970.
     began_ms: u64,
     /// How far it is.
-    state: Standing,
+    state: ErasureStage,
     /// What is being done, if this process does it.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<ErasureProgress>,
@@ -45,7 +45,7 @@ struct Erasure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ErasureState)]
-enum Standing {
+enum ErasureStage {
     /// Data is being removed.
     Running,
     /// All data is removed; whom it was about is being forgotten.
@@ -219,9 +219,9 @@ fn failed(error: ErasureError) -> Problem {
 
 fn shown(record: ErasureRecord, erasures: &Erasures) -> Erasure {
     let (state, receipt) = match record.state {
-        ErasureState::Running => (Standing::Running, None),
-        ErasureState::Sealed(_) => (Standing::Sealed, None),
-        ErasureState::Done(receipt) => (Standing::Done, serde_json::to_value(receipt).ok()),
+        ErasureState::Running => (ErasureStage::Running, None),
+        ErasureState::Sealed(_) => (ErasureStage::Sealed, None),
+        ErasureState::Done(receipt) => (ErasureStage::Done, serde_json::to_value(receipt).ok()),
     };
     let progress = erasures.progress(&record.id);
     Erasure { id: record.id, began_ms: record.began_ms, state, progress, receipt }

@@ -1,4 +1,4 @@
-//! From one day to another.
+//! Ranges of days, as parameters.
 
 use kstone_platform::time::Date;
 use serde::Deserialize;

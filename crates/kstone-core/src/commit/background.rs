@@ -1,5 +1,5 @@
-//! What the log thread does: write out what nobody waits for, sync for futures and for commits
-//! that asked for a sync within the interval, make the next segment before it is needed, and sync
+//! The work of the log thread: it writes what nobody waits for, syncs for futures and for commits
+//! that asked for a sync within the interval, makes the next segment before it is needed, and syncs
 //! ahead where nobody syncs.
 //!
 //! Without a thread (`Env::threads` is `None`) the owner calls [`Log::drive`] itself.
@@ -11,7 +11,7 @@ use crate::env::OpenMode;
 use crate::error::Error;
 use crate::sync::atomic::Ordering;
 use crate::sync::{Condvar, Mutex};
-use crate::wal::Ahead;
+use crate::wal::SyncRequest;
 use std::time::Duration;
 
 /// How long bytes may wait for a write call that nobody asked for. Longer: more is lost when the
@@ -117,7 +117,7 @@ impl Log {
     /// the writer's, this could hear of a failure in the place of a sync that somebody waits for,
     /// which would then find nothing wrong and nothing left to do.
     fn sync_ahead(&self) {
-        let Some(Ahead { path, stored, end, .. }) = self.ahead.lock().take() else { return };
+        let Some(SyncRequest { path, stored, end, .. }) = self.ahead.lock().take() else { return };
         stored.expect_sync();
         // Before the sync, too: it takes as long as a quick writer needs for what was ready.
         stored.expect_stores();

@@ -10,13 +10,13 @@
 
 use super::park::Thread;
 use super::queue::Item;
-use super::waiters::{Gathering, Level, Reached, Waiters, Wake};
+use super::waiters::{Gathering, Level, LogProgress, Waiters, Wake};
 use super::{Log, park};
 use crate::entry::Seq;
 use crate::error::{Error, Result};
 use crate::sync::MutexGuard;
 use crate::sync::atomic::Ordering;
-use crate::wal::{LogWriter, Next};
+use crate::wal::{AfterChunk, LogWriter};
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -62,10 +62,10 @@ impl Log {
         self.poll(Level::Written, seq, cx)
     }
 
-    pub(super) fn reached(&self) -> Reached {
+    pub(super) fn reached(&self) -> LogProgress {
         // In this order, because `durable` follows `written`.
         let durable = self.durable();
-        Reached { written: self.written(), durable }
+        LogProgress { written: self.written(), durable }
     }
 
     fn wait(&self, level: Level, seq: Seq) -> Result<()> {
@@ -219,7 +219,7 @@ impl Log {
         }
         let batch = self.queue.lock().take(&mut writer.done);
         let clock_ms = self.env.clock.now_ms();
-        let next = if level == Level::Durable { Next::Sync } else { Next::More };
+        let next = if level == Level::Durable { AfterChunk::Sync } else { AfterChunk::More };
         for item in batch.items {
             match item {
                 Item::Chunk(mut chunk) => {

@@ -45,7 +45,7 @@ mod shuttle_tests;
 #[cfg(all(test, not(kstone_shuttle)))]
 mod tests;
 
-pub(crate) use crate::wal::{LiveSegments, LogFrom, Recovered, ReplayedCommit};
+pub(crate) use crate::wal::{LiveSegments, Recovered, RecoveryStart, ReplayedCommit};
 pub(crate) use stats::LogStats;
 
 use crate::entry::Seq;
@@ -54,7 +54,7 @@ use crate::error::{Error, Result};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::wal::format::commit_bytes;
-use crate::wal::{self, Ahead, DbId, Segments};
+use crate::wal::{self, DbId, Segments, SyncRequest};
 use background::Signal;
 use group::Writer;
 use publish::Publisher;
@@ -109,7 +109,7 @@ pub(crate) struct Log {
     interval_since: AtomicU64,
     signal: Signal,
     /// A file of the log that the log thread is to sync ahead.
-    ahead: Mutex<Option<Ahead>>,
+    ahead: Mutex<Option<SyncRequest>>,
     /// A log thread leads for futures; otherwise they lead themselves.
     has_thread: AtomicBool,
     closed: AtomicBool,
@@ -144,7 +144,7 @@ impl Drop for Purging<'_> {
 
 impl Ticket<'_> {
     /// Somebody else will apply the commit: its first and last number.
-    pub(crate) fn for_later(mut self) -> (Seq, Seq) {
+    pub(crate) fn defer(mut self) -> (Seq, Seq) {
         self.applied = true;
         (self.first_seq, self.last_seq)
     }
@@ -168,7 +168,7 @@ impl Log {
         dir: &Path,
         db_id: DbId,
         options: LogOptions,
-        from: LogFrom,
+        from: RecoveryStart,
         replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
     ) -> Result<(Log, Recovered)> {
         let LogOptions { segment_bytes, interval } = options;
@@ -260,7 +260,7 @@ impl Log {
         if self.has_thread.load(Ordering::Relaxed) { PENDING_BYTES_MAX } else { PENDING_BYTES_GOOD }
     }
 
-    /// A commit that was appended and given out of hand ([`Ticket::for_later`]), about to be applied.
+    /// A commit whose ticket was given up ([`Ticket::defer`]), about to be applied after all.
     pub(crate) fn ticket(&self, first_seq: Seq, last_seq: Seq) -> Ticket<'_> {
         Ticket { log: self, first_seq, last_seq, applied: false }
     }

@@ -24,7 +24,7 @@ fn check_times(iterations: usize, test: impl Fn() + Send + Sync + Copy + 'static
 
 fn open(vfs: &Arc<TestVfs>, threads: bool, segment_bytes: u64) -> Arc<Log> {
     let options = LogOptions { segment_bytes, interval: Duration::from_secs(1) };
-    let from = LogFrom { log_start: 0, last_seq: 0, expect_log: false };
+    let from = RecoveryStart { log_start: 0, last_seq: 0, expect_log: false };
     let env = vfs.env(threads);
     let log = Log::open(&env, Path::new("/db"), [1; 16], options, from, &mut |_| Ok(())).unwrap().0;
     Arc::new(log)

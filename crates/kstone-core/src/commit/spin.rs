@@ -1,4 +1,4 @@
-//! Looking for what another thread is about to do, before sleeping until it is done.
+//! Spins for a moment for what another thread is about to do, before sleeping until it is done.
 //!
 //! To sleep and be woken takes fifty microseconds and more: two switches, and a core that has to come
 //! back from its rest, or from another program. What is waited for here mostly takes one or two.
@@ -18,7 +18,7 @@ const LOOKS_OTHERS: u32 = if cfg!(kstone_shuttle) { 1 } else { 64 };
 /// Between two looks: each takes a cache line from whoever is at work.
 const PAUSES: u32 = 4;
 
-/// Those who look for one kind of thing.
+/// The threads that spin for one kind of event.
 #[derive(Debug, Default)]
 pub(super) struct Spin {
     lookers: AtomicUsize,

@@ -1,4 +1,4 @@
-//! What the log did, counted.
+//! Counters of the log: commits, bytes, syncs and how long they took.
 
 // The standard library's atomics on purpose: counters decide nothing, and as scheduling points
 // they would only lengthen every shuttle run.

@@ -12,7 +12,7 @@ fn open(vfs: &Arc<TestVfs>, threads: bool) -> Log {
 
 fn open_in(env: &Env, segment_bytes: u64) -> Log {
     let options = LogOptions { segment_bytes, interval: Duration::from_secs(1) };
-    let from = LogFrom { log_start: 0, last_seq: 0, expect_log: false };
+    let from = RecoveryStart { log_start: 0, last_seq: 0, expect_log: false };
     Log::open(env, Path::new("/db"), [1; 16], options, from, &mut |_| Ok(())).unwrap().0
 }
 

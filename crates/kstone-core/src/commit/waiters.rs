@@ -1,4 +1,4 @@
-//! Who waits for the log to be written or synced up to which sequence number.
+//! The threads and futures that wait until the log is written or synced up to a sequence number.
 //!
 //! Every waiter is woken by itself: with one condition variable for all, each sync would wake 64
 //! threads to let most of them go back to sleep.
@@ -47,12 +47,12 @@ pub(crate) enum Level {
 
 /// How far the log has got.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reached {
+pub(crate) struct LogProgress {
     pub(crate) written: Seq,
     pub(crate) durable: Seq,
 }
 
-impl Reached {
+impl LogProgress {
     pub(crate) fn satisfies(self, level: Level, seq: Seq) -> bool {
         match level {
             Level::Written => seq <= self.written,
@@ -198,7 +198,7 @@ impl Waiters {
     }
 
     /// Takes out everybody who got what they wait for, and picks the next leader.
-    pub(crate) fn take_satisfied(&mut self, reached: Reached) -> Wake {
+    pub(crate) fn take_satisfied(&mut self, reached: LogProgress) -> Wake {
         let mut wake = Wake::default();
         let done = |w: &mut ThreadWaiter| reached.satisfies(w.level, w.seq);
         self.covered.extend(self.threads.extract_if(.., done));
@@ -261,8 +261,8 @@ mod tests {
         waiters
     }
 
-    fn synced(upto: Seq) -> Reached {
-        Reached { written: upto, durable: upto }
+    fn synced(upto: Seq) -> LogProgress {
+        LogProgress { written: upto, durable: upto }
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Inner {
         let budget = self.options.memory_budget_bytes;
         let part = (budget / RESIZE_PARTS).max(1);
         self.cache.set_capacity(|| {
-            let held = (self.admission.used_bytes() / part + 1) * part + self.supply.bytes();
+            let held = (self.admission.used_bytes() / part + 1) * part + self.chunk_pool.bytes();
             budget.saturating_sub(held).max(self.limits.cache_bytes_min) as u64
         });
     }

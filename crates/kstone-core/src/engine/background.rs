@@ -1,4 +1,4 @@
-//! What the background threads do next, and how they are told.
+//! Background work: which flush or compaction comes next, and how threads are woken for it.
 //!
 //! One step is one flush or one compaction. Threads take steps until none is due, then sleep until
 //! a writer kicks them. Without threads (`Env::threads` = `None`), writers take the steps
@@ -13,7 +13,7 @@ use crate::entry::Seq;
 use crate::env::JoinHandle;
 use crate::error::{Error, Result};
 use crate::key::STRIPES;
-use crate::sst::Wish;
+use crate::sst::JoinRequest;
 use crate::stripes::StripeSet;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::tree::picker;
@@ -42,9 +42,9 @@ pub(crate) struct Background {
     kicked: AtomicBool,
     closed: AtomicBool,
     /// Stripes with too many L0 files: writers to them wait.
-    stopped: SharedSet,
+    stopped: SharedStripeSet,
     /// Stripes to flush whatever their size (`stripe_records_max`).
-    flush_requested: SharedSet,
+    flush_requested: SharedStripeSet,
     /// Held by the one flush that may run at a time, which keeps a stripe's flushes in order.
     pub(crate) flushing: Mutex<()>,
     /// A thread flushes, and will look afterwards whether more is due.
@@ -80,13 +80,13 @@ struct Failed {
 
 /// A set of stripes that threads share.
 #[derive(Debug, Default)]
-struct SharedSet {
+struct SharedStripeSet {
     words: [AtomicU64; 4],
     /// Whether it may hold anything: what nearly every look needs.
     any: AtomicBool,
 }
 
-impl SharedSet {
+impl SharedStripeSet {
     fn load(&self) -> Option<StripeSet> {
         if !self.any.load(Ordering::Acquire) {
             return None;
@@ -187,18 +187,18 @@ impl Background {
 
 /// Since when nobody has written, as one thread has seen it: however often it is called meanwhile for the sake
 /// of others.
-struct Quiet {
+struct QuietTimer {
     /// The last commit,
     seq: Seq,
     /// and when it was first seen to be the last.
     since: Duration,
 }
 
-impl Quiet {
+impl QuietTimer {
     /// Looks again; answers the last commit if nobody has written for long enough.
     fn look(&mut self, seq: Seq, now: Duration) -> Option<Seq> {
         if seq != self.seq {
-            *self = Quiet { seq, since: now };
+            *self = QuietTimer { seq, since: now };
         }
         (now.saturating_sub(self.since) >= REST).then_some(seq)
     }
@@ -219,7 +219,7 @@ impl Inner {
             Ok(())
         };
         let weak = Arc::downgrade(self);
-        self.cache.wishes().serve(move || {
+        self.cache.join_requests().serve(move || {
             let inner = weak.upgrade().filter(|inner| !inner.background.is_closed());
             inner.as_ref().inspect(|inner| inner.background.kick()).is_some()
         });
@@ -233,10 +233,10 @@ impl Inner {
     }
 
     /// Starts the thread that has memory ready for writers. They do without if it cannot be had.
-    fn start_supplier(&self) {
+    fn start_chunk_thread(&self) {
         let Some(threads) = &self.env.threads else { return };
-        let supply = Arc::clone(&self.supply);
-        if let Ok(handle) = threads.spawn("kstone-memory", Box::new(move || supply.run())) {
+        let chunk_pool = Arc::clone(&self.chunk_pool);
+        if let Ok(handle) = threads.spawn("kstone-memory", Box::new(move || chunk_pool.run())) {
             self.background.add_thread(handle);
         }
     }
@@ -255,7 +255,7 @@ impl Inner {
         self.admission.wake();
         self.background.kick();
         self.stop_applier();
-        self.supply.close();
+        self.chunk_pool.close();
         let threads = std::mem::take(&mut self.background.state.lock().threads);
         for thread in threads {
             thread.join();
@@ -266,7 +266,7 @@ impl Inner {
     /// The loop of a background thread.
     fn work(&self) {
         let background = &self.background;
-        let mut quiet = Quiet { seq: self.log.visible(), since: self.clock.monotonic() };
+        let mut quiet = QuietTimer { seq: self.log.visible(), since: self.clock.monotonic() };
         while !background.is_closed() {
             background.kicked.swap(false, Ordering::AcqRel);
             // One at a time: a flush that somebody waits for comes after it.
@@ -300,7 +300,7 @@ impl Inner {
     /// Joins what a get has found worth it; answers whether there was such a wish. A file that is gone meanwhile
     /// needs it no more.
     fn join_wanted(&self) -> bool {
-        self.cache.wishes().fulfil(|Wish { stripe, file_id, what }| {
+        self.cache.join_requests().run_next(|JoinRequest { stripe, file_id, what }| {
             let levels = Arc::clone(&self.stripe(stripe).version().levels);
             if let Some(file) = levels.files().find(|file| file.meta().file_id == file_id) {
                 file.reader.join(what);
@@ -317,8 +317,8 @@ impl Inner {
                 }
             }
         }
-        if self.supply.wants_thread() {
-            self.start_supplier();
+        if self.chunk_pool.wants_thread() {
+            self.start_chunk_thread();
         }
         let dropped = self.background.table_dropped.swap(false, Ordering::AcqRel);
         if !self.flush_is_due() && !dropped {
@@ -361,7 +361,7 @@ impl Inner {
     }
 
     pub(crate) fn wait_idle(&self) -> Result<()> {
-        self.see_all();
+        self.make_all_visible();
         self.rest_since(self.log.visible());
         self.run_inline()?;
         if self.env.threads.is_none() {
@@ -565,7 +565,7 @@ impl Inner {
     }
 }
 
-impl SharedSet {
+impl SharedStripeSet {
     /// Looks again, and remembers if there is something after all.
     fn reload(&self) -> StripeSet {
         self.any.store(true, Ordering::SeqCst);
@@ -699,7 +699,7 @@ mod tests {
     #[test]
     fn it_is_quiet_when_nobody_has_written_for_long_enough_however_often_one_looks() {
         let ms = Duration::from_millis;
-        let mut quiet = Quiet { seq: 5, since: ms(0) };
+        let mut quiet = QuietTimer { seq: 5, since: ms(0) };
         let looks =
             [(5, 400), (5, 900), (6, 999), (6, 1500), (6, 1998), (6, 1999), (6, 2100), (7, 2200)];
         let seen = looks.map(|(seq, now)| quiet.look(seq, ms(now)));
@@ -709,7 +709,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_wish_for_is_joined_by_a_thread_or_at_once_where_there_is_none() {
+    fn what_gets_request_is_joined_by_a_thread_or_at_once_where_there_is_none() {
         let never_run: Arc<dyn Threads> = Arc::new(NeverRun);
         for threads in [Some(never_run), None] {
             let has_threads = threads.is_some();

@@ -1,4 +1,4 @@
-//! A batch of many records goes to the memtables stripe by stripe.
+//! Inserts a large batch into the memtables stripe by stripe.
 //!
 //! A record on its way into a memtable waits for memory more than for anything else: the stripe, its lock,
 //! its counters, and the place where the record will lie. In the order of the batch, each record has all of that to
@@ -8,8 +8,7 @@
 //! Nobody can tell the difference: the writer has the locks of all stripes of its batch, the batch is seen as
 //! a whole or not at all, and the records of one stripe stay in their order.
 //!
-//! Called by `write`. Batches that are written for later are not, however large: whoever inserts them knows of
-//! their bytes only.
+//! Called by `write`, and not for deferred inserts, however large: whoever does those knows only their bytes.
 
 use std::sync::atomic::Ordering;
 
@@ -129,9 +128,9 @@ impl Inner {
         let mut entries = Vec::with_capacity(TOGETHER_MAX);
         while window.fill(&mut ops)? {
             let mut ahead = window.groups().skip(1);
-            self.expect_group(ahead.next());
+            self.prefetch_group(ahead.next());
             for Group { stripe, records, .. } in window.groups() {
-                self.expect_group(ahead.next());
+                self.prefetch_group(ahead.next());
                 entries.clear();
                 entries.extend(records.iter().map(|&nth| window.entry(nth)));
                 self.apply_entries(stripe, &entries, usize::from(stripe) == warm);
@@ -144,9 +143,9 @@ impl Inner {
     }
 
     /// Asks for the memory that a group will need.
-    fn expect_group(&self, group: Option<Group<'_>>) {
+    fn prefetch_group(&self, group: Option<Group<'_>>) {
         if let Some(Group { stripe, bytes, .. }) = group {
-            self.stripe(stripe).expect(bytes);
+            self.stripe(stripe).prefetch_insert(bytes);
         }
     }
 
@@ -158,7 +157,7 @@ impl Inner {
             return;
         }
         let tree = self.stripe(stripe);
-        tree.insert_all(entries, is_warm, &self.supply, |before, after| {
+        tree.insert_all(entries, is_warm, &self.chunk_pool, |before, after| {
             self.recount_memtables(before, after);
         });
         let bytes = entries.iter().map(|entry| (entry.key.len() + entry.value.len()) as u64).sum();

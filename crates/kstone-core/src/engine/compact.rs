@@ -24,7 +24,7 @@ use crate::tree::retain::{Retain, Verdict};
 const STRIPES_A_SYNC: usize = 16;
 
 /// How many looks at a filter take as long as merging one entry.
-const DETOURS_AN_ENTRY: u64 = 3;
+const EXTRA_FILES_AN_ENTRY: u64 = 3;
 /// A step that merges for readers ends here, or here: compactions that writers wait for come after it.
 const ENTRIES_A_STEP: u64 = 1 << 16;
 const BYTES_A_STEP: u64 = 64 << 20;
@@ -157,8 +157,8 @@ impl Inner {
             let files = || (0..2).flat_map(|n| levels.level(n));
             let entries = files().map(|file| file.meta().entries).sum::<u64>();
             let have_paid =
-                || tree.stats.detours.load(Ordering::Relaxed) >= entries * DETOURS_AN_ENTRY;
-            let is_due = levels.detours() > 0
+                || tree.stats.extra_files.load(Ordering::Relaxed) >= entries * EXTRA_FILES_AN_ENTRY;
+            let is_due = levels.extra_files() > 0
                 && (is_at_rest && levels.level_bytes(0) >= levels.level_bytes(1) || have_paid());
             is_due.then(|| {
                 let bytes = files().map(|file| file.meta().file_bytes).sum();
@@ -204,7 +204,7 @@ impl Inner {
 
     /// A merge begins: what readers have spent until now does not count for the next one.
     fn readers_have_paid(&self, stripe: u8) {
-        self.stripe(stripe).stats.detours.store(0, Ordering::Relaxed);
+        self.stripe(stripe).stats.extra_files.store(0, Ordering::Relaxed);
     }
 
     pub(crate) fn compact(&self, stripe: u8, levels: &Levels, task: &Task) -> Result<()> {
@@ -259,7 +259,7 @@ impl Inner {
         let boundaries = self.snapshots.boundaries(&self.log);
         let tables = self.tables();
         let mut retain = Retain::new(boundaries, &tables);
-        let below = Below { levels, task };
+        let below = OutsideFiles { levels, task };
         let mut merge = Merge::new(sources(task));
         merge.seek(&[], Seq::MAX)?;
         let mut outputs = Vec::new();
@@ -271,7 +271,7 @@ impl Inner {
             if seen.is_multiple_of(4096) && self.background.is_closed() {
                 return Err(Error::Closed);
             }
-            if retain.judge(&entry, |entry| below.is_nothing(entry)) == Verdict::Keep {
+            if retain.judge(&entry, |entry| below.has_nothing_under(entry)) == Verdict::Keep {
                 // All versions of a key stay in one file, so that a level's files share no key.
                 let is_full =
                     writer.as_ref().is_some_and(|w| w.estimated_bytes() >= file_bytes_max);
@@ -321,16 +321,16 @@ fn sources(task: &Task) -> Vec<Cursor> {
 }
 
 /// What lies outside a compaction.
-struct Below<'a> {
+struct OutsideFiles<'a> {
     levels: &'a Levels,
     task: &'a Task,
 }
 
-impl Below<'_> {
+impl OutsideFiles<'_> {
     /// Whether nothing that the entry hides can be outside the merge. For a tombstone that is the
     /// output level and those below. A partition drop hides keys that may also lie beside the merge,
     /// in other files of its own levels.
-    fn is_nothing(&self, entry: &EntryRef<'_>) -> bool {
+    fn has_nothing_under(&self, entry: &EntryRef<'_>) -> bool {
         if bugs::on(Bug::TombstoneLost) {
             return true;
         }
@@ -415,7 +415,7 @@ mod tests {
             }
             // 200 entries, three files more than there need be.
             let effort = if is_walk { Stripe::WALK } else { Stripe::GET };
-            assert_eq!(reads, (200 * super::DETOURS_AN_ENTRY).div_ceil(3 * effort));
+            assert_eq!(reads, (200 * super::EXTRA_FILES_AN_ENTRY).div_ceil(3 * effort));
             assert_eq!(engine.partition(TableId::DEFAULT, "a").iter().unwrap().count(), 200);
         }
     }
@@ -449,7 +449,7 @@ mod tests {
     fn a_merge_for_readers_ends_when_the_database_is_closed() {
         let engine = engine();
         let inner = engine.inner();
-        inner.stripe(Key::new("a").stripe()).stats.detours.store(1 << 40, Ordering::Relaxed);
+        inner.stripe(Key::new("a").stripe()).stats.extra_files.store(1 << 40, Ordering::Relaxed);
         assert!(inner.has_merges_for_readers());
         inner.close();
         assert!(matches!(inner.compact_for_readers(), Err(Error::Closed)));

@@ -1,4 +1,4 @@
-//! From memtables to L0 files.
+//! Flush: writes memtables to L0 files.
 //!
 //! One flush writes one file for each of its stripes, syncs them together, and makes one manifest
 //! edit of them. **No hole**: the log is synced through the flushed records first, so a record can
@@ -25,7 +25,7 @@ impl Inner {
     /// Flushes everything.
     pub(crate) fn flush_all(&self) -> Result<()> {
         let flushing = self.background.flushing.lock();
-        self.catch_up();
+        self.insert_deferred();
         self.flush_stripes(&StripeSet::ALL, &flushing)
     }
 

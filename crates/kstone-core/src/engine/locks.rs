@@ -34,7 +34,7 @@ impl<'a> StripeGuards<'a> {
     /// Locks the stripes; every commit to them is in their memtables.
     pub(crate) fn lock(inner: &'a Inner, stripes: &StripeSet) -> Self {
         let guards = StripeGuards::lock_only(inner, stripes);
-        inner.catch_up();
+        inner.insert_deferred();
         guards
     }
 

@@ -1,7 +1,7 @@
 //! The engine: 256 trees behind one log, one manifest and one memory budget.
 //!
 //! [`Engine`] is a cheap handle. Reading top to bottom: `open` recovers, `write` commits (large batches
-//! by `by_stripe`, pipelines through `later`), `locks` is read-modify-write, `admission` makes writers wait, `background` decides what to do next,
+//! by `by_stripe`, pipelines through `deferred`), `locks` is read-modify-write, `admission` makes writers wait, `background` decides what to do next,
 //! `flush` and `compact` do it, `install` makes it durable. Reads are in `crate::read`, the rarer
 //! operations (checkpoint, ingest, purge, …) in `crate::maintenance`.
 
@@ -10,9 +10,9 @@ pub(crate) mod background;
 mod by_stripe;
 pub(crate) mod clock;
 pub(crate) mod compact;
+mod deferred;
 pub(crate) mod flush;
 pub(crate) mod install;
-mod later;
 pub(crate) mod locks;
 mod open;
 pub(crate) mod reclaim;
@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::expiry::NextExpiry;
 use crate::maintenance::purge::PurgeGauge;
 use crate::manifest::{Manifest, State, TableEdit};
-use crate::memtable::Supply;
+use crate::memtable::ChunkPool;
 use crate::options::{Limits, Options};
 use crate::sst::{BlockCache, FileHandles, SstOptions};
 use crate::sync::{Mutex, RwLock};
@@ -109,9 +109,9 @@ pub(crate) struct Inner {
     pub(crate) counters: Counters,
     pub(crate) purge_gauge: PurgeGauge,
     /// Memory for memtables.
-    pub(crate) supply: Arc<Supply>,
+    pub(crate) chunk_pool: Arc<ChunkPool>,
     /// Commits on their way to the memtables.
-    later: later::Later,
+    deferred: deferred::DeferredInserts,
     /// The stripe of the latest record that was inserted.
     latest_stripe: AtomicUsize,
     /// Held for as long as the database is open.

@@ -1,11 +1,11 @@
-//! Opening: the lock, the manifest, the files it names, then the log.
+//! Opens a database: takes the lock, reads the manifest, finds the files that it names, replays the log.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::batch::{Op, Ops};
 use crate::bugs::{self, Bug};
-use crate::commit::{Log, LogFrom, LogOptions};
+use crate::commit::{Log, LogOptions, RecoveryStart};
 use crate::engine::admission::Admission;
 use crate::engine::background::Background;
 use crate::engine::clock::EngineClock;
@@ -18,7 +18,7 @@ use crate::expiry;
 use crate::key::STRIPES;
 use crate::maintenance::purge::PurgeGauge;
 use crate::manifest::{self, Edit, Manifest, State, TableEdit, TableState};
-use crate::memtable::Supply;
+use crate::memtable::ChunkPool;
 use crate::options::Options;
 use crate::sst::{self, BlockCache, FileHandles, SstReader};
 use crate::sync::{Arc, Mutex, RwLock};
@@ -47,23 +47,23 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
     let stripes = build_stripes(&env, dir, &state, &handles, &cache);
     let mut tables = Tables { next: state.next_table, known: state.tables.clone() };
     // What is replayed says nothing of what is written from now on.
-    let replay_supply = Supply::none();
-    let supply = Arc::new(match env.threads {
-        Some(_) => Supply::new(limits.write_buffer_bytes),
-        None => Supply::none(),
+    let replay_pool = ChunkPool::none();
+    let chunk_pool = Arc::new(match env.threads {
+        Some(_) => ChunkPool::new(limits.write_buffer_bytes),
+        None => ChunkPool::none(),
     });
     let mut replay = Replay {
         stripes: &stripes,
         tables: &mut tables,
         state: &state,
-        supply: &replay_supply,
+        pool: &replay_pool,
         held: 0,
         pending: Vec::new(),
     };
     let log_options =
         LogOptions { segment_bytes: limits.log_segment_bytes, interval: options.sync_interval };
     let last_seq = if bugs::on(Bug::SequenceRestarts) { 0 } else { state.last_seq };
-    let from = LogFrom { log_start: state.log_start, last_seq, expect_log: state.has_log() };
+    let from = RecoveryStart { log_start: state.log_start, last_seq, expect_log: state.has_log() };
     let (log, recovered) = Log::open(&env, dir, state.db_id, log_options, from, &mut |commit| {
         replay
             .commit(commit.first_seq, commit.ops)
@@ -99,8 +99,8 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         handles,
         counters: Counters::default(),
         purge_gauge: PurgeGauge::default(),
-        supply,
-        later: Default::default(),
+        chunk_pool,
+        deferred: Default::default(),
         latest_stripe: Default::default(),
         _lock: lock,
     };
@@ -237,7 +237,7 @@ struct Replay<'a> {
     stripes: &'a [Stripe],
     tables: &'a mut Tables,
     state: &'a State,
-    supply: &'a Supply,
+    pool: &'a ChunkPool,
     held: usize,
     pending: Vec<(Seq, TableEdit)>,
 }
@@ -284,7 +284,7 @@ impl Replay<'_> {
         let Some(tree) = self.stripes.get(index) else { return };
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
-        tree.insert(entry, index, false, self.supply, |before, after| {
+        tree.insert(entry, index, false, self.pool, |before, after| {
             self.held = self.held + after - before;
         });
     }

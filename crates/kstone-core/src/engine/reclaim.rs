@@ -1,4 +1,4 @@
-//! Gives back the room of what was dropped, when ordinary compaction has no reason to pass.
+//! Frees the space of dropped tables and partitions where ordinary compaction has no reason to pass.
 //!
 //! Dropping a table is a mark. Flush and compaction leave out its records when they pass, and this
 //! makes them pass: a file that holds nothing else is removed unread, one that begins or ends in

@@ -1,4 +1,4 @@
-//! Who reads the past: the registered snapshots, which flush and compaction must respect.
+//! The registered snapshots, whose view of the past flush and compaction must preserve.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

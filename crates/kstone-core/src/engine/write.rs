@@ -66,8 +66,8 @@ impl Engine {
         inner.check_writable()?;
         let guards = StripeGuards::lock_only(inner, &batch.stripes());
         let ticket = inner.log.append(batch.ops(), batch.count())?;
-        let (first_seq, last_seq) = ticket.for_later();
-        inner.apply_later(batch.ops(), (first_seq, last_seq));
+        let (first_seq, last_seq) = ticket.defer();
+        inner.defer_inserts(batch.ops(), (first_seq, last_seq));
         drop(guards);
         inner.committed(batch, durability, last_seq)?;
         Ok(Commit { inner: Arc::clone(inner), first_seq, last_seq, durability })
@@ -165,32 +165,32 @@ impl Future for Written {
     }
 }
 
-/// Goes ahead of who inserts records, and asks for the memory that each will need: it lies all over
-/// the place, and waiting for it takes longer than everything else.
+/// Asks for the memory that each record of a batch will need, some records ahead of their insertion: it is
+/// scattered, and waiting for it takes longer than everything else.
 #[derive(Debug)]
-pub(crate) struct Scout<'a> {
+pub(crate) struct Prefetcher<'a> {
     ops: Ops<'a>,
 }
 
-impl<'a> Scout<'a> {
+impl<'a> Prefetcher<'a> {
     /// So many records ahead: memory has come by then, and is still there.
     const AHEAD: usize = 6;
     /// What a record takes, for want of knowing better.
     const RECORD_BYTES: usize = 192;
 
     pub(crate) fn of(inner: &Inner, ops: &'a [u8], first_seq: Seq) -> Self {
-        let mut scout = Scout { ops: Ops::new(ops, first_seq) };
+        let mut prefetcher = Prefetcher { ops: Ops::new(ops, first_seq) };
         // The first one will be looked at at once.
-        let _ = scout.ops.next();
+        let _ = prefetcher.ops.next();
         for _ in 1..Self::AHEAD {
-            scout.step(inner);
+            prefetcher.step(inner);
         }
-        scout
+        prefetcher
     }
 
     fn step(&mut self, inner: &Inner) {
         if let Ok(Some((_, Op::Entry { stripe, .. }))) = self.ops.next() {
-            inner.stripe(stripe).expect(Self::RECORD_BYTES);
+            inner.stripe(stripe).prefetch_insert(Self::RECORD_BYTES);
         }
     }
 }
@@ -274,13 +274,13 @@ impl Inner {
 
     /// Inserts a commit's records into the memtables.
     pub(crate) fn apply(&self, ops: &[u8], first_seq: Seq) -> Result<()> {
-        self.apply_behind(&mut Scout::of(self, ops, first_seq), ops, first_seq)
+        self.apply_behind(&mut Prefetcher::of(self, ops, first_seq), ops, first_seq)
     }
 
-    /// The same, behind a scout that knows what comes.
+    /// The same, with a prefetcher that is some records ahead.
     pub(crate) fn apply_behind(
         &self,
-        scout: &mut Scout<'_>,
+        prefetcher: &mut Prefetcher<'_>,
         ops: &[u8],
         first_seq: Seq,
     ) -> Result<()> {
@@ -288,7 +288,7 @@ impl Inner {
         let warm = self.latest_stripe.load(Ordering::Relaxed);
         let mut latest = warm;
         while let Some((seq, op)) = decoder.next().map_err(malformed)? {
-            scout.step(self);
+            prefetcher.step(self);
             match op {
                 Op::Entry { stripe, entry } => {
                     self.apply_entry(stripe, entry, usize::from(stripe) == warm);
@@ -307,7 +307,7 @@ impl Inner {
         let tree = self.stripe(stripe);
         let index_key = expiry::index_key_of(&entry);
         let index = index_key.as_deref().map(|key| expiry::index_entry(&entry, key));
-        tree.insert(entry, index, is_warm, &self.supply, |before, after| {
+        tree.insert(entry, index, is_warm, &self.chunk_pool, |before, after| {
             self.recount_memtables(before, after);
         });
         if index_key.is_some() {

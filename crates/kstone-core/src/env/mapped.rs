@@ -1,4 +1,4 @@
-//! Writing to a file through memory: what is stored there belongs to the operating system at once,
+//! A memory-mapped file for writing: what is stored there belongs to the operating system at once,
 //! as after a `write`, and costs no system call.
 //!
 //! For files whose blocks are there already and that one thread at a time writes from the front to
@@ -46,7 +46,7 @@ pub(super) const WRITTEN_MIN: usize = 32 << 10;
 /// any store.
 const IN_PLACE: [u32; 2] = [0xef53, 0x0102_1994];
 
-/// A file as memory.
+/// A file that is mapped into memory.
 #[derive(Debug)]
 pub(super) struct Mapped {
     map: Arc<MmapRaw>,
@@ -58,14 +58,14 @@ pub(super) struct Mapped {
     times_given_up: u64,
 }
 
-/// Pages that no store goes to any more.
+/// Pages that are written to no more, to be unmapped.
 #[must_use = "they stay in the process's memory"]
-pub(super) struct Behind {
+pub(super) struct FinishedPages {
     map: Arc<MmapRaw>,
     pages: Range<usize>,
 }
 
-impl Behind {
+impl FinishedPages {
     /// Takes them out of the process's memory: they have been stored, and the file has them. If that
     /// fails, they stay until the file is closed.
     pub(super) fn give_up(self) {
@@ -73,16 +73,16 @@ impl Behind {
     }
 }
 
-/// Pages that stores will come to.
-pub(super) struct Stretch {
+/// Pages that will be written to soon, to be made writable.
+pub(super) struct UpcomingPages {
     map: Arc<MmapRaw>,
     pages: Range<usize>,
     times_given_up: u64,
 }
 
-impl Stretch {
+impl UpcomingPages {
     /// Makes them writable, as a store would that comes to them; `None` if that is left to it.
-    pub(super) fn make_writable(self) -> Option<Stretch> {
+    pub(super) fn make_writable(self) -> Option<UpcomingPages> {
         make_writable(&self.map, &self.pages).then_some(self)
     }
 }
@@ -128,30 +128,34 @@ impl Mapped {
 
     /// The same where somebody may store meanwhile: all but the few pages where stores go on, to be given
     /// up when nobody waits for it.
-    pub(super) fn take_behind(&mut self) -> Option<Behind> {
+    pub(super) fn take_finished(&mut self) -> Option<FinishedPages> {
         let end = (self.stored_end / STEP_BYTES * STEP_BYTES).min(self.writable.end);
         let pages = self.writable.start..end;
         if pages.is_empty() {
             return None;
         }
         self.writable.start = end;
-        Some(Behind { map: Arc::clone(&self.map), pages })
+        Some(FinishedPages { map: Arc::clone(&self.map), pages })
     }
 
     /// Where the next bytes will be stored, to be made writable when nobody waits for it. Nothing if the
     /// last ones were not stored.
-    pub(super) fn next_stretch(&self) -> Option<Stretch> {
+    pub(super) fn next_pages(&self) -> Option<UpcomingPages> {
         if self.writable.is_empty() || self.writable.end < self.stored_end {
             return None;
         }
         let times_given_up = self.times_given_up;
         let end = self.stored_end.saturating_add(READY_BYTES).min(self.map.len());
         let pages = self.writable.end..end / STEP_BYTES * STEP_BYTES;
-        (!pages.is_empty()).then(|| Stretch { map: Arc::clone(&self.map), pages, times_given_up })
+        (!pages.is_empty()).then(|| UpcomingPages {
+            map: Arc::clone(&self.map),
+            pages,
+            times_given_up,
+        })
     }
 
     /// The pages are writable: stores need not ask. Not if they have been given up meanwhile.
-    pub(super) fn add(&mut self, ready: &Stretch) {
+    pub(super) fn add(&mut self, ready: &UpcomingPages) {
         let goes_on = (ready.pages.start..ready.pages.end).contains(&self.writable.end);
         if goes_on
             && self.times_given_up == ready.times_given_up

@@ -5,16 +5,21 @@
 //!
 //! What is Linux-only here is speed or earlier errors, never durability: elsewhere a preallocation
 //! is just the zeros, and a batch of files is synced one by one.
+//!
+//! On Unix, new folders have mode 0700 and new files 0600, or less where the umask says so: what is
+//! in them is for the owner of the database alone. A folder that was there keeps its mode.
 
 #![expect(clippy::disallowed_methods, reason = "this is the Vfs of the real machine")]
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
-use super::mapped::{self, Mapped, Stretch};
+use super::mapped::{self, Mapped, UpcomingPages};
 use super::{OpenMode, Vfs, VfsFile, VfsLock};
 use crate::sync::Mutex;
 
@@ -52,7 +57,7 @@ impl Vfs for OsVfs {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         let missing: Vec<&Path> =
             dir.ancestors().take_while(|folder| !is_here(folder) && !folder.is_dir()).collect();
-        fs::create_dir_all(dir)?;
+        create_folders(dir)?;
         // The folder's own name is synced even if it was there: whoever made it may have been
         // killed before syncing it.
         let mut made = if missing.is_empty() { vec![dir] } else { missing };
@@ -84,7 +89,7 @@ impl Vfs for OsVfs {
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
-        let mut options = OpenOptions::new();
+        let mut options = private_options();
         options.read(true);
         match mode {
             OpenMode::Read => {}
@@ -133,7 +138,7 @@ impl Vfs for OsVfs {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
         let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+            private_options().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(OsLock { _file: file })),
             Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
@@ -221,7 +226,7 @@ impl VfsFile for OsFile {
         #[cfg(target_os = "linux")]
         {
             let behind = match &mut *self.stores.lock() {
-                Stores::Mapped(mapped) => mapped.take_behind(),
+                Stores::Mapped(mapped) => mapped.take_finished(),
                 _ => None,
             };
             // Without the lock: whoever stores meanwhile does not wait.
@@ -235,11 +240,11 @@ impl VfsFile for OsFile {
         #[cfg(target_os = "linux")]
         {
             let next = match &*self.stores.lock() {
-                Stores::Mapped(mapped) => mapped.next_stretch(),
+                Stores::Mapped(mapped) => mapped.next_pages(),
                 _ => None,
             };
             // Without the lock, as above.
-            if let Some(ready) = next.and_then(Stretch::make_writable)
+            if let Some(ready) = next.and_then(UpcomingPages::make_writable)
                 && let Stores::Mapped(mapped) = &mut *self.stores.lock()
             {
                 mapped.add(&ready);
@@ -303,6 +308,23 @@ impl VfsFile for OsFile {
     }
 }
 
+/// Makes the folder and those above it that are missing, for their owner alone.
+fn create_folders(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.recursive(true).create(dir)
+}
+
+/// A file that is created with these options is for its owner alone.
+fn private_options() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there is no mode to set"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    options.mode(0o600);
+    options
+}
+
 /// The empty path is what `Path::parent` gives for a bare name: the current folder.
 fn is_here(dir: &Path) -> bool {
     dir.as_os_str().is_empty()
@@ -338,7 +360,7 @@ fn linking_is_impossible(error: &io::Error) -> bool {
 /// caller knows to be durable.
 fn copy_durably(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = File::open(from)?;
-    let mut target = OpenOptions::new().write(true).create_new(true).open(to)?;
+    let mut target = private_options().write(true).create_new(true).open(to)?;
     let result = io::copy(&mut source, &mut target).and_then(|_| target.sync_all());
     if result.is_err() {
         // Half a copy must not be taken for the file; the first error is the one to tell.

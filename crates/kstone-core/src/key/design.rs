@@ -1,4 +1,4 @@
-//! Parts of keys that sort as they should: numbers padded, time inverted, prices rounded, text
+//! Encodes parts of keys so that they sort as they should: numbers padded, time inverted, prices rounded, text
 //! escaped.
 //!
 //! Keys compare byte by byte, so `10` sorts before `9`, and a name that holds a separator can pass

@@ -115,14 +115,14 @@ impl PurgeGauge {
 
 /// The targets in a form in which a stored key is quickly found.
 #[derive(Debug)]
-struct Covered {
+struct TargetSet {
     records: HashSet<Vec<u8>>,
     partitions: HashSet<Vec<u8>>,
 }
 
-impl Covered {
-    fn of(targets: &[PurgeTarget]) -> Covered {
-        let mut covered = Covered { records: HashSet::new(), partitions: HashSet::new() };
+impl TargetSet {
+    fn of(targets: &[PurgeTarget]) -> TargetSet {
+        let mut covered = TargetSet { records: HashSet::new(), partitions: HashSet::new() };
         for target in targets {
             match target {
                 PurgeTarget::Partition { table, pk } => {
@@ -285,7 +285,7 @@ impl Inner {
                 commit(&mut batch)?;
             }
         }
-        let covered = Covered::of(targets);
+        let covered = TargetSet::of(targets);
         let (mut with_targets, mut with_remains) = (StripeSet::default(), StripeSet::default());
         for target in targets {
             let stripes = if target.is_remains() { &mut with_remains } else { &mut with_targets };

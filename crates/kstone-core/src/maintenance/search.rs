@@ -1,4 +1,4 @@
-//! Looks for bytes in every file of a database: what proves a purge.
+//! Searches every file of a database for given bytes: the proof that a purge left nothing.
 //!
 //! A search through the raw files would not find what is compressed, nor a key of which a block
 //! holds only the part that its neighbour has not. So each file is searched twice: as it is, and, if
@@ -134,7 +134,7 @@ impl Search<'_> {
     /// Whole commits, because in the segments they are cut into chunks.
     fn log(&mut self, dir: &Path, state: &State) -> Result<()> {
         let (log_start, last_seq) = (state.log_start, state.last_seq);
-        let from = wal::LogFrom { log_start, last_seq, expect_log: state.has_log() };
+        let from = wal::RecoveryStart { log_start, last_seq, expect_log: state.has_log() };
         wal::inspect(&self.env.vfs, dir, state.db_id, from, &mut |commit| {
             self.look(dir, commit.ops, "a commit in the log");
             Ok(())

@@ -205,7 +205,7 @@ fn stripe_of_stored(entry: &EntryRef<'_>) -> Option<u8> {
 
 fn check_log(env: &Env, dir: &Path, state: &State, report: &mut VerifyReport) {
     let (log_start, last_seq) = (state.log_start, state.last_seq);
-    let from = wal::LogFrom { log_start, last_seq, expect_log: state.has_log() };
+    let from = wal::RecoveryStart { log_start, last_seq, expect_log: state.has_log() };
     let mut commits = 0;
     let mut bad = Vec::new();
     let result = wal::inspect(&env.vfs, dir, state.db_id, from, &mut |commit| {

@@ -1,4 +1,4 @@
-//! Where the records of a memtable lie: appended to chunks that never move or shrink.
+//! The arena of a memtable: its records, appended to chunks that never move or shrink.
 //!
 //! A record is a fixed header, when it expires if it does, the key, and the value unless that is
 //! large:
@@ -9,13 +9,13 @@
 //! ```
 //!
 //! Large values are kept beside the chunks, so that a reader shares one instead of copying it.
-//! These bytes never leave the process. Calls `entry` and the supply of chunks; called by the tree.
+//! These bytes never leave the process. Calls `entry` and the pool of chunks; called by the tree.
 
 use std::cmp::Ordering;
 
 use bytes::Bytes;
 
-use super::supply::Supply;
+use super::chunk_pool::ChunkPool;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::prefetch;
 
@@ -103,7 +103,7 @@ pub(super) struct Arena {
 
 impl Arena {
     /// Appends a record. Nothing finds it before the tree refers to it.
-    pub(super) fn push(&mut self, entry: EntryRef<'_>, supply: &Supply) -> Loc {
+    pub(super) fn push(&mut self, entry: EntryRef<'_>, pool: &ChunkPool) -> Loc {
         // The engine refuses such keys long before; a cut length would corrupt silently.
         assert!(entry.key.len() < 1 << (32 - KEY_LEN_SHIFT), "key length fits its field");
         let is_large = entry.value.len() > INLINE_VALUE_LEN_MAX;
@@ -126,7 +126,7 @@ impl Arena {
         header[16..].copy_from_slice(&entry.expires_at_ms.to_le_bytes());
         let header = &header[..key_start(meta)];
 
-        let index = self.chunk_with_room(header.len() + entry.key.len() + inline.len(), supply);
+        let index = self.chunk_with_room(header.len() + entry.key.len() + inline.len(), pool);
         let chunk = &mut self.chunks[index];
         let loc = Loc { chunk: index as u32, offset: chunk.len() as u32 };
         chunk.extend_from_slice(header);
@@ -211,7 +211,7 @@ impl Arena {
 
     /// The record at `loc` is about to be looked at: asks for it, or for its beginning.
     #[inline]
-    pub(super) fn ask_for(&self, loc: Loc) {
+    pub(super) fn prefetch(&self, loc: Loc) {
         let chunk = self.chunks.get(loc.chunk as usize);
         if let Some(record) = chunk.and_then(|chunk| chunk.get(loc.offset as usize..)) {
             prefetch::bytes_soon(record, ASKED_LEN_MAX);
@@ -220,17 +220,17 @@ impl Arena {
 
     /// Records that take so many bytes are about to be pushed: asks for the end of the chunk that is being
     /// filled.
-    pub(super) fn expect(&self, bytes: usize) {
+    pub(super) fn prefetch_insert(&self, bytes: usize) {
         if let Some(chunk) = self.chunks.get(self.filling) {
             prefetch::behind(chunk, bytes.min(chunk.capacity() - chunk.len()).min(PUSHED_LEN_MAX));
         }
     }
 
     #[inline]
-    fn chunk_with_room(&mut self, len: usize, supply: &Supply) -> usize {
+    fn chunk_with_room(&mut self, len: usize, pool: &ChunkPool) -> usize {
         match self.chunks.get(self.filling) {
             Some(chunk) if chunk.capacity() - chunk.len() >= len => self.filling,
-            _ => self.add_chunk(len, supply),
+            _ => self.add_chunk(len, pool),
         }
     }
 
@@ -240,14 +240,14 @@ impl Arena {
     /// just what others need: of chunks of any length, a third of the process's memory was
     /// holes. A record that would take much of such a chunk gets one of
     /// exactly its length, so that the room left in the chunk that is being filled is not lost.
-    fn add_chunk(&mut self, len: usize, supply: &Supply) -> usize {
+    fn add_chunk(&mut self, len: usize, pool: &ChunkPool) -> usize {
         let eighth = self.chunk_bytes / 8;
         // With a dozen records of a kilobyte more of them will come: these, too, share chunks.
         let min_len =
             if self.chunk_bytes < SHARED_FROM { CHUNK_LEN_MIN } else { 2 * CHUNK_LEN_MIN };
         let shared_len = (1 << eighth.max(1).ilog2()).clamp(min_len, CHUNK_LEN_MAX);
         let is_own = len > shared_len / 4;
-        let chunk = if is_own { Vec::with_capacity(len) } else { supply.take(shared_len) };
+        let chunk = if is_own { Vec::with_capacity(len) } else { pool.take(shared_len) };
         self.chunk_bytes += chunk.capacity();
         self.chunks.push(chunk);
         let index = self.chunks.len() - 1;

@@ -1,4 +1,4 @@
-//! Walking a memtable in both directions while it is written to.
+//! A cursor over a memtable, in both directions, while it is written to.
 //!
 //! A cursor owns a copy of its current entry and holds the memtable's lock only inside a call. It
 //! remembers the entry's position in the tree; if entries have moved since, it searches for the
@@ -101,7 +101,7 @@ impl MemCursor {
     pub(crate) fn next(&mut self) {
         self.go(|tree, here| {
             let next = tree.next(here?)?;
-            tree.ask_ahead(next);
+            tree.prefetch(next);
             Some(next)
         });
     }

@@ -1,6 +1,6 @@
 //! The memtable of one stripe: its newest records, in memory and in order, every version of them.
 //!
-//! An arena holds the records (`arena`), in memory that was made ready for it (`supply`); a B+tree
+//! An arena holds the records (`arena`), in memory that was touched before (`chunk_pool`); a B+tree
 //! orders them (`tree`, `node`), cursors walk them (`cursor`). Records are only added: to the arena
 //! at once, and to the tree some dozens together, or before somebody looks. The write-ahead log makes them durable and a flush writes
 //! them to an SST; neither is this module's business.
@@ -13,9 +13,9 @@
 //! a lock that is hardly ever contended because each of the 256 stripes has its own.
 
 mod arena;
+mod chunk_pool;
 mod cursor;
 mod node;
-mod supply;
 mod tree;
 
 #[cfg(test)]
@@ -24,8 +24,8 @@ mod tests;
 use bytes::Bytes;
 
 use self::arena::Record;
+pub(crate) use self::chunk_pool::ChunkPool;
 pub(crate) use self::cursor::MemCursor;
-pub(crate) use self::supply::Supply;
 use self::tree::Tree;
 use crate::entry::{EntryRef, Kind, Seq};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -100,18 +100,18 @@ impl Memtable {
     /// It gets its place in the tree with some dozens of others, or before somebody looks, unless
     /// the tree `is_warm`: then the nodes are in the processor's cache already, and waiting costs
     /// more than it saves.
-    pub(crate) fn insert(&self, entry: EntryRef<'_>, is_warm: bool, supply: &Supply) {
-        self.insert_all(&[entry], is_warm, supply);
+    pub(crate) fn insert(&self, entry: EntryRef<'_>, is_warm: bool, pool: &ChunkPool) {
+        self.insert_all(&[entry], is_warm, pool);
     }
 
     /// The same for some entries at once: the lock is taken, and its memory waited for, once.
-    pub(crate) fn insert_all(&self, entries: &[EntryRef<'_>], is_warm: bool, supply: &Supply) {
+    pub(crate) fn insert_all(&self, entries: &[EntryRef<'_>], is_warm: bool, pool: &ChunkPool) {
         let mut guard = self.tree.write();
         let tree = guard.get_or_insert_with(|| Box::new(Tree::new()));
         for &entry in entries {
             // Counted first: a reader without the lock may see one entry too many, never one too few.
             self.count(entry);
-            let arrivals = tree.add(entry, is_warm, supply, |old| self.uncount(old));
+            let arrivals = tree.add(entry, is_warm, pool, |old| self.uncount(old));
             self.arrivals.store(arrivals, Relaxed);
             self.min_seq.store(self.min_seq.load(Relaxed).min(entry.seq), Relaxed);
             self.max_seq.store(self.max_seq.load(Relaxed).max(entry.seq), Relaxed);
@@ -132,9 +132,9 @@ impl Memtable {
     }
 
     /// Records that take so many bytes are about to be inserted: asks for the memory that this needs.
-    pub(crate) fn expect(&self, bytes: usize) {
+    pub(crate) fn prefetch_insert(&self, bytes: usize) {
         if let Some(tree) = self.tree.read().as_deref() {
-            tree.expect(bytes);
+            tree.prefetch_insert(bytes);
         }
     }
 

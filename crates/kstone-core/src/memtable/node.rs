@@ -111,25 +111,25 @@ impl Slots {
     }
 
     /// The node is about to be searched: asks for what a search looks at.
-    pub(super) fn expect(&self) {
+    pub(super) fn prefetch_insert(&self) {
         prefetch::soon(&self.len);
         let (blocks, _) = self.heads.as_chunks::<BLOCK>();
         blocks.iter().for_each(prefetch::soon);
     }
 
-    /// A key is about to be searched for in a node that has [come](Slots::expect): asks for the record that
+    /// A key is about to be searched for in a node that has [come](Slots::prefetch_insert): asks for the record that
     /// it is compared with, if one look at heads does not tell.
-    pub(super) fn expect_order(&self, arena: &Arena, key: &[u8]) {
+    pub(super) fn prefetch_comparison(&self, arena: &Arena, key: &[u8]) {
         let Some(rest) = key.strip_prefix(self.prefix()) else { return };
         let head = head_of(rest);
         let low = self.heads_below(head);
         if low < self.len() && self.heads[low] == head {
-            arena.ask_for(self.locs[low]);
+            arena.prefetch(self.locs[low]);
         }
     }
 
     /// The records of the node are about to be visited: asks for where they are.
-    pub(super) fn ask_for_locs(&self) {
+    pub(super) fn prefetch_locs(&self) {
         prefetch::soon(&self.len);
         prefetch::value_soon(&self.locs, size_of_val(&self.locs));
     }

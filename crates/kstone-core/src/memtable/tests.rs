@@ -11,23 +11,23 @@ use proptest::prelude::*;
 use super::arena::INLINE_VALUE_LEN_MAX;
 use super::*;
 
-type Place = (Vec<u8>, Reverse<Seq>);
-type Model = BTreeMap<Place, (Kind, u64, Vec<u8>)>;
+type EntryKey = (Vec<u8>, Reverse<Seq>);
+type Model = BTreeMap<EntryKey, (Kind, u64, Vec<u8>)>;
 
 /// A memtable, a cursor that stays open on it, and what both should do.
 struct Pair {
     memtable: Arc<Memtable>,
-    supply: Supply,
+    pool: ChunkPool,
     cursor: MemCursor,
     model: Model,
-    model_cursor: Option<Place>,
+    model_cursor: Option<EntryKey>,
 }
 
 impl Pair {
     fn new() -> Self {
         let memtable = Arc::new(Memtable::new());
         let cursor = memtable.cursor();
-        Pair { memtable, supply: Supply::none(), cursor, model: Model::new(), model_cursor: None }
+        Pair { memtable, pool: ChunkPool::none(), cursor, model: Model::new(), model_cursor: None }
     }
 
     fn insert(&mut self, key: &[u8], seq: Seq, kind: Kind, expires_at_ms: u64, value: &[u8]) {
@@ -35,7 +35,7 @@ impl Pair {
         self.memtable.insert(
             EntryRef { key, seq, kind, expires_at_ms, value },
             is_warm,
-            &self.supply,
+            &self.pool,
         );
         self.model.insert((key.to_vec(), Reverse(seq)), (kind, expires_at_ms, value.to_vec()));
     }
@@ -297,15 +297,11 @@ fn the_memory_of_a_large_value_is_counted_once_and_given_back_when_replaced() {
 #[test]
 fn what_waits_for_its_place_is_found_and_reading_it_changes_no_figure() {
     let memtable = Arc::new(Memtable::new());
-    let supply = Supply::none();
+    let pool = ChunkPool::none();
     let insert = |n: u64, is_warm| {
         let (key, value) = (numbered_key(scattered(n)), (n + 1).to_le_bytes());
         let (seq, kind, value) = (n + 1, Kind::Put, &value[..]);
-        memtable.insert(
-            EntryRef { key: &key, seq, kind, expires_at_ms: 0, value },
-            is_warm,
-            &supply,
-        );
+        memtable.insert(EntryRef { key: &key, seq, kind, expires_at_ms: 0, value }, is_warm, &pool);
     };
     let waiting = || memtable.arrivals.load(Ordering::Relaxed);
     let mut most = 0;
@@ -345,7 +341,7 @@ fn the_longest_keys_waste_no_chunks() {
 fn readers_beside_a_writer_see_all_that_was_there_and_in_order() {
     const COUNT: u64 = 20_000;
     let memtable = Arc::new(Memtable::new());
-    let supply = Supply::none();
+    let pool = ChunkPool::none();
     let applied = AtomicU64::new(0);
     let done = AtomicBool::new(false);
     let start = Barrier::new(3);
@@ -363,7 +359,7 @@ fn readers_beside_a_writer_see_all_that_was_there_and_in_order() {
                 memtable.insert(
                     EntryRef { key: &key, seq, kind, expires_at_ms: 0, value },
                     false,
-                    &supply,
+                    &pool,
                 );
                 applied.store(seq, Ordering::Release);
             }

@@ -8,8 +8,8 @@
 //! Calls the arena and the nodes; called by the memtable and its cursors, under its lock.
 
 use super::arena::{Arena, INLINE_VALUE_LEN_MAX, Loc, Record};
+use super::chunk_pool::ChunkPool;
 use super::node::{CAPACITY, Slots};
-use super::supply::Supply;
 use crate::entry::{EntryRef, Seq};
 use crate::prefetch;
 
@@ -115,10 +115,10 @@ impl Tree {
         &mut self,
         entry: EntryRef<'_>,
         at_once: bool,
-        supply: &Supply,
+        pool: &ChunkPool,
         replaced: impl FnMut(Record<'_>),
     ) -> usize {
-        let loc = self.arena.push(entry, supply);
+        let loc = self.arena.push(entry, pool);
         if self.arrivals.is_empty() && self.nodes.append(&self.arena, entry.key, entry.seq, loc) {
             return 0;
         }
@@ -138,7 +138,7 @@ impl Tree {
         let mut leaves = [NONE; AHEAD];
         for (nth, &loc) in arrivals.iter().enumerate() {
             if prefetch::HELPS {
-                self.expect_arrival(&arrivals, nth, &mut leaves);
+                self.prefetch_arrivals(&arrivals, nth, &mut leaves);
             }
             if let Some(old) = self.nodes.insert(&self.arena, loc) {
                 replaced(self.arena.record(old));
@@ -153,24 +153,24 @@ impl Tree {
     /// its leaf, then the record there that it is compared with. `leaves` is where the next ones belong, unless
     /// a leaf is split until then.
     #[inline]
-    fn expect_arrival(&self, arrivals: &[Loc], nth: usize, leaves: &mut [u32; AHEAD]) {
+    fn prefetch_arrivals(&self, arrivals: &[Loc], nth: usize, leaves: &mut [u32; AHEAD]) {
         if let Some(&later) = arrivals.get(nth + 2 * AHEAD) {
-            self.arena.ask_for(later);
+            self.arena.prefetch(later);
         }
         if let Some(&soon) = arrivals.get(nth + AHEAD) {
-            leaves[nth % AHEAD] = self.nodes.expect(&self.arena, soon);
+            leaves[nth % AHEAD] = self.nodes.prefetch_insert(&self.arena, soon);
         }
         let next = nth + AHEAD / 2;
         if let (Some(&next), Some(leaf)) =
             (arrivals.get(next), self.nodes.leaves.get(leaves[next % AHEAD]))
         {
-            leaf.slots.expect_order(&self.arena, self.arena.key(next));
+            leaf.slots.prefetch_comparison(&self.arena, self.arena.key(next));
         }
     }
 
     /// Entries that take so many bytes are about to be added: asks for the memory that this needs.
-    pub(super) fn expect(&self, bytes: usize) {
-        self.arena.expect(bytes);
+    pub(super) fn prefetch_insert(&self, bytes: usize) {
+        self.arena.prefetch_insert(bytes);
         if let Some(last) = self.arrivals.last() {
             prefetch::soon(last);
         }
@@ -227,7 +227,7 @@ impl Tree {
     /// A walk has come here: asks for what it meets some steps later. Records lie as they arrived, so each
     /// is somewhere else.
     #[inline]
-    pub(super) fn ask_ahead(&self, at: Position) {
+    pub(super) fn prefetch(&self, at: Position) {
         if !prefetch::HELPS {
             return;
         }
@@ -236,15 +236,15 @@ impl Tree {
         if at.index == 0
             && let Some(next) = next
         {
-            next.slots.ask_for_locs();
+            next.slots.prefetch_locs();
         }
         let (ahead, len) = (at.index as usize + AHEAD, leaf.slots.len());
         if ahead < len {
-            self.arena.ask_for(leaf.slots.loc(ahead));
+            self.arena.prefetch(leaf.slots.loc(ahead));
         } else if let Some(next) = next
             && ahead - len < next.slots.len()
         {
-            self.arena.ask_for(next.slots.loc(ahead - len));
+            self.arena.prefetch(next.slots.loc(ahead - len));
         }
     }
 
@@ -336,14 +336,14 @@ impl Nodes {
     }
 
     /// A record is about to be inserted: asks for the leaf where it belongs, and answers which it is.
-    fn expect(&self, arena: &Arena, loc: Loc) -> u32 {
+    fn prefetch_insert(&self, arena: &Arena, loc: Loc) -> u32 {
         let (key, seq) = arena.key_and_seq(loc);
         let mut node = self.root;
         for _ in 0..self.height {
             let inner = &self.inners[node as usize];
             node = inner.children[inner.child_index(arena, key, seq)];
         }
-        self.leaves.at(node).slots.expect();
+        self.leaves.at(node).slots.prefetch_insert();
         node
     }
 

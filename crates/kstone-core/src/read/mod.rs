@@ -71,7 +71,7 @@ impl Engine {
         if table != TableId::DEFAULT && !inner.tables().visible_at(table, Seq::MAX) {
             return Err(Error::NoSuchTable { id: table.0 });
         }
-        inner.see_all();
+        inner.make_all_visible();
         let stripe = inner.stripe(key.stripe());
         stripe.stats.gets.fetch_add(1, Ordering::Relaxed);
         // The version first, the watermark second: whatever a compaction left out of this version

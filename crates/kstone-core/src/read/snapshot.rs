@@ -42,7 +42,7 @@ impl Snapshot {
 
     /// One that sees what expires as if it were this time; at time 0 nothing has expired.
     pub(crate) fn take_at(inner: &Arc<Inner>, now_ms: u64) -> Snapshot {
-        inner.see_all();
+        inner.make_all_visible();
         let registered = inner.snapshots.register(&inner.log);
         Snapshot { shared: Arc::new(Shared { inner: Arc::clone(inner), registered, now_ms }) }
     }

@@ -153,7 +153,7 @@ impl Walk {
             let stripe = self.snapshot.inner().stripe(self.stripe);
             // What has been merged meanwhile does not have to be paid for again.
             if Arc::ptr_eq(&self.version.levels, &stripe.version().levels) {
-                stripe.count_detours(&self.version, STEPS_TOLD * Stripe::STEP);
+                stripe.count_extra_files(&self.version, STEPS_TOLD * Stripe::STEP);
             }
         }
     }

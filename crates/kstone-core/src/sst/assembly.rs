@@ -25,15 +25,15 @@ pub(super) const WRITE_BYTES: usize = 256 << 10;
 /// compressors keep for themselves is best used again while it is warm: who writes hundreds of
 /// files in turns has one for all of them.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct FrameBuffer {
     sealer: FrameSealer,
     /// Frames that are not in the file yet.
     pending: Vec<u8>,
 }
 
-impl Outbox {
+impl FrameBuffer {
     pub(crate) fn new(compression: Compression) -> Result<Self> {
-        Ok(Outbox { sealer: FrameSealer::new(compression)?, pending: Vec::new() })
+        Ok(FrameBuffer { sealer: FrameSealer::new(compression)?, pending: Vec::new() })
     }
 
     pub(super) fn pending_len(&self) -> usize {
@@ -41,7 +41,7 @@ impl Outbox {
     }
 }
 
-/// A file of which some blocks are known. What of it is not in the file yet is in the [`Outbox`]
+/// A file of which some blocks are known. What of it is not in the file yet is in the [`FrameBuffer`]
 /// that every call is given.
 #[derive(Debug)]
 pub(crate) struct SstAssembly {
@@ -60,7 +60,7 @@ pub(crate) struct SstAssembly {
     /// Of the latest entry.
     pub(super) last_key: Vec<u8>,
     pub(super) last_seq: Seq,
-    /// Bytes in the file; those in the outbox belong behind them.
+    /// Bytes in the file; those in the frame buffer belong behind them.
     written: u64,
 }
 
@@ -107,11 +107,11 @@ impl SstAssembly {
     }
 
     /// Appends the blocks of a run, all of whose keys are behind those that are here, and writes
-    /// them to the file; answers how many bytes they became. The outbox is empty before and after.
-    pub(crate) fn append(&mut self, run: &Run, outbox: &mut Outbox) -> Result<u64> {
+    /// them to the file; answers how many bytes they became. The frame buffer is empty before and after.
+    pub(crate) fn append(&mut self, run: &Run, frame_buffer: &mut FrameBuffer) -> Result<u64> {
         for block in run.blocks() {
             self.index_latest(Some(block.first_key));
-            self.seal_block(block.payload, outbox);
+            self.seal_block(block.payload, frame_buffer);
             self.last_key.clear();
             self.last_key.extend_from_slice(block.last_key);
             if self.smallest.is_empty() {
@@ -120,26 +120,29 @@ impl SstAssembly {
         }
         self.hashes.extend_from_slice(run.hashes());
         self.properties.add(run.properties());
-        let bytes = outbox.pending.len() as u64;
-        self.flush(outbox).map(|()| bytes)
+        let bytes = frame_buffer.pending.len() as u64;
+        self.flush(frame_buffer).map(|()| bytes)
     }
 
     /// Writes what is left. The file is complete, but not durable: the caller syncs it, and the
     /// folder. After an error the file is useless and still there; the caller removes it.
-    pub(crate) fn finish(mut self, outbox: &mut Outbox) -> Result<(SstMeta, Arc<dyn VfsFile>)> {
+    pub(crate) fn finish(
+        mut self,
+        frame_buffer: &mut FrameBuffer,
+    ) -> Result<(SstMeta, Arc<dyn VfsFile>)> {
         self.index_latest(None);
         let (version, (filter, index)) = if self.is_large() {
-            (VERSION_IN_PARTS, self.append_in_parts(outbox)?)
+            (VERSION_IN_PARTS, self.append_in_parts(frame_buffer)?)
         } else {
-            (VERSION_WHOLE, self.append_whole(outbox)?)
+            (VERSION_WHOLE, self.append_whole(frame_buffer)?)
         };
         self.properties
             .bound(std::mem::take(&mut self.smallest), std::mem::take(&mut self.last_key));
-        let properties = self.append_raw(&self.properties.encode(), outbox)?;
+        let properties = self.append_raw(&self.properties.encode(), frame_buffer)?;
         let ident = self.ident;
         let mut footer = Footer { filter, index, properties, ident, version, checksum: 0 };
-        outbox.pending.extend_from_slice(&footer.encode());
-        self.flush(outbox)?;
+        frame_buffer.pending.extend_from_slice(&footer.encode());
+        self.flush(frame_buffer)?;
         Ok((self.properties.into_meta(self.ident, self.written, footer.checksum), self.file))
     }
 
@@ -154,25 +157,25 @@ impl SstAssembly {
     }
 
     /// Appends filter and index; answers where they are.
-    fn append_whole(&mut self, outbox: &mut Outbox) -> Result<(Handle, Handle)> {
+    fn append_whole(&mut self, frame_buffer: &mut FrameBuffer) -> Result<(Handle, Handle)> {
         let filter = if self.hashes.is_empty() {
-            self.nothing(outbox)
+            self.nothing(frame_buffer)
         } else {
             let filter = Filter::build(&self.hashes, self.filter_bits_per_key, 1);
-            self.append_raw(&filter.encode(), outbox)?
+            self.append_raw(&filter.encode(), frame_buffer)?
         };
-        Ok((filter, self.append_raw(&self.index.encode(), outbox)?))
+        Ok((filter, self.append_raw(&self.index.encode(), frame_buffer)?))
     }
 
     /// Appends pieces of the filter, parts of the index, the directory of the ones and the top of the
     /// others; answers where these two are.
-    fn append_in_parts(&mut self, outbox: &mut Outbox) -> Result<(Handle, Handle)> {
+    fn append_in_parts(&mut self, frame_buffer: &mut FrameBuffer) -> Result<(Handle, Handle)> {
         let mut directory = None;
         if !self.hashes.is_empty() {
             let filter = Filter::build(&self.hashes, self.filter_bits_per_key, PIECE_LINES);
             let mut pieces = Vec::new();
             for piece in each_piece(&filter) {
-                pieces.push(self.append_part(&piece, outbox)?);
+                pieces.push(self.append_part(&piece, frame_buffer)?);
             }
             directory = Some(Directory::of(&filter, &pieces));
         }
@@ -180,36 +183,36 @@ impl SstAssembly {
         let count = self.index.count();
         for start in (0..count).step_by(PART_BLOCKS) {
             let end = count.min(start + PART_BLOCKS);
-            let part = self.append_part(&self.index.encode_part(start..end), outbox)?;
+            let part = self.append_part(&self.index.encode_part(start..end), frame_buffer)?;
             top.add_part(part, &self.index, end - 1);
         }
         let directory = match directory {
-            Some(directory) => self.append_raw(&directory.encode(), outbox)?,
-            None => self.nothing(outbox),
+            Some(directory) => self.append_raw(&directory.encode(), frame_buffer)?,
+            None => self.nothing(frame_buffer),
         };
-        Ok((directory, self.append_raw(&top.encode(), outbox)?))
+        Ok((directory, self.append_raw(&top.encode(), frame_buffer)?))
     }
 
     /// One of many that are more than should wait in memory together.
-    fn append_part(&mut self, payload: &[u8], outbox: &mut Outbox) -> Result<Handle> {
-        if outbox.pending.len() >= WRITE_BYTES {
-            self.flush(outbox)?;
+    fn append_part(&mut self, payload: &[u8], frame_buffer: &mut FrameBuffer) -> Result<Handle> {
+        if frame_buffer.pending.len() >= WRITE_BYTES {
+            self.flush(frame_buffer)?;
         }
-        self.append_raw(payload, outbox)
+        self.append_raw(payload, frame_buffer)
     }
 
     /// Where a filter would be.
-    fn nothing(&self, outbox: &Outbox) -> Handle {
-        Handle { offset: self.offset(outbox), ..Handle::default() }
+    fn nothing(&self, frame_buffer: &FrameBuffer) -> Handle {
+        Handle { offset: self.offset(frame_buffer), ..Handle::default() }
     }
 
     /// Seals a block; [`index_latest`](Self::index_latest) is due before the next one.
-    pub(super) fn seal_block(&mut self, payload: &[u8], outbox: &mut Outbox) {
-        let offset = self.offset(outbox);
-        let start = outbox.pending.len();
-        let checksum = outbox.sealer.seal(payload, &mut outbox.pending);
+    pub(super) fn seal_block(&mut self, payload: &[u8], frame_buffer: &mut FrameBuffer) {
+        let offset = self.offset(frame_buffer);
+        let start = frame_buffer.pending.len();
+        let checksum = frame_buffer.sealer.seal(payload, &mut frame_buffer.pending);
         // Entries are at most half of what a frame's length can say.
-        let len = (outbox.pending.len() - start) as u32;
+        let len = (frame_buffer.pending.len() - start) as u32;
         self.unindexed = Some(Handle { offset, len, checksum });
     }
 
@@ -220,26 +223,26 @@ impl SstAssembly {
         }
     }
 
-    fn append_raw(&mut self, payload: &[u8], outbox: &mut Outbox) -> Result<Handle> {
-        let offset = self.offset(outbox);
-        let start = outbox.pending.len();
-        let checksum = seal_raw(payload, &mut outbox.pending);
-        let len = u32::try_from(outbox.pending.len() - start).map_err(|_| {
+    fn append_raw(&mut self, payload: &[u8], frame_buffer: &mut FrameBuffer) -> Result<Handle> {
+        let offset = self.offset(frame_buffer);
+        let start = frame_buffer.pending.len();
+        let checksum = seal_raw(payload, &mut frame_buffer.pending);
+        let len = u32::try_from(frame_buffer.pending.len() - start).map_err(|_| {
             Error::invalid(format!("{} has too many entries for one file", self.path.display()))
         })?;
         Ok(Handle { offset, len, checksum })
     }
 
-    fn offset(&self, outbox: &Outbox) -> u64 {
-        self.written + outbox.pending.len() as u64
+    fn offset(&self, frame_buffer: &FrameBuffer) -> u64 {
+        self.written + frame_buffer.pending.len() as u64
     }
 
-    /// Empties the outbox into the file.
-    pub(super) fn flush(&mut self, outbox: &mut Outbox) -> Result<()> {
+    /// Empties the frame buffer into the file.
+    pub(super) fn flush(&mut self, frame_buffer: &mut FrameBuffer) -> Result<()> {
         // Emptied whatever happens: after an error it may serve another file.
-        let result = self.file.write_at(&outbox.pending, self.written);
-        self.written += outbox.pending.len() as u64;
-        outbox.pending.clear();
+        let result = self.file.write_at(&frame_buffer.pending, self.written);
+        self.written += frame_buffer.pending.len() as u64;
+        frame_buffer.pending.clear();
         result.map_err(|e| Error::io("write", &self.path, e))
     }
 }

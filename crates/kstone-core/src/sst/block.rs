@@ -32,7 +32,7 @@ use super::block_cursor::{BlockCursor, Reached};
 #[cfg(any(test, feature = "fuzzing"))]
 use super::filter::key_hash;
 use super::hints::{Hint, Hints};
-use super::slots::{Gone, Part, Uses};
+use super::slots::{EvictedPart, Part, Uses};
 use crate::codec::{Reader, put_varint, varint_len};
 pub(super) use crate::entry::SEQ_MAX;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -262,7 +262,7 @@ impl Found {
 
 /// A block in memory, uncompressed.
 ///
-/// One that is kept is one piece of memory with its payload behind its head, made by a `Blank`. Who has
+/// One that is kept is one piece of memory with its payload behind its head, made by a `BlockBuffer`. Who has
 /// found where it is kept then knows where all of it is, and need not wait for the head before it
 /// asks for the payload.
 ///
@@ -301,8 +301,8 @@ impl Part for Block {
         &self.uses
     }
 
-    fn let_go(self: Arc<Self>) -> Gone {
-        Gone::Block(self)
+    fn into_evicted(self: Arc<Self>) -> EvictedPart {
+        EvictedPart::Block(self)
     }
 }
 
@@ -320,7 +320,7 @@ impl Block {
         Ok(block)
     }
 
-    /// The memory that a [`Blank`](super::blank::Blank)'s payload is put into.
+    /// The memory that a [`BlockBuffer`](super::block_buffer::BlockBuffer)'s payload is put into.
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.here
     }
@@ -348,7 +348,7 @@ impl Block {
 
     /// Asks for what [`get_again`](Self::get_again) will look at first, without looking.
     #[inline]
-    pub(super) fn ask_ahead(&self) {
+    pub(super) fn prefetch(&self) {
         prefetch::value_soon(self, BLOCK_PREFETCHED);
         // Its last bytes, for the sake of their page: to find where that is takes about as long as to fetch
         // what is there, and the record may be on it.
@@ -360,7 +360,7 @@ impl Block {
     /// The same for a record of which it is known about where in the payload its value begins: no look at
     /// the head is needed to ask for that, too.
     #[inline]
-    pub(super) fn ask_ahead_at(&self, value_at: usize) {
+    pub(super) fn prefetch_at(&self, value_at: usize) {
         prefetch::value_soon(self, HEAD_PREFETCHED);
         let from = value_at.saturating_sub(ENTRY_HEAD_PREFETCHED);
         let ahead = self.here.get(from..).unwrap_or_default();
@@ -369,7 +369,7 @@ impl Block {
 
     /// Asks for what a walk that comes here from the block in front will look at first.
     #[inline]
-    pub(super) fn ask_ahead_of_walk(&self) {
+    pub(super) fn prefetch_for_walk(&self) {
         prefetch::value_soon(self, HEAD_PREFETCHED);
         prefetch::bytes_soon(&self.here, WALK_PREFETCHED);
     }

@@ -3,10 +3,10 @@
 //! Parts are kept decoded, in [`Slots`](super::slots::Slots) beside what points to them: a hit costs
 //! reading one place, nothing is hashed, searched, parsed or copied. This file decides what stays.
 //!
-//! New parts wait in a short queue. Who comes to its end and was used again moves into the long one,
-//! who was not is let go: so a scan passes through a tenth of the places and leaves the rest alone. At
-//! the end of the long queue, who was used since goes back to its beginning. What is loaded again soon
-//! after it was let go from the short queue starts in the long one. (That is S3-FIFO; see
+//! New parts wait in a short queue (`small`). A part that comes to its end and was used again moves into the
+//! long one (`main`), another is evicted: so a scan passes through a tenth of the places and leaves the rest
+//! alone. At the end of the long queue, a part that was used since goes back to its beginning. What is loaded
+//! again soon after it was evicted from the short queue (`ghosts` remembers that) starts in the long one. (That is S3-FIFO; see
 //! docs/decisions/0028.)
 //!
 //! The parts are divided among shards by where they are in their files, each with its queues and its
@@ -26,8 +26,8 @@ use std::sync::{Arc, Weak};
 
 use super::FileId;
 use super::block::Block;
-use super::join::Wishes;
-use super::slots::{Gone, Places, Taken};
+use super::join::JoinRequests;
+use super::slots::{AnySlots, Evicted, EvictedPart};
 use super::stats::{ReadCounts, ReadStats};
 use crate::sync::Mutex;
 
@@ -42,22 +42,22 @@ const SHARDS_MAX: u64 = 16;
 /// For sizing only.
 const ITEM_BYTES_TYPICAL: u64 = 4096;
 /// The short queue has one in so many parts.
-const NEW_SHARE: usize = 10;
+const SMALL_SHARE: usize = 10;
 /// So many parts get another chance before one has to go in any case: however many are in use, a
 /// miss does not look at them all.
 const CHANCES: usize = 64;
 /// The same of those by which other parts are found.
-const CHANCES_TO_HOLD_MORE: usize = 8 * CHANCES;
+const CHANCES_OF_OWNERS: usize = 8 * CHANCES;
 /// A queue that grew to this looks for places that are gone.
 const QUEUE_LEN_MIN: usize = 1024;
 /// So many blocks are kept to be read into: each miss takes one, and then lets one go.
 const SPARES_MAX: usize = 8;
 /// None that takes more: they are not part of the budget.
 const SPARE_BYTES_MAX: usize = 16 << 10;
-/// More hashes of lost parts than these are not remembered, however large the cache.
-const LOST_MAX: u64 = 1 << 20;
+/// More hashes of evicted parts than these are not remembered, however large the cache.
+const GHOSTS_MAX: u64 = 1 << 20;
 
-/// Which parts of files are in memory, up to a number of bytes.
+/// The parts of files that are in memory, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     shards: Box<[Shard]>,
@@ -65,7 +65,7 @@ pub(crate) struct BlockCache {
     shard_bytes_max: AtomicU64,
     budget: Mutex<Budget>,
     stats: ReadStats,
-    wishes: Wishes,
+    join_requests: JoinRequests,
 }
 
 #[derive(Debug)]
@@ -87,23 +87,23 @@ struct Budget {
     joined_bytes_max: u64,
 }
 
-/// Where a part is, or was.
+/// The slot of a part, which may be gone.
 #[derive(Debug)]
-struct Place {
-    places: Weak<dyn Places>,
+struct SlotRef {
+    places: Weak<dyn AnySlots>,
     nth: u32,
 }
 
 #[derive(Debug, Default)]
 struct Queues {
-    new: VecDeque<Place>,
-    proven: VecDeque<Place>,
-    /// Who was let go from `new` lately: a hash of each, where the hash says. Newer ones overwrite
-    /// older ones; 0 is nobody. Empty until somebody is let go: a database that fits its memory, or
+    small: VecDeque<SlotRef>,
+    main: VecDeque<SlotRef>,
+    /// The parts that were evicted from `small` lately: a hash of each, where the hash says. Newer ones
+    /// overwrite older ones; 0 is none. Empty until a part is evicted: a database that fits its memory, or
     /// has nothing in it, does not pay for the table.
-    lost: Box<[u32]>,
-    /// The length of `lost`, a power of two.
-    lost_len: usize,
+    ghosts: Box<[u32]>,
+    /// The length of `ghosts`, a power of two.
+    ghosts_len: usize,
     /// Blocks that were let go and that nobody else holds, for the next to be read into: memory that
     /// is taken and given back all the time, by different threads, is not always found again.
     spares: Vec<Arc<Block>>,
@@ -129,13 +129,13 @@ impl BlockCache {
                 joined_bytes_max: bytes / JOINED_SHARE,
             }),
             stats: ReadStats::default(),
-            wishes: Wishes::default(),
+            join_requests: JoinRequests::default(),
         }
     }
 
-    /// What is worth joining.
-    pub(crate) fn wishes(&self) -> &Wishes {
-        &self.wishes
+    /// The parts that are worth joining.
+    pub(crate) fn join_requests(&self) -> &JoinRequests {
+        &self.join_requests
     }
 
     /// Changes the budget; what is over it is dropped at once, except for what is pinned. The size is
@@ -235,7 +235,7 @@ impl BlockCache {
                 false
             });
             drop(queues);
-            let bytes: u64 = taken.iter().map(|taken: &Taken| item_bytes(taken.weight)).sum();
+            let bytes: u64 = taken.iter().map(|taken: &Evicted| item_bytes(taken.weight)).sum();
             shard.kept_bytes.fetch_sub(bytes, Relaxed);
         }
     }
@@ -261,10 +261,10 @@ impl BlockCache {
     }
 
     /// A part has been put at a place that had none.
-    pub(super) fn count_in(&self, places: &Arc<dyn Places>, nth: u32, weight: usize) {
+    pub(super) fn count_in(&self, places: &Arc<dyn AnySlots>, nth: u32, weight: usize) {
         let Some(shard) = self.shard_of(places.file(), places.number(nth)) else { return };
         shard.kept_bytes.fetch_add(item_bytes(weight), Relaxed);
-        let place = Place { places: Arc::downgrade(places), nth };
+        let place = SlotRef { places: Arc::downgrade(places), nth };
         shard.queues.lock().add(place, &**places);
         self.shrink(shard, true);
     }
@@ -287,9 +287,9 @@ impl BlockCache {
     }
 }
 
-impl Place {
+impl SlotRef {
     /// Never 0.
-    fn hash(&self, places: &dyn Places) -> u32 {
+    fn hash(&self, places: &dyn AnySlots) -> u32 {
         let mixed = (places.file() << 32 ^ u64::from(places.number(self.nth)))
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 32) as u32 | 1 << 31
@@ -299,18 +299,18 @@ impl Place {
 impl Queues {
     fn new(bytes: u64) -> Self {
         // Twice as many as fit, because the cache may grow to twice what it was made for.
-        let lost = (2 * (bytes / ITEM_BYTES_TYPICAL)).min(LOST_MAX).next_power_of_two();
-        Queues { lost_len: lost as usize, ..Queues::default() }
+        let ghosts = (2 * (bytes / ITEM_BYTES_TYPICAL)).min(GHOSTS_MAX).next_power_of_two();
+        Queues { ghosts_len: ghosts as usize, ..Queues::default() }
     }
 
-    fn add(&mut self, place: Place, places: &dyn Places) {
+    fn add(&mut self, place: SlotRef, places: &dyn AnySlots) {
         let hash = place.hash(places);
-        match self.lost_at(hash) {
-            Some(lost) if *lost == hash => {
-                *lost = 0;
-                self.proven.push_back(place);
+        match self.ghost_at(hash) {
+            Some(ghosts) if *ghosts == hash => {
+                *ghosts = 0;
+                self.main.push_back(place);
             }
-            _ => self.new.push_back(place),
+            _ => self.small.push_back(place),
         }
         if self.len() >= self.len_max.max(QUEUE_LEN_MIN) {
             // Twice what was there at last: who is gone is looked for.
@@ -320,54 +320,54 @@ impl Queues {
     }
 
     /// Keeps a block to be read into, if it is one, of the usual size, and nobody else holds it.
-    fn add_spare(&mut self, taken: &Taken) {
+    fn add_spare(&mut self, taken: &Evicted) {
         if self.spares.len() < SPARES_MAX
             && taken.weight <= SPARE_BYTES_MAX
-            && let Gone::Block(block) = &taken.part
+            && let EvictedPart::Block(block) = &taken.part
             && Arc::strong_count(block) == 1
         {
             self.spares.push(Arc::clone(block));
         }
     }
 
-    fn note_lost(&mut self, hash: u32) {
-        if self.lost.is_empty() {
-            self.lost = vec![0; self.lost_len].into();
+    fn note_ghost(&mut self, hash: u32) {
+        if self.ghosts.is_empty() {
+            self.ghosts = vec![0; self.ghosts_len].into();
         }
-        if let Some(lost) = self.lost_at(hash) {
-            *lost = hash;
+        if let Some(ghosts) = self.ghost_at(hash) {
+            *ghosts = hash;
         }
     }
 
-    fn lost_at(&mut self, hash: u32) -> Option<&mut u32> {
-        let at = hash as usize & (self.lost.len().wrapping_sub(1));
-        self.lost.get_mut(at)
+    fn ghost_at(&mut self, hash: u32) -> Option<&mut u32> {
+        let at = hash as usize & (self.ghosts.len().wrapping_sub(1));
+        self.ghosts.get_mut(at)
     }
 
     fn len(&self) -> usize {
-        self.new.len() + self.proven.len()
+        self.small.len() + self.main.len()
     }
 
     /// Takes the next part out that has to go; `None` if there is none at all.
-    fn take_one(&mut self, keeps_spares: bool) -> Option<Taken> {
-        let (mut chances, mut chances_to_hold_more) = (CHANCES, CHANCES_TO_HOLD_MORE);
+    fn take_one(&mut self, keeps_spares: bool) -> Option<Evicted> {
+        let (mut chances, mut chances_of_owners) = (CHANCES, CHANCES_OF_OWNERS);
         loop {
-            let is_new = self.new.len() * NEW_SHARE >= self.len() || self.proven.is_empty();
-            let queue = if is_new { &mut self.new } else { &mut self.proven };
+            let is_new = self.small.len() * SMALL_SHARE >= self.len() || self.main.is_empty();
+            let queue = if is_new { &mut self.small } else { &mut self.main };
             let place = queue.pop_front()?;
             let Some(places) = place.places.upgrade() else { continue };
-            let Some(uses) = places.ask_uses(place.nth, is_new) else { continue };
+            let Some(uses) = places.sample_uses(place.nth, is_new) else { continue };
             // With an index all its blocks go: as far as can be, not before it is needed no more.
-            let left = if places.hold_more() { &mut chances_to_hold_more } else { &mut chances };
+            let left = if places.owns_parts() { &mut chances_of_owners } else { &mut chances };
             if uses > 0 && *left > 0 {
                 *left -= 1;
-                self.proven.push_back(place);
+                self.main.push_back(place);
                 continue;
             }
             let Some(taken) = places.take(place.nth) else { continue };
-            // Who was proven once and is not needed any more has to start anew.
+            // What leaves the long queue and is needed again has to start anew.
             if is_new {
-                self.note_lost(place.hash(&*places));
+                self.note_ghost(place.hash(&*places));
             }
             if keeps_spares {
                 self.add_spare(&taken);
@@ -377,8 +377,8 @@ impl Queues {
     }
 
     /// Keeps the places that are still there and of which `keep` says so.
-    fn retain(&mut self, mut keep: impl FnMut(&dyn Places, u32) -> bool) {
-        for queue in [&mut self.new, &mut self.proven] {
+    fn retain(&mut self, mut keep: impl FnMut(&dyn AnySlots, u32) -> bool) {
+        for queue in [&mut self.small, &mut self.main] {
             queue.retain(|place| {
                 place.places.upgrade().is_some_and(|places| keep(&*places, place.nth))
             });
@@ -411,8 +411,8 @@ mod tests {
             &self.uses
         }
 
-        fn let_go(self: Arc<Self>) -> Gone {
-            Gone::Other(self)
+        fn into_evicted(self: Arc<Self>) -> EvictedPart {
+            EvictedPart::Other(self)
         }
     }
 

@@ -301,7 +301,7 @@ impl SstCursor {
                 kept => kept,
             };
             // Most walks go on to the next one, and it has come by then.
-            index.blocks.ask(place + 1, Block::ask_ahead_of_walk);
+            index.blocks.prefetch(place + 1, Block::prefetch_for_walk);
             return Ok(block.map(|block| (block, offset)));
         };
         let Some((handle, frame)) = ahead.frame(&self.reader, &index, place, slot)? else {

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::slots::{Gone, Part, Uses};
+use super::slots::{EvictedPart, Part, Uses};
 use crate::prefetch;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -84,8 +84,8 @@ impl Part for Filter {
         &self.uses
     }
 
-    fn let_go(self: Arc<Self>) -> Gone {
-        Gone::Other(self)
+    fn into_evicted(self: Arc<Self>) -> EvictedPart {
+        EvictedPart::Other(self)
     }
 }
 
@@ -143,7 +143,7 @@ impl Filter {
 
     /// Asks for what [`may_contain`](Self::may_contain) looks at.
     #[inline]
-    pub(super) fn ask_ahead(&self, hash: u64) {
+    pub(super) fn prefetch(&self, hash: u64) {
         if let Some(line) = self.lines.get(line_of(hash, self.lines.len())) {
             prefetch::soon(line);
         }

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use super::filter::{Filter, LINE_LEN, Line, PROBES_MAX, encode_lines, line_of};
 use super::frame::{TRAILER_LEN, open_raw};
 use super::index::Handle;
-use super::join::Asked;
+use super::join::RequestCounter;
 use super::reader::SstReader;
-use super::slots::{Gone, Part, Slots, Uses, numbers};
+use super::slots::{EvictedPart, Part, Slots, Uses, numbers};
 use super::stats::Count;
 use crate::codec::Reader;
 use crate::error::{Error, Result};
@@ -157,8 +157,8 @@ impl Part for Piece {
         &self.uses
     }
 
-    fn let_go(self: Arc<Self>) -> Gone {
-        Gone::Other(self)
+    fn into_evicted(self: Arc<Self>) -> EvictedPart {
+        EvictedPart::Other(self)
     }
 }
 
@@ -168,11 +168,11 @@ pub(super) struct PiecedFilter {
     directory: Directory,
     pieces: Arc<Slots<Piece>>,
     uses: Uses,
-    asked: Asked,
+    requests: RequestCounter,
 }
 
 impl Part for PiecedFilter {
-    const HOLDS_MORE: bool = true;
+    const OWNS_PARTS: bool = true;
 
     fn weight(&self) -> usize {
         size_of::<PiecedFilter>()
@@ -183,8 +183,8 @@ impl Part for PiecedFilter {
         &self.uses
     }
 
-    fn let_go(self: Arc<Self>) -> Gone {
-        Gone::Other(self)
+    fn into_evicted(self: Arc<Self>) -> EvictedPart {
+        EvictedPart::Other(self)
     }
 }
 
@@ -194,20 +194,20 @@ impl PiecedFilter {
         self.directory.lines * LINE_LEN
     }
 
-    /// Has pieces been asked for so often that they are worth joining? To be counted each time one was.
+    /// Have pieces been asked for so often that they are worth joining? To be counted each time one was.
     #[inline]
     pub(super) fn is_worth_joining(&self) -> bool {
-        self.asked.is_now(self.directory.count())
+        self.requests.is_now(self.directory.count())
     }
 
     /// They could not be joined.
     pub(super) fn not_joined(&self) {
-        self.asked.refused();
+        self.requests.refused();
     }
 
     /// What the filter says of a hash, if the piece that knows is in memory.
     #[inline]
-    pub(super) fn ask_kept(&self, hash: u64) -> Option<bool> {
+    pub(super) fn check_cached(&self, hash: u64) -> Option<bool> {
         let (nth, line) = self.directory.place(hash);
         let piece = self.pieces.get(nth)?;
         Some(piece.may_contain(line, hash, self.directory.probes))
@@ -216,10 +216,10 @@ impl PiecedFilter {
 
 impl SstReader {
     /// What a filter in pieces says of a hash.
-    pub(super) fn ask_piece(&self, hash: u64) -> Result<bool> {
+    pub(super) fn check_piece(&self, hash: u64) -> Result<bool> {
         let filter = self.pieced_filter()?;
         let counters = self.cache().counters();
-        if let Some(said) = filter.ask_kept(hash) {
+        if let Some(said) = filter.check_cached(hash) {
             counters.count(Count::FilterHit);
             return Ok(said);
         }
@@ -231,16 +231,16 @@ impl SstReader {
     }
 
     fn pieced_filter(&self) -> Result<Arc<PiecedFilter>> {
-        if let Some(filter) = self.held_pieces().get() {
+        if let Some(filter) = self.hot_pieces().get() {
             return Ok(filter);
         }
         self.cache().counters().count(Count::FilterMiss);
         let directory = self.read_directory()?;
         let (cache, file) = (self.cache(), self.meta().file_id);
         let pieces = Slots::new(cache, file, numbers::FILTER_PIECES, directory.count());
-        let (uses, asked) = (Uses::default(), Asked::default());
-        let filter = Arc::new(PiecedFilter { directory, pieces, uses, asked });
-        self.held_pieces().keep(cache, file, numbers::FILTER, &filter);
+        let (uses, requests) = (Uses::default(), RequestCounter::default());
+        let filter = Arc::new(PiecedFilter { directory, pieces, uses, requests });
+        self.hot_pieces().keep(cache, file, numbers::FILTER, &filter);
         Ok(filter)
     }
 

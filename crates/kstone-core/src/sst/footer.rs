@@ -1,4 +1,4 @@
-//! The last two parts of a file: what is in it, and where everything is.
+//! Properties and footer, the last two parts of a file: what is in it, and where its parts are.
 //!
 //! Properties, the payload of an uncompressed frame, each a varint unless it says otherwise:
 //!

@@ -1,4 +1,4 @@
-//! The wrapping of every part of a file: a payload, maybe compressed, and its checksum.
+//! Frames: every part of a file is a payload, maybe compressed, with its checksum.
 //!
 //! ```text
 //! payload            n bytes, compressed as the next byte says

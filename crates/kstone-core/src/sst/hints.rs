@@ -1,4 +1,4 @@
-//! Where in a block a key is: a small hash table, in memory only.
+//! Hints: a small hash table, in memory only, that says where in a block a key is.
 //!
 //! A search by halves reads an entry at every step, each of which lies somewhere else in memory, and
 //! then all entries from the restart on. With hints a lookup goes straight to the one entry that may

@@ -292,7 +292,7 @@ impl Index {
 
     /// Asks for what [`narrow`](Self::narrow) looks at first: what all separators begin with, and heads.
     #[inline]
-    pub(super) fn ask_ahead(&self) {
+    pub(super) fn prefetch(&self) {
         let heads = self.heads();
         for quarter in 1..4 {
             if let Some(head) = heads.get(heads.len() / 4 * quarter) {
@@ -306,7 +306,7 @@ impl Index {
 
     /// Asks for what [`find_among`](Self::find_among) looks at first: where a separator's rest ends.
     #[inline]
-    pub(super) fn ask_ahead_among(&self, among: &Range<usize>) {
+    pub(super) fn prefetch_among(&self, among: &Range<usize>) {
         let middle = among.start + among.len() / 2;
         let end_at = self.prefix_at() - self.count.saturating_sub(middle) * END_LEN;
         if !among.is_empty()
@@ -391,8 +391,8 @@ pub(crate) fn check_index(bytes: &[u8]) -> bool {
     let Some(index) = Index::parse(Bytes::copy_from_slice(bytes)) else { return false };
     let found = index.find(bytes, Seq::MAX).and_then(|i| index.handle(i));
     let first = index.find(index.prefix(), 0).is_some_and(|i| i < index.count());
-    index.ask_ahead();
-    index.ask_ahead_among(&index.narrow(bytes));
+    index.prefetch();
+    index.prefetch_among(&index.narrow(bytes));
     index.check().is_ok() && (found.is_some() || first)
 }
 

@@ -1,12 +1,11 @@
-//! The way of a cursor through an index: blocks by their number in the file, whether the index is
-//! whole or in parts.
+//! Finds blocks for a cursor, by their number in the file, whether the index is whole or in parts.
 //!
 //! The part that the cursor is in stays alive, whatever the cache does, and is not looked for again
 //! before the cursor leaves it.
 
 use std::sync::Arc;
 
-use super::indexed::{AnyIndex, IndexTop, Indexed, PART_BLOCKS};
+use super::indexed::{AnyIndex, IndexTop, IndexWithSlots, PART_BLOCKS};
 use super::read_ahead::ReadAhead;
 use super::reader::SstReader;
 use crate::entry::Seq;
@@ -21,11 +20,11 @@ pub(super) struct IndexWalk {
 
 #[derive(Debug)]
 enum Form {
-    Whole(Arc<Indexed>),
+    Whole(Arc<IndexWithSlots>),
     InParts {
         top: Arc<IndexTop>,
         /// The part that was asked for last, and its number.
-        current: Option<(usize, Arc<Indexed>)>,
+        current: Option<(usize, Arc<IndexWithSlots>)>,
     },
 }
 
@@ -71,7 +70,7 @@ impl IndexWalk {
         &mut self,
         reader: &SstReader,
         block: usize,
-    ) -> Result<Option<(Arc<Indexed>, usize)>> {
+    ) -> Result<Option<(Arc<IndexWithSlots>, usize)>> {
         let (index, place) = match &self.form {
             Form::Whole(index) => (Some(Arc::clone(index)), block),
             Form::InParts { .. } => (self.part(reader, block / PART_BLOCKS)?, block % PART_BLOCKS),
@@ -79,7 +78,7 @@ impl IndexWalk {
         Ok(index.filter(|index| place < index.count()).map(|index| (index, place)))
     }
 
-    fn part(&mut self, reader: &SstReader, nth: usize) -> Result<Option<Arc<Indexed>>> {
+    fn part(&mut self, reader: &SstReader, nth: usize) -> Result<Option<Arc<IndexWithSlots>>> {
         let Form::InParts { top, current } = &mut self.form else { return Ok(None) };
         if let Some((number, part)) = current
             && *number == nth

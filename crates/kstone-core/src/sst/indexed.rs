@@ -1,4 +1,4 @@
-//! An index in memory, with places for what it points to: whole, or in parts.
+//! An index in memory, whole or in parts, with a cache slot for each block or part that it points to.
 //!
 //! The index of a large file is in parts. Each is the index of 64 consecutive data blocks (the last,
 //! of what is left), so block n is in part n / 64. The *top* is an index too, and points to the parts:
@@ -15,9 +15,9 @@ use bytes::{Bytes, BytesMut};
 use super::block::Block;
 use super::frame;
 use super::index::{Handle, Index};
-use super::join::Asked;
+use super::join::RequestCounter;
 use super::reader::SstReader;
-use super::slots::{Gone, Part, Slots, Uses, numbers};
+use super::slots::{EvictedPart, Part, Slots, Uses, numbers};
 use super::stats::Count;
 use crate::entry::Seq;
 use crate::error::{Error, Result};
@@ -25,29 +25,29 @@ use crate::error::{Error, Result};
 /// How many blocks a part of an index has. Then it is about as long as a block.
 pub(super) const PART_BLOCKS: usize = 64;
 
-/// An index of data blocks, of all of a file or of a part of them, and a place for each.
+/// An index of data blocks, of all of a file or of a part of them, and a slot for each block.
 #[derive(Debug)]
-pub(super) struct Indexed {
+pub(super) struct IndexWithSlots {
     index: Index,
     pub(super) blocks: Arc<Slots<Block>>,
     weight: usize,
     uses: Uses,
 }
 
-impl Indexed {
+impl IndexWithSlots {
     /// [`Index::narrow`], and asks for what comes next: the rest of the search, and the places of the
     /// blocks.
     #[inline]
-    pub(super) fn narrow_asking(&self, key: &[u8]) -> Range<usize> {
-        self.index.ask_ahead();
+    pub(super) fn narrow_prefetching(&self, key: &[u8]) -> Range<usize> {
+        self.index.prefetch();
         let among = self.index.narrow(key);
-        self.index.ask_ahead_among(&among);
-        self.blocks.ask_for_places(among.start, among.end);
+        self.index.prefetch_among(&among);
+        self.blocks.prefetch_slots(among.start, among.end);
         among
     }
 }
 
-impl Deref for Indexed {
+impl Deref for IndexWithSlots {
     type Target = Index;
 
     #[inline]
@@ -56,8 +56,8 @@ impl Deref for Indexed {
     }
 }
 
-impl Part for Indexed {
-    const HOLDS_MORE: bool = true;
+impl Part for IndexWithSlots {
+    const OWNS_PARTS: bool = true;
 
     fn weight(&self) -> usize {
         self.weight
@@ -68,8 +68,8 @@ impl Part for Indexed {
         &self.uses
     }
 
-    fn let_go(self: Arc<Self>) -> Gone {
-        Gone::Other(self)
+    fn into_evicted(self: Arc<Self>) -> EvictedPart {
+        EvictedPart::Other(self)
     }
 }
 
@@ -77,20 +77,20 @@ impl Part for Indexed {
 #[derive(Debug)]
 pub(super) struct IndexTop {
     index: Index,
-    parts: Arc<Slots<Indexed>>,
+    parts: Arc<Slots<IndexWithSlots>>,
     uses: Uses,
-    asked: Asked,
+    requests: RequestCounter,
 }
 
 impl IndexTop {
     /// A part, if it is in memory.
-    pub(super) fn kept_part(&self, nth: usize) -> Option<Arc<Indexed>> {
+    pub(super) fn kept_part(&self, nth: usize) -> Option<Arc<IndexWithSlots>> {
         self.parts.peek(nth)
     }
 
     /// They could not be joined.
     pub(super) fn not_joined(&self) {
-        self.asked.refused();
+        self.requests.refused();
     }
 }
 
@@ -104,10 +104,10 @@ impl Deref for IndexTop {
 }
 
 impl Part for IndexTop {
-    const HOLDS_MORE: bool = true;
+    const OWNS_PARTS: bool = true;
 
     fn weight(&self) -> usize {
-        self.index.weight() + self.index.count() * Slots::<Indexed>::PLACE_BYTES
+        self.index.weight() + self.index.count() * Slots::<IndexWithSlots>::PLACE_BYTES
     }
 
     #[inline]
@@ -115,15 +115,15 @@ impl Part for IndexTop {
         &self.uses
     }
 
-    fn let_go(self: Arc<Self>) -> Gone {
-        Gone::Other(self)
+    fn into_evicted(self: Arc<Self>) -> EvictedPart {
+        EvictedPart::Other(self)
     }
 }
 
 /// The index of a file.
 #[derive(Debug)]
 pub(super) enum AnyIndex {
-    Whole(Arc<Indexed>),
+    Whole(Arc<IndexWithSlots>),
     InParts(Arc<IndexTop>),
 }
 
@@ -132,11 +132,11 @@ impl SstReader {
     /// points to.
     pub(super) fn index(&self, fill_cache: bool) -> Result<AnyIndex> {
         let (cache, file) = (self.cache(), self.meta().file_id);
-        if let Some(index) = self.held_index().get() {
+        if let Some(index) = self.hot_index().get() {
             cache.counters().count(Count::IndexHit);
             return Ok(AnyIndex::Whole(index));
         }
-        if let Some(top) = self.held_top().get() {
+        if let Some(top) = self.hot_top().get() {
             return Ok(AnyIndex::InParts(top));
         }
         cache.counters().count(Count::IndexMiss);
@@ -145,17 +145,17 @@ impl SstReader {
         let places = if fill_cache { index.count() } else { 0 };
         if is_in_parts {
             let parts = Slots::new(cache, file, numbers::INDEX_PARTS, places);
-            let (uses, asked) = (Uses::default(), Asked::default());
-            let top = Arc::new(IndexTop { index, parts, uses, asked });
+            let (uses, requests) = (Uses::default(), RequestCounter::default());
+            let top = Arc::new(IndexTop { index, parts, uses, requests });
             if fill_cache {
-                self.held_top().keep(cache, file, numbers::INDEX, &top);
+                self.hot_top().keep(cache, file, numbers::INDEX, &top);
             }
             return Ok(AnyIndex::InParts(top));
         }
         let bytes = index.weight();
         let index = Arc::new(self.with_places(index, bytes, 0, fill_cache));
         if fill_cache {
-            self.held_index().keep(cache, file, numbers::INDEX, &index);
+            self.hot_index().keep(cache, file, numbers::INDEX, &index);
         }
         Ok(AnyIndex::Whole(index))
     }
@@ -163,8 +163,8 @@ impl SstReader {
     /// The index, or that part of it, in which `(key, seq)` is to be looked for; `None` if it is behind
     /// all that the file has. For gets that find no whole index pinned.
     #[inline(never)]
-    pub(super) fn index_for(&self, key: &[u8], seq: Seq) -> Result<Option<Arc<Indexed>>> {
-        if let Some(top) = self.held_top().pinned() {
+    pub(super) fn index_for(&self, key: &[u8], seq: Seq) -> Result<Option<Arc<IndexWithSlots>>> {
+        if let Some(top) = self.hot_top().pinned() {
             return self.part_for(top, key, seq);
         }
         match self.index(true)? {
@@ -173,17 +173,22 @@ impl SstReader {
         }
     }
 
-    fn part_for(&self, top: &IndexTop, key: &[u8], seq: Seq) -> Result<Option<Arc<Indexed>>> {
+    fn part_for(
+        &self,
+        top: &IndexTop,
+        key: &[u8],
+        seq: Seq,
+    ) -> Result<Option<Arc<IndexWithSlots>>> {
         let Some(nth) = top.find(key, seq) else { return Ok(None) };
         // Gets only: a scan asks for each part once, and may never come back.
-        if top.asked.is_now(top.count()) {
-            self.want_index(top);
+        if top.requests.is_now(top.count()) {
+            self.request_index_join(top);
         }
         self.part(top, nth)
     }
 
     /// Part `nth`, from the cache or into it; `None` if there is no such part.
-    pub(super) fn part(&self, top: &IndexTop, nth: usize) -> Result<Option<Arc<Indexed>>> {
+    pub(super) fn part(&self, top: &IndexTop, nth: usize) -> Result<Option<Arc<IndexWithSlots>>> {
         if let Some(part) = top.parts.get(nth) {
             self.cache().counters().count(Count::IndexHit);
             return Ok(Some(part));
@@ -204,7 +209,7 @@ impl SstReader {
         nth: usize,
         handle: Handle,
         frame: Bytes,
-    ) -> Result<Arc<Indexed>> {
+    ) -> Result<Arc<IndexWithSlots>> {
         let index = self.check_part(top, nth, handle, self.open_frame(handle, frame)?)?;
         let bytes = index.weight();
         Ok(Arc::new(self.with_places(index, bytes, nth, false)))
@@ -242,11 +247,11 @@ impl SstReader {
         bytes: usize,
         nth: usize,
         fill_cache: bool,
-    ) -> Indexed {
+    ) -> IndexWithSlots {
         let places = if fill_cache { index.count() } else { 0 };
         let first = numbers::BLOCKS + nth * PART_BLOCKS;
         let blocks = Slots::new(self.cache(), self.meta().file_id, first, places);
         let weight = bytes + places * Slots::<Block>::PLACE_BYTES;
-        Indexed { index, blocks, weight, uses: Uses::default() }
+        IndexWithSlots { index, blocks, weight, uses: Uses::default() }
     }
 }

@@ -1,11 +1,11 @@
-//! Filter and index of a file in parts, put together again in memory.
+//! Joins filter and index of a file in parts into whole ones, in memory.
 //!
 //! Parts are for files of which little fits into memory: a get finds two of them, each with a lock and a
 //! count of its own. Where all of them fit, that is a tenth of a point read and more. So when gets have
 //! asked for as many parts as there are, all of them are joined and pinned, if the cache has memory to
 //! give up for that. From then on the file is read as a small one is.
 //!
-//! Joining takes as long as a hundred gets. Where there is a thread for it, a get leaves a [`Wish`] and goes
+//! Joining takes as long as a hundred gets. Where there is a thread for it, a get leaves a [`JoinRequest`] and goes
 //! on with the parts; else it does it itself.
 //!
 //! Called by `reader` and `indexed` where they ask for a part, and by the engine, which has the threads.
@@ -27,24 +27,24 @@ use super::slots::Slots;
 use crate::error::Result;
 use crate::sync::Mutex;
 
-/// So often at most it is tried less often.
+/// After so many refusals it is not tried less often still.
 const REFUSALS_MAX: u8 = 12;
-/// More wishes than these are not kept: who is still asked for comes again.
-const WISHES_MAX: usize = 256;
+/// More requests than these are not kept: parts that are still in demand are requested again.
+const JOIN_REQUESTS_MAX: usize = 256;
 
 /// How often parts were asked for since they were last about to be joined (or keys, whose
 /// [shortcuts](super::shortcuts) would be made).
 ///
 /// Counted by plain loads and stores: what two threads count at once may be one, and that does no harm.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct RequestCounter {
     times: AtomicU32,
     /// How often that could not be done: each makes it half as often that it is tried.
     refusals: AtomicU8,
 }
 
-impl Asked {
-    /// Counts once more; answers whether that makes `enough`, and begins anew if it does.
+impl RequestCounter {
+    /// Counts one more; answers whether that makes `enough`, and begins anew if it does.
     #[inline]
     pub(super) fn is_now(&self, enough: usize) -> bool {
         let times = self.times.load(Relaxed).saturating_add(1);
@@ -54,7 +54,7 @@ impl Asked {
         is_enough
     }
 
-    /// Counts once less.
+    /// Counts one less.
     #[inline]
     pub(super) fn take_back(&self) {
         let times = self.times.load(Relaxed);
@@ -78,45 +78,44 @@ pub(crate) enum Joinable {
     Filter,
 }
 
-/// Parts of a file are worth joining.
+/// A request to join the parts of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct JoinRequest {
     pub(crate) stripe: u8,
     pub(crate) file_id: FileId,
     pub(crate) what: Joinable,
 }
 
-/// What gets have left to whoever joins for them.
+/// The requests of gets, for a thread that joins.
 #[derive(Default)]
-pub(crate) struct Wishes {
+pub(crate) struct JoinRequests {
     lists: Mutex<Lists>,
-    /// Tells whoever that is that there is something to do; answers whether anybody is there still.
+    /// Wakes that thread; answers whether it is still there.
     call: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
 #[derive(Debug, Default)]
 struct Lists {
     /// Oldest first.
-    waiting: VecDeque<Wish>,
-    under_way: Vec<Wish>,
+    waiting: VecDeque<JoinRequest>,
+    under_way: Vec<JoinRequest>,
 }
 
-impl fmt::Debug for Wishes {
+impl fmt::Debug for JoinRequests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wishes").field("lists", &self.lists).finish_non_exhaustive()
+        f.debug_struct("JoinRequests").field("lists", &self.lists).finish_non_exhaustive()
     }
 }
 
-impl Wishes {
-    /// From now on somebody is there who [fulfils](Wishes::fulfil) wishes when called.
+impl JoinRequests {
+    /// From now on there is a thread that [runs](JoinRequests::run_next) requests when `call` wakes it.
     pub(crate) fn serve(&self, call: impl Fn() -> bool + Send + Sync + 'static) {
         // Once for a database: who served first stays.
         let _ = self.call.set(Box::new(call));
     }
 
-    /// Does what has been wished for longest; answers whether there was a wish. Meanwhile it is not wished for
-    /// again.
-    pub(crate) fn fulfil(&self, join: impl FnOnce(Wish)) -> bool {
+    /// Runs the oldest request; answers whether there was one. Meanwhile the same is not requested again.
+    pub(crate) fn run_next(&self, join: impl FnOnce(JoinRequest)) -> bool {
         let wish = {
             let mut lists = self.lists.lock();
             let Some(wish) = lists.waiting.pop_front() else { return false };
@@ -128,12 +127,15 @@ impl Wishes {
         true
     }
 
-    /// Leaves a wish; answers whether there is anybody for it.
-    fn leave(&self, wish: Wish) -> bool {
+    /// Leaves a request; answers whether there is a thread for it.
+    fn leave(&self, wish: JoinRequest) -> bool {
         let Some(call) = self.call.get() else { return false };
         {
             let Lists { waiting, under_way } = &mut *self.lists.lock();
-            if under_way.contains(&wish) || waiting.contains(&wish) || waiting.len() >= WISHES_MAX {
+            if under_way.contains(&wish)
+                || waiting.contains(&wish)
+                || waiting.len() >= JOIN_REQUESTS_MAX
+            {
                 return true;
             }
             waiting.push_back(wish);
@@ -149,20 +151,25 @@ impl Wishes {
 impl SstReader {
     /// Parts of the index were asked for often enough.
     #[inline(never)]
-    pub(super) fn want_index(&self, top: &IndexTop) {
-        self.want(Joinable::Index, joined_bytes(top), || self.join_index(top), || top.not_joined());
+    pub(super) fn request_index_join(&self, top: &IndexTop) {
+        self.request_join(
+            Joinable::Index,
+            joined_bytes(top),
+            || self.join_index(top),
+            || top.not_joined(),
+        );
     }
 
     /// Pieces of the filter were.
     #[inline(never)]
-    pub(super) fn want_filter(&self, filter: &PiecedFilter) {
+    pub(super) fn request_filter_join(&self, filter: &PiecedFilter) {
         let join = || self.join_filter(filter);
-        self.want(Joinable::Filter, filter.joined_bytes(), join, || filter.not_joined());
+        self.request_join(Joinable::Filter, filter.joined_bytes(), join, || filter.not_joined());
     }
 
-    /// Has somebody join what takes about so many bytes, or joins it here. Where there is no memory for it,
-    /// nobody is called.
-    fn want(
+    /// Has the thread join what takes about so many bytes, or joins it here. Where there is no memory for
+    /// it, nothing is done.
+    fn request_join(
         &self,
         what: Joinable,
         about: usize,
@@ -171,24 +178,25 @@ impl SstReader {
     ) {
         let (stripe, file_id) = (self.meta().stripe, self.meta().file_id);
         let is_joined = self.cache().could_join(about)
-            && (self.cache().wishes().leave(Wish { stripe, file_id, what }) || join());
+            && (self.cache().join_requests().leave(JoinRequest { stripe, file_id, what })
+                || join());
         if !is_joined {
             not_joined();
         }
     }
 
-    /// Does what was wished for. Where even what finds the parts is not in memory any more, nothing is.
+    /// Does what was requested. Where even what finds the parts is not in memory any more, nothing is done.
     pub(crate) fn join(&self, what: Joinable) {
         match what {
             Joinable::Index => {
-                if let Some(top) = self.held_top().get()
+                if let Some(top) = self.hot_top().get()
                     && !self.join_index(&top)
                 {
                     top.not_joined();
                 }
             }
             Joinable::Filter => {
-                if let Some(filter) = self.held_pieces().get()
+                if let Some(filter) = self.hot_pieces().get()
                     && !self.join_filter(&filter)
                 {
                     filter.not_joined();
@@ -199,13 +207,13 @@ impl SstReader {
 
     #[cfg(test)]
     pub(crate) fn is_joined(&self) -> bool {
-        self.held_index().pinned().is_some() && self.held_filter().pinned().is_some()
+        self.hot_index().pinned().is_some() && self.hot_filter().pinned().is_some()
     }
 
     /// Joins the parts of the index, if there is memory for that; answers whether they are joined. A part
     /// that is damaged is for those to tell who need it.
     fn join_index(&self, top: &IndexTop) -> bool {
-        if self.held_index().pinned().is_some() {
+        if self.hot_index().pinned().is_some() {
             return true;
         }
         let make = || {
@@ -213,10 +221,10 @@ impl SstReader {
             let bytes = index.weight();
             Some(self.with_places(index, bytes, 0, true))
         };
-        if !self.held_index().pin_joined(self.cache(), joined_bytes(top), make) {
+        if !self.hot_index().pin_joined(self.cache(), joined_bytes(top), make) {
             return false;
         }
-        if let Some(joined) = self.held_index().pinned() {
+        if let Some(joined) = self.hot_index().pinned() {
             // What was found by the parts is found by all of them. The parts go when room is needed.
             for part in (0..top.count()).filter_map(|nth| Some((nth, top.kept_part(nth)?))) {
                 let (first, part) = (part.0 * PART_BLOCKS, part.1);
@@ -253,7 +261,7 @@ impl SstReader {
 
     /// Joins the pieces of the filter, if there is memory for that; answers whether they are joined.
     fn join_filter(&self, filter: &PiecedFilter) -> bool {
-        self.held_filter()
+        self.hot_filter()
             .pin_joined(self.cache(), filter.joined_bytes(), || self.joined_pieces(filter).ok())
     }
 }
@@ -271,7 +279,7 @@ mod tests {
 
     #[test]
     fn enough_is_counted_from_nothing_again_and_again() {
-        let asked = Asked::default();
+        let asked = RequestCounter::default();
         for _ in 0..3 {
             assert_eq!([1, 2, 3].map(|_| asked.is_now(3)), [false, false, true]);
         }

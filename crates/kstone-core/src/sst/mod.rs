@@ -34,8 +34,8 @@
 //! This module calls `env` (files) and `codec`; it knows nothing of levels, snapshots or the log.
 
 mod assembly;
-mod blank;
 mod block;
+mod block_buffer;
 mod block_cursor;
 mod cache;
 mod cursor;
@@ -44,8 +44,8 @@ mod filter_parts;
 mod footer;
 mod frame;
 mod handles;
-mod held;
 mod hints;
+mod hot_part;
 mod index;
 mod index_walk;
 mod indexed;
@@ -65,13 +65,13 @@ mod tests;
 mod verify;
 mod writer;
 
-pub(crate) use assembly::{Outbox, SstAssembly};
+pub(crate) use assembly::{FrameBuffer, SstAssembly};
 pub(crate) use block::common_prefix_len;
 pub(crate) use cache::BlockCache;
 pub(crate) use cursor::SstCursor;
 pub(crate) use filter::key_hash;
 pub(crate) use handles::FileHandles;
-pub(crate) use join::Wish;
+pub(crate) use join::JoinRequest;
 pub(crate) use reader::{SstHit, SstReader, open_standalone};
 pub(crate) use run::{Run, RunBuilder};
 pub(crate) use writer::SstWriter;

@@ -342,7 +342,7 @@ fn what_is_forgotten_of_a_file_is_forgotten_in_all_its_parts() {
         let before = cache.stats();
         cache.forget_files(|id| id == IDENT.file_id);
         // Its filter is one piece, and joined at once where there is room.
-        let is_joined = reader.held_filter().pinned().is_some();
+        let is_joined = reader.hot_filter().pinned().is_some();
         assert_eq!(is_joined, gets == 4);
         let filter = if is_joined { 4200 } else { 0 };
         assert!(cache.used_bytes() < 2000 + filter, "no more than top and directory");
@@ -377,14 +377,14 @@ fn parts_that_are_asked_for_often_are_joined_where_they_fit() {
             !fits || misses == blocks.len() as u64,
             "what the parts had found is not read anew"
         );
-        assert_eq!(reader.held_index().pinned().is_some(), fits);
-        assert_eq!(reader.held_filter().pinned().is_some(), fits);
+        assert_eq!(reader.hot_index().pinned().is_some(), fits);
+        assert_eq!(reader.hot_filter().pinned().is_some(), fits);
         let before = cache.stats();
         get_all();
         let after = cache.stats();
         assert_eq!(after.index_misses == before.index_misses, fits);
         assert!(after.filter_misses == before.filter_misses || !fits);
-        if let Some(joined) = reader.held_index().pinned() {
+        if let Some(joined) = reader.hot_index().pinned() {
             assert_eq!(joined.check(), Ok(()));
             let handles: Vec<_> = (0..joined.count()).map(|i| joined.handle(i).unwrap()).collect();
             assert_eq!(handles, blocks);
@@ -417,7 +417,7 @@ fn where_somebody_joins_for_them_gets_only_wish() {
     let called = Arc::clone(&calls);
     let is_there = Arc::new(AtomicBool::new(true));
     let answer = Arc::clone(&is_there);
-    cache.wishes().serve(move || {
+    cache.join_requests().serve(move || {
         called.fetch_add(1, Ordering::Relaxed);
         answer.load(Ordering::Relaxed)
     });
@@ -427,29 +427,29 @@ fn where_somebody_joins_for_them_gets_only_wish() {
         }
     };
     get_all();
-    assert!(reader.held_index().pinned().is_none() && reader.held_filter().pinned().is_none());
+    assert!(reader.hot_index().pinned().is_none() && reader.hot_filter().pinned().is_none());
     assert_eq!(calls.load(Ordering::Relaxed), 2, "what is wished for already is not called for");
     let mut wished = Vec::new();
-    while cache.wishes().fulfil(|wish| {
+    while cache.join_requests().run_next(|wish| {
         wished.push(wish);
         get_all();
         assert_eq!(calls.load(Ordering::Relaxed), 2, "nor what is under way");
         reader.join(wish.what);
     }) {}
     wished.sort_by_key(|wish| wish.what == Joinable::Index);
-    let wish = |what| Wish { stripe: IDENT.stripe, file_id: IDENT.file_id, what };
+    let wish = |what| JoinRequest { stripe: IDENT.stripe, file_id: IDENT.file_id, what };
     assert_eq!(wished, [wish(Joinable::Filter), wish(Joinable::Index)]);
     assert!(reader.is_joined());
     let misses = cache.stats().data_misses;
     get_all();
     assert_eq!(cache.stats().data_misses, misses, "what the parts had found is not read anew");
-    assert!(!cache.wishes().fulfil(|_| ()));
+    assert!(!cache.join_requests().run_next(|_| ()));
 
     // Nobody is called where there is no memory for it, and who is not there any more is not waited for.
     let calls_before = calls.load(Ordering::Relaxed);
     drop(reader);
     let small = sample.reader_with(40 << 10);
-    small.1.wishes().serve(|| panic!("nobody is called"));
+    small.1.join_requests().serve(|| panic!("nobody is called"));
     let again = sample.reader_in(&cache);
     is_there.store(false, Ordering::Relaxed);
     for entry in &entries {
@@ -474,7 +474,7 @@ fn a_damaged_part_keeps_the_others_from_being_joined_and_from_nothing_else() {
             assert!(get(&reader, &entry.key, u64::MAX).is_some());
         }
     }
-    assert!(reader.held_index().pinned().is_none());
+    assert!(reader.hot_index().pinned().is_none());
     let key = &entries[2 * PART_BLOCKS].key;
     match reader.get(key, key_hash(key), u64::MAX) {
         Err(Error::Corruption { offset, .. }) => assert_eq!(offset, damaged.offset),

@@ -16,8 +16,8 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::blank::Blank;
 use super::block::{Block, Found, Malformed, SEQ_MAX};
+use super::block_buffer::BlockBuffer;
 use super::cache::BlockCache;
 use super::cursor::SstCursor;
 use super::filter::Filter;
@@ -25,11 +25,11 @@ use super::filter_parts::PiecedFilter;
 use super::footer::{FOOTER_LEN, Footer, FooterFault, Properties, VERSION_IN_PARTS, parse_footer};
 use super::frame::{self, FrameFault, TRAILER_LEN};
 use super::handles::FileHandles;
-use super::held::Held;
+use super::hot_part::HotPart;
 use super::index::{Handle, Index};
-use super::indexed::{IndexTop, Indexed};
+use super::indexed::{IndexTop, IndexWithSlots};
 use super::shortcuts::{Shortcut, Shortcuts};
-use super::slots::{Places, numbers};
+use super::slots::{AnySlots, numbers};
 use super::stats::Count;
 use super::{FileIdent, SstMeta};
 use crate::entry::{Kind, Seq};
@@ -66,14 +66,14 @@ pub(crate) struct SstReader {
     denials: Denials,
     cache: Arc<BlockCache>,
     /// Of a small file, or of a large one once their parts are joined.
-    filter: Held<Filter>,
-    index: Held<Indexed>,
+    filter: HotPart<Filter>,
+    index: HotPart<IndexWithSlots>,
     /// Beside a whole index of many blocks.
     shortcuts: Shortcuts,
     meta: Arc<SstMeta>,
     /// Of a large file, which has filter and index in parts.
-    pieces: Held<PiecedFilter>,
-    top: Held<IndexTop>,
+    pieces: HotPart<PiecedFilter>,
+    top: HotPart<IndexTop>,
     handles: Arc<FileHandles>,
     db_id: [u8; 16],
     /// Read and checked once. Threads that race read it twice and agree.
@@ -82,20 +82,20 @@ pub(crate) struct SstReader {
 
 /// What was learnt of a key before the file is searched for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum KeyCheck {
     /// It is not between the file's first key and its last, or too old.
     Outside,
     /// The filter says that it is not there,
-    Denied,
+    FilteredOut,
     /// or that it may be.
-    Admitted,
+    MayContain,
     NoFilter,
 }
 
-impl Asked {
+impl KeyCheck {
     #[inline]
     fn of(may_contain: bool) -> Self {
-        if may_contain { Asked::Admitted } else { Asked::Denied }
+        if may_contain { KeyCheck::MayContain } else { KeyCheck::FilteredOut }
     }
 }
 
@@ -153,10 +153,10 @@ impl SstReader {
             cache,
             db_id,
             footer: OnceLock::new(),
-            index: Held::default(),
-            filter: Held::default(),
-            top: Held::default(),
-            pieces: Held::default(),
+            index: HotPart::default(),
+            filter: HotPart::default(),
+            top: HotPart::default(),
+            pieces: HotPart::default(),
             shortcuts: Shortcuts::default(),
         }
     }
@@ -187,26 +187,27 @@ impl SstReader {
         let asked = match self.filter.pinned() {
             Some(filter) => {
                 if self.denials.are_rare() {
-                    filter.ask_ahead(hash);
-                    narrowed = self.index.pinned().map(|index| (index, index.narrow_asking(key)));
+                    filter.prefetch(hash);
+                    narrowed =
+                        self.index.pinned().map(|index| (index, index.narrow_prefetching(key)));
                 }
                 self.cache.counters().count(Count::FilterHit);
                 let may_contain = filter.may_contain(hash);
                 self.denials.note(may_contain, hash);
-                Asked::of(may_contain)
+                KeyCheck::of(may_contain)
             }
-            None => self.ask_filter(key, hash, max_seq)?,
+            None => self.check_filter(key, hash, max_seq)?,
         };
         match asked {
-            Asked::Admitted | Asked::NoFilter => {}
-            Asked::Denied => {
+            KeyCheck::MayContain | KeyCheck::NoFilter => {}
+            KeyCheck::FilteredOut => {
                 self.cache.counters().count(Count::FilterUseful);
                 return Ok(None);
             }
-            Asked::Outside => return Ok(None),
+            KeyCheck::Outside => return Ok(None),
         }
         let hit = self.search(key, hash, own_seq_max, narrowed)?;
-        if hit.is_none() && asked == Asked::Admitted && self.meta.newest_seq() <= max_seq {
+        if hit.is_none() && asked == KeyCheck::MayContain && self.meta.newest_seq() <= max_seq {
             self.cache.counters().count(Count::FilterFalsePositive);
         }
         Ok(hit)
@@ -226,7 +227,7 @@ impl SstReader {
         key: &[u8],
         hash: u64,
         own_seq_max: Seq,
-        narrowed: Option<(&Arc<Indexed>, Range<usize>)>,
+        narrowed: Option<(&Arc<IndexWithSlots>, Range<usize>)>,
     ) -> Result<Option<SstHit>> {
         let cached;
         let narrow = || self.index.pinned().map(|index| (index, index.narrow(key)));
@@ -243,7 +244,7 @@ impl SstReader {
         };
         let Some(nth) = index.find_among(among, key, own_seq_max) else { return Ok(None) };
         let malformed = |Malformed| self.malformed(index.handle(nth).unwrap_or_default().offset);
-        if let Some(block) = index.blocks.get_asking(nth, Block::ask_ahead) {
+        if let Some(block) = index.blocks.get_prefetching(nth, Block::prefetch) {
             self.cache.counters().count(Count::DataHit);
             let found = block.get_again(key, hash, own_seq_max).map_err(malformed)?;
             if is_whole && let Some(found) = &found {
@@ -268,7 +269,7 @@ impl SstReader {
     ) -> Option<SstHit> {
         let Shortcut { block: nth, at } = self.shortcuts.find(hash)?;
         let index = self.index.pinned()?;
-        let block = index.blocks.get_asking(nth, |block| block.ask_ahead_at(at))?;
+        let block = index.blocks.get_prefetching(nth, |block| block.prefetch_at(at))?;
         let found = block.get_again(key, hash, own_seq_max).ok()??;
         self.cache.counters().count(Count::DataHit);
         Some(self.hit(&block, found))
@@ -292,50 +293,50 @@ impl SstReader {
 
     /// Asks a filter that is not pinned as a whole.
     #[inline(never)]
-    fn ask_filter(&self, key: &[u8], hash: u64, max_seq: Seq) -> Result<Asked> {
+    fn check_filter(&self, key: &[u8], hash: u64, max_seq: Seq) -> Result<KeyCheck> {
         if let Some(pieces) = self.pieces.pinned()
-            && let Some(said) = pieces.ask_kept(hash)
+            && let Some(said) = pieces.check_cached(hash)
         {
             self.cache.counters().count(Count::FilterHit);
             if pieces.is_worth_joining() {
-                self.want_filter(pieces);
+                self.request_filter_join(pieces);
             }
-            return Ok(Asked::of(said));
+            return Ok(KeyCheck::of(said));
         }
         // Before a filter is read, or the file for want of one, it is seen whether it can be of use.
         if self.is_outside(key, max_seq) {
-            return Ok(Asked::Outside);
+            return Ok(KeyCheck::Outside);
         }
         let footer = self.footer()?;
         if footer.filter.len == 0 {
-            return Ok(Asked::NoFilter);
+            return Ok(KeyCheck::NoFilter);
         }
         if footer.is_in_parts() {
-            return self.ask_piece(hash).map(Asked::of);
+            return self.check_piece(hash).map(KeyCheck::of);
         }
         if let Some(filter) = self.filter.get() {
             self.cache.counters().count(Count::FilterHit);
-            return Ok(Asked::of(filter.may_contain(hash)));
+            return Ok(KeyCheck::of(filter.may_contain(hash)));
         }
         self.cache.counters().count(Count::FilterMiss);
         let filter = Arc::new(self.read_filter()?);
         self.filter.keep(&self.cache, self.meta.file_id, numbers::FILTER, &filter);
-        Ok(Asked::of(filter.may_contain(hash)))
+        Ok(KeyCheck::of(filter.may_contain(hash)))
     }
 
     pub(super) fn cache(&self) -> &Arc<BlockCache> {
         &self.cache
     }
 
-    pub(super) fn held_index(&self) -> &Held<Indexed> {
+    pub(super) fn hot_index(&self) -> &HotPart<IndexWithSlots> {
         &self.index
     }
 
-    pub(super) fn held_filter(&self) -> &Held<Filter> {
+    pub(super) fn hot_filter(&self) -> &HotPart<Filter> {
         &self.filter
     }
 
-    pub(super) fn held_top(&self) -> &Held<IndexTop> {
+    pub(super) fn hot_top(&self) -> &HotPart<IndexTop> {
         &self.top
     }
 
@@ -343,20 +344,24 @@ impl SstReader {
         &self.shortcuts
     }
 
-    pub(super) fn held_pieces(&self) -> &Held<PiecedFilter> {
+    pub(super) fn hot_pieces(&self) -> &HotPart<PiecedFilter> {
         &self.pieces
     }
 
     /// Block `nth`, if it is in the cache.
     #[inline]
-    pub(super) fn kept_block(&self, index: &Indexed, nth: usize) -> Option<Arc<Block>> {
+    pub(super) fn kept_block(&self, index: &IndexWithSlots, nth: usize) -> Option<Arc<Block>> {
         let block = index.blocks.get(nth)?;
         self.cache.counters().count(Count::DataHit);
         Some(block)
     }
 
     /// Reads a data block into the cache; `None` if there is no such block.
-    pub(super) fn load_block(&self, index: &Indexed, nth: usize) -> Result<Option<Arc<Block>>> {
+    pub(super) fn load_block(
+        &self,
+        index: &IndexWithSlots,
+        nth: usize,
+    ) -> Result<Option<Arc<Block>>> {
         let Some(handle) = index.handle(nth) else { return Ok(None) };
         self.cache.counters().count(Count::DataMiss);
         let number = index.blocks.number(nth as u32);
@@ -428,8 +433,9 @@ impl SstReader {
         if len > FRAME_LEN_MAX {
             return self.parse_block(handle, self.read(handle.offset, len)?);
         }
-        let open =
-            |frame: &[u8]| frame::open_padded(frame, handle.checksum, |len| Blank::new(len, spare));
+        let open = |frame: &[u8]| {
+            frame::open_padded(frame, handle.checksum, |len| BlockBuffer::new(len, spare))
+        };
         let (blank, len) = self.read_small(handle, open)?;
         blank.finish(len).map_err(|_| self.malformed(handle.offset))
     }

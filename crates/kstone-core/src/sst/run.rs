@@ -1,4 +1,4 @@
-//! Data blocks that are built and in no file yet: what ingest hands from one thread to another.
+//! A run of data blocks that are built and in no file yet: what ingest hands from one thread to another.
 //!
 //! Building a block needs the entries in order and takes little time; compressing and writing it
 //! takes most of the time and needs only the block. A [`Run`] is a few blocks of one stripe with all

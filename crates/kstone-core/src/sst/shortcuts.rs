@@ -1,5 +1,5 @@
-//! In which block a key is, of keys that gets and walks have found: a hash table beside the index, in memory
-//! only.
+//! Shortcuts: a hash table beside the index, in memory only, that says which block has a key that was
+//! found before.
 //!
 //! A search in an index of a thousand blocks takes a dozen steps, and most of them wait for memory: heads
 //! that lie apart, then the separators of all blocks of a partition, which have the same head. That is
@@ -12,7 +12,7 @@
 //!
 //! A walk that begins at a key which is there, as the next page of a query does, is spared the search, too.
 //!
-//! Made when they have paid for it by their searches, if the cache has memory to give up, as joined parts
+//! Made when searches have cost as much as making them, if the cache has memory to give up, as joined parts
 //! are ([`join`](super::join)). Called by `reader`, for indexes that are pinned whole.
 
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::cache::BlockCache;
 use super::filter::key_hash;
-use super::held::Held;
-use super::indexed::Indexed;
-use super::join::Asked;
+use super::hot_part::HotPart;
+use super::indexed::IndexWithSlots;
+use super::join::RequestCounter;
 use super::reader::SstReader;
-use super::slots::{Gone, Part, Uses};
+use super::slots::{EvictedPart, Part, Uses};
 
 /// An index of fewer blocks stays close to the processor, and is searched as quickly. Few in tests, so
 /// that their small files have shortcuts.
@@ -56,9 +56,9 @@ const MIX: u64 = 0xd1b5_4a32_d192_ed03;
 /// The shortcuts of a file, if it has any yet.
 #[derive(Debug, Default)]
 pub(super) struct Shortcuts {
-    table: Held<Table>,
+    table: HotPart<Table>,
     /// Searches that found something in a block that was in memory, less those that had to read one.
-    asked: Asked,
+    requests: RequestCounter,
 }
 
 /// Where a record probably is.
@@ -77,7 +77,7 @@ impl Shortcuts {
         self.table.pinned()?.find(hash)
     }
 
-    /// See [`Held::unpin`].
+    /// See [`HotPart::unpin`].
     pub(super) fn unpin(&self, cache: &BlockCache) {
         self.table.unpin(cache);
     }
@@ -86,7 +86,7 @@ impl Shortcuts {
 impl SstReader {
     /// A get found the record of the key with this hash in a block of the whole index, which was in memory.
     #[inline]
-    pub(super) fn note_shortcut(&self, index: &Indexed, found: Shortcut, hash: u64) {
+    pub(super) fn note_shortcut(&self, index: &IndexWithSlots, found: Shortcut, hash: u64) {
         if index.count() < BLOCKS_MIN {
             return;
         }
@@ -100,7 +100,7 @@ impl SstReader {
 
     /// The same for a walk that began at this key, in a block that was in memory or was not.
     pub(super) fn note_walk(&self, key: &[u8], found: Shortcut, was_kept: bool) {
-        let Some(index) = self.held_index().pinned() else { return };
+        let Some(index) = self.hot_index().pinned() else { return };
         if index.count() < BLOCKS_MIN {
             return;
         }
@@ -117,8 +117,8 @@ impl SstReader {
         let table = self.shortcuts().table.pinned()?;
         let Shortcut { block: nth, at } = table.find(key_hash(key))?;
         let mut is_kept = false;
-        self.held_index().pinned()?.blocks.ask(nth, |block| {
-            block.ask_ahead_at(at);
+        self.hot_index().pinned()?.blocks.prefetch(nth, |block| {
+            block.prefetch_at(at);
             is_kept = true;
         });
         is_kept.then_some(nth)
@@ -128,26 +128,26 @@ impl SstReader {
     #[inline]
     pub(super) fn note_block_read(&self, hash: u64) {
         if hash.is_multiple_of(COUNTED) {
-            self.shortcuts().asked.take_back();
+            self.shortcuts().requests.take_back();
         }
     }
 
     #[inline(never)]
-    fn count_towards_shortcuts(&self, index: &Indexed) {
+    fn count_towards_shortcuts(&self, index: &IndexWithSlots) {
         let keys = usize::try_from(self.meta().entries).unwrap_or(usize::MAX);
         if keys / BLOCK_KEYS_MAX > index.count() || index.count() > BLOCK_MASK as usize {
             return;
         }
-        let Shortcuts { table, asked } = self.shortcuts();
+        let Shortcuts { table, requests } = self.shortcuts();
         let make = || {
             // What the file says of itself is read last: mostly it is memory that is wanting.
             let properties = self.read_properties().ok()?;
             (properties.distinct_keys == properties.entries).then(|| Table::new(keys))
         };
-        if asked.is_now(keys / ASKED_SHARE / COUNTED as usize)
+        if requests.is_now(keys / ASKED_SHARE / COUNTED as usize)
             && !table.pin_joined(self.cache(), Table::bytes(keys), make)
         {
-            asked.refused();
+            requests.refused();
         }
     }
 }
@@ -173,8 +173,8 @@ impl Part for Table {
         &self.uses
     }
 
-    fn let_go(self: Arc<Self>) -> Gone {
-        Gone::Other(self)
+    fn into_evicted(self: Arc<Self>) -> EvictedPart {
+        EvictedPart::Other(self)
     }
 }
 
@@ -358,7 +358,7 @@ mod tests {
         for entry in &entries {
             get(&reader, &entry.key, u64::MAX);
         }
-        assert!(reader.held_index().pinned().is_some(), "walks do not join it");
+        assert!(reader.hot_index().pinned().is_some(), "walks do not join it");
         for entry in entries.iter().cycle().take(4 * entries.len()) {
             reader.cursor(true).seek(&entry.key, Seq::MAX).unwrap();
         }
@@ -378,7 +378,7 @@ mod tests {
         for entry in &entries {
             get(&reader, &entry.key, u64::MAX);
         }
-        assert!(reader.held_index().pinned().is_some());
+        assert!(reader.hot_index().pinned().is_some());
         for nth in 0..20_000 {
             reader.note_block_read(hash(nth));
         }
@@ -398,7 +398,7 @@ mod tests {
         for entry in &entries {
             get(&reader, &entry.key, u64::MAX);
         }
-        assert!(reader.held_index().pinned().is_some());
+        assert!(reader.hot_index().pinned().is_some());
         for entry in entries.iter().cycle().take(20 * entries.len()) {
             // As if others had taken its place.
             cache.forget_files(|_| true);
@@ -416,7 +416,7 @@ mod tests {
         for entry in entries.iter().cycle().take(6 * entries.len()) {
             get(&reader, &entry.key, u64::MAX);
         }
-        assert!(reader.held_index().pinned().unwrap().count() > BLOCKS_MIN);
+        assert!(reader.hot_index().pinned().unwrap().count() > BLOCKS_MIN);
         assert_eq!(keys_with_shortcuts(&reader, &entries), 0);
     }
 

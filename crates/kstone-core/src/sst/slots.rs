@@ -1,10 +1,10 @@
-//! Places for parts of a file that may be kept in memory: one for each part, beside what points to it.
+//! Cache slots: one for each part of a file that may be kept in memory, beside what points to the part.
 //!
-//! Who looks a part up knows its number already, so there is nothing to hash and to search: the place
-//! is read, and the part if there is one. What may stay is for the [`BlockCache`] to say, which counts
+//! A reader that looks a part up knows its number already, so there is nothing to hash and to search: the
+//! slot is read, and the part if there is one. What may stay is for the [`BlockCache`] to say, which counts
 //! all kept parts of all files and takes them out again.
 //!
-//! A place has a lock of its own, held for as long as it takes to count a reference.
+//! A slot has a lock of its own, held for as long as it takes to count a reference.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -48,21 +48,21 @@ impl Uses {
     }
 }
 
-/// What can be kept.
+/// A part of a file that the cache can keep.
 pub(super) trait Part: Send + Sync + std::fmt::Debug + 'static {
     /// Bytes of memory, the same for as long as it is kept.
     fn weight(&self) -> usize;
 
     fn uses(&self) -> &Uses;
 
-    /// It is not kept any more.
-    fn let_go(self: Arc<Self>) -> Gone;
+    /// The cache keeps it no more.
+    fn into_evicted(self: Arc<Self>) -> EvictedPart;
 
     /// Whether other parts are found by this one, and go with it.
-    const HOLDS_MORE: bool = false;
+    const OWNS_PARTS: bool = false;
 }
 
-/// The places of parts of one kind.
+/// The slots of a file's parts of one kind.
 #[derive(Debug)]
 pub(super) struct Slots<P: Part + ?Sized> {
     cache: Arc<BlockCache>,
@@ -85,7 +85,7 @@ pub(super) mod numbers {
 type Slot<P> = Mutex<Option<Arc<P>>>;
 
 /// What the cache knows of [`Slots`] of any kind.
-pub(super) trait Places: Send + Sync + std::fmt::Debug {
+pub(super) trait AnySlots: Send + Sync + std::fmt::Debug {
     fn file(&self) -> FileId;
 
     /// The number of a part in its file.
@@ -93,34 +93,34 @@ pub(super) trait Places: Send + Sync + std::fmt::Debug {
 
     /// How often the part was used; `None` if there is none. The count goes on from there less one,
     /// or from nothing.
-    fn ask_uses(&self, nth: u32, forget_all: bool) -> Option<u8>;
+    fn sample_uses(&self, nth: u32, forget_all: bool) -> Option<u8>;
 
-    /// [`Part::HOLDS_MORE`] of the parts.
-    fn hold_more(&self) -> bool;
+    /// [`Part::OWNS_PARTS`] of its parts.
+    fn owns_parts(&self) -> bool;
 
     /// Takes a part out. The caller drops it, without a lock, and has `weight` bytes fewer to count.
-    fn take(&self, nth: u32) -> Option<Taken>;
+    fn take(&self, nth: u32) -> Option<Evicted>;
 }
 
 /// A part on its way out of memory.
-pub(super) struct Taken {
+pub(super) struct Evicted {
     pub(super) weight: usize,
-    pub(super) part: Gone,
+    pub(super) part: EvictedPart,
 }
 
-/// What was kept.
-pub(super) enum Gone {
-    /// One whose memory may serve for the next.
+/// The part itself.
+pub(super) enum EvictedPart {
+    /// A block, whose memory may serve for the next one.
     Block(Arc<Block>),
     /// Only to be dropped.
     Other(#[expect(dead_code, reason = "held until it is dropped")] Arc<dyn Send + Sync>),
 }
 
 impl<P: Part + ?Sized> Slots<P> {
-    /// Bytes that a place takes.
+    /// Bytes that a slot takes.
     pub(super) const PLACE_BYTES: usize = size_of::<Slot<P>>();
 
-    /// Places for `count` parts, numbered from `first` on.
+    /// Slots for `count` parts, numbered from `first` on.
     pub(super) fn new(
         cache: &Arc<BlockCache>,
         file: FileId,
@@ -139,35 +139,35 @@ impl<P: Part + ?Sized> Slots<P> {
         Some(part)
     }
 
-    /// The same for one who will look at more of it than its beginning. What `ask` asks for comes with
+    /// The same for a caller that will read more of it than its beginning. What `prefetch` asks for comes with
     /// that: else it would only come after it, because to count a reference is to wait for the beginning.
     #[inline]
-    pub(super) fn get_asking(&self, nth: usize, ask: impl FnOnce(&P)) -> Option<Arc<P>> {
+    pub(super) fn get_prefetching(&self, nth: usize, prefetch: impl FnOnce(&P)) -> Option<Arc<P>> {
         let slot = self.slots.get(nth)?.lock();
-        ask(slot.as_deref()?);
+        prefetch(slot.as_deref()?);
         let part = slot.clone()?;
         drop(slot);
         part.uses().add();
         Some(part)
     }
 
-    /// Calls `ask` with the part, if it is kept, which does not count as a use.
+    /// Calls `prefetch` with the part, if it is kept, which does not count as a use.
     #[inline]
-    pub(super) fn ask(&self, nth: usize, ask: impl FnOnce(&P)) {
+    pub(super) fn prefetch(&self, nth: usize, prefetch: impl FnOnce(&P)) {
         if let Some(slot) = self.slots.get(nth)
             && let Some(part) = slot.lock().as_deref()
         {
-            ask(part);
+            prefetch(part);
         }
     }
 
-    /// One of these places will be looked at: asks for the first and the last of them.
+    /// One of these slots will be read: asks for the first and the last of them.
     #[inline]
-    pub(super) fn ask_for_places(&self, first: usize, last: usize) {
+    pub(super) fn prefetch_slots(&self, first: usize, last: usize) {
         [first, last].iter().filter_map(|&nth| self.slots.get(nth)).for_each(prefetch::soon);
     }
 
-    /// The same for one who has no use for it himself.
+    /// The part, without counting that as a use.
     pub(super) fn peek(&self, nth: usize) -> Option<Arc<P>> {
         self.slots.get(nth)?.lock().clone()
     }
@@ -187,12 +187,12 @@ impl<P: Part + ?Sized> Slots<P> {
             }
             *slot = Some(Arc::clone(part));
         }
-        let places: Arc<dyn Places> = Arc::<Self>::clone(self);
+        let places: Arc<dyn AnySlots> = Arc::<Self>::clone(self);
         self.cache.count_in(&places, number, weight);
     }
 }
 
-impl<P: Part + ?Sized> Places for Slots<P> {
+impl<P: Part + ?Sized> AnySlots for Slots<P> {
     fn file(&self) -> FileId {
         self.file
     }
@@ -202,7 +202,7 @@ impl<P: Part + ?Sized> Places for Slots<P> {
         self.first.wrapping_add(nth)
     }
 
-    fn ask_uses(&self, nth: u32, forget_all: bool) -> Option<u8> {
+    fn sample_uses(&self, nth: u32, forget_all: bool) -> Option<u8> {
         let slot = self.slots.get(nth as usize)?.lock();
         let uses = slot.as_ref()?.uses();
         let count = uses.get();
@@ -214,13 +214,13 @@ impl<P: Part + ?Sized> Places for Slots<P> {
         Some(count)
     }
 
-    fn hold_more(&self) -> bool {
-        P::HOLDS_MORE
+    fn owns_parts(&self) -> bool {
+        P::OWNS_PARTS
     }
 
-    fn take(&self, nth: u32) -> Option<Taken> {
+    fn take(&self, nth: u32) -> Option<Evicted> {
         let part = self.slots.get(nth as usize)?.lock().take()?;
-        Some(Taken { weight: part.weight(), part: part.let_go() })
+        Some(Evicted { weight: part.weight(), part: part.into_evicted() })
     }
 }
 

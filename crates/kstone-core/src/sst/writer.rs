@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::assembly::{Outbox, SstAssembly, WRITE_BYTES};
+use super::assembly::{FrameBuffer, SstAssembly, WRITE_BYTES};
 use super::block::{BlockBuilder, SEQ_MAX, common_prefix_len};
 use super::filter::key_hash;
 use super::frame::PAYLOAD_LEN_MAX;
@@ -26,7 +26,7 @@ pub(crate) struct SstWriter {
     options: SstOptions,
     block: BlockBuilder,
     file: SstAssembly,
-    outbox: Outbox,
+    frame_buffer: FrameBuffer,
 }
 
 impl SstWriter {
@@ -37,9 +37,14 @@ impl SstWriter {
         ident: FileIdent,
         options: SstOptions,
     ) -> Result<Self> {
-        let outbox = Outbox::new(options.compression)?;
+        let frame_buffer = FrameBuffer::new(options.compression)?;
         let file = SstAssembly::create(vfs, dir, ident, options)?;
-        Ok(SstWriter { options, block: BlockBuilder::new(options.restart_interval), file, outbox })
+        Ok(SstWriter {
+            options,
+            block: BlockBuilder::new(options.restart_interval),
+            file,
+            frame_buffer,
+        })
     }
 
     /// Whether nothing was added yet.
@@ -49,7 +54,7 @@ impl SstWriter {
 
     /// About how large the file would be if it were finished now.
     pub(crate) fn estimated_bytes(&self) -> u64 {
-        self.file.estimated_bytes() + (self.outbox.pending_len() + self.block.len()) as u64
+        self.file.estimated_bytes() + (self.frame_buffer.pending_len() + self.block.len()) as u64
     }
 
     /// Appends an entry, which must be behind the one before in entry order.
@@ -77,11 +82,11 @@ impl SstWriter {
 
         let block_bytes = self.options.block_bytes;
         if !self.block.is_empty() && self.block.exceeds_with(&entry, common, block_bytes) {
-            file.seal_block(self.block.finish(), &mut self.outbox);
+            file.seal_block(self.block.finish(), &mut self.frame_buffer);
             file.index_latest(Some(entry.key));
             self.block.clear();
-            if self.outbox.pending_len() >= WRITE_BYTES {
-                file.flush(&mut self.outbox)?;
+            if self.frame_buffer.pending_len() >= WRITE_BYTES {
+                file.flush(&mut self.frame_buffer)?;
             }
         }
         self.block.add(&entry, common);
@@ -109,7 +114,7 @@ impl SstWriter {
                 self.file.path().display()
             )));
         }
-        self.file.seal_block(self.block.finish(), &mut self.outbox);
-        self.file.finish(&mut self.outbox)
+        self.file.seal_block(self.block.finish(), &mut self.frame_buffer);
+        self.file.finish(&mut self.frame_buffer)
     }
 }

@@ -1,4 +1,4 @@
-//! One way to walk entries, whatever holds them: a memtable, a file, or a sorted run of files.
+//! A cursor over entries, whatever holds them: a memtable, a file, or a sorted run of files.
 
 use std::sync::Arc;
 

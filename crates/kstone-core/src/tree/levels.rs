@@ -41,7 +41,7 @@ impl Levels {
     }
 
     /// How many files a reader may look into that it would not if L0 were merged into L1.
-    pub(crate) fn detours(&self) -> u64 {
+    pub(crate) fn extra_files(&self) -> u64 {
         let l0 = self.level(0).len() as u64;
         if self.level(1).is_empty() { l0.saturating_sub(1) } else { l0 }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::entry::{EntryRef, Kind, Seq, is_expired};
 use crate::error::Result;
 use crate::key::internal;
-use crate::memtable::{Memtable, Supply};
+use crate::memtable::{ChunkPool, Memtable};
 use crate::prefetch;
 use crate::sst::key_hash;
 use crate::sync::{Mutex, MutexGuard, RwLock};
@@ -32,7 +32,7 @@ pub(crate) struct Stripe {
 pub(crate) struct StripeCounters {
     pub(crate) gets: AtomicU64,
     /// What it has cost readers that L0 is not merged, since it last was; in looks at a filter.
-    pub(crate) detours: AtomicU64,
+    pub(crate) extra_files: AtomicU64,
     pub(crate) writes: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) bytes_flushed: AtomicU64,
@@ -88,15 +88,15 @@ impl Stripe {
     /// The version for a reader, to whom a file more costs `effort`.
     pub(crate) fn version_to_read(&self, effort: u64) -> Arc<Version> {
         let version = self.version();
-        self.count_detours(&version, effort);
+        self.count_extra_files(&version, effort);
         version
     }
 
     /// A reader of this version has gone to such an effort for each file more.
-    pub(crate) fn count_detours(&self, version: &Version, effort: u64) {
-        let detours = version.levels.detours();
-        if detours > 0 {
-            self.stats.detours.fetch_add(detours * effort, Ordering::Relaxed);
+    pub(crate) fn count_extra_files(&self, version: &Version, effort: u64) {
+        let extra_files = version.levels.extra_files();
+        if extra_files > 0 {
+            self.stats.extra_files.fetch_add(extra_files * effort, Ordering::Relaxed);
         }
     }
 
@@ -109,7 +109,7 @@ impl Stripe {
         entry: EntryRef<'_>,
         index: Option<EntryRef<'_>>,
         is_warm: bool,
-        supply: &Supply,
+        pool: &ChunkPool,
         recount: impl FnOnce(usize, usize),
     ) {
         // The read guard is held throughout, so that no freeze falls between: a record and its
@@ -117,9 +117,9 @@ impl Stripe {
         // gives back must have been counted before.
         let version = self.version.read();
         let before = version.active.bytes();
-        version.active.insert(entry, is_warm, supply);
+        version.active.insert(entry, is_warm, pool);
         if let Some(index) = index {
-            version.active.insert(index, is_warm, supply);
+            version.active.insert(index, is_warm, pool);
         }
         recount(before, version.active.bytes());
     }
@@ -129,19 +129,19 @@ impl Stripe {
         &self,
         entries: &[EntryRef<'_>],
         is_warm: bool,
-        supply: &Supply,
+        pool: &ChunkPool,
         recount: impl FnOnce(usize, usize),
     ) {
         let version = self.version.read();
         let before = version.active.bytes();
-        version.active.insert_all(entries, is_warm, supply);
+        version.active.insert_all(entries, is_warm, pool);
         recount(before, version.active.bytes());
     }
 
     /// Records that take so many bytes are about to be inserted: asks for the memory that this needs.
-    pub(crate) fn expect(&self, bytes: usize) {
+    pub(crate) fn prefetch_insert(&self, bytes: usize) {
         if prefetch::HELPS {
-            self.version.read().active.expect(bytes);
+            self.version.read().active.prefetch_insert(bytes);
         }
     }
 

@@ -129,8 +129,12 @@ impl SegmentHeader {
         }))
     }
 
-    pub(crate) fn home(&self) -> Home {
-        Home { version: self.version, generation: self.generation, start_pos: self.start_pos }
+    pub(crate) fn identity(&self) -> SegmentIdentity {
+        SegmentIdentity {
+            version: self.version,
+            generation: self.generation,
+            start_pos: self.start_pos,
+        }
     }
 }
 
@@ -148,16 +152,16 @@ impl ChunkSeed {
     }
 }
 
-/// The segment that a chunk must have been written to, to count.
+/// Identifies the segment to which a chunk must have been written, to be valid.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Home {
+pub(crate) struct SegmentIdentity {
     pub(crate) version: u32,
     pub(crate) generation: u64,
     /// The position of the segment's first chunk byte.
     pub(crate) start_pos: u64,
 }
 
-impl Home {
+impl SegmentIdentity {
     /// Where in the file a position is. The caller knows that it is not before the segment.
     pub(crate) fn offset_of(&self, pos: u64) -> u64 {
         (SEGMENT_HEADER_LEN as u64).saturating_add(pos.saturating_sub(self.start_pos))
@@ -202,16 +206,17 @@ impl ChunkHeader {
     /// looked at.
     pub(crate) fn decode(
         bytes: &[u8],
-        home: &Home,
+        identity: &SegmentIdentity,
         offset: u64,
         seed: ChunkSeed,
     ) -> Option<ChunkHeader> {
-        if home.version == version1::VERSION {
+        if identity.version == version1::VERSION {
             let chunk = version1::Chunk::decode(bytes, seed)?;
-            let expected = chunk.generation == home.generation && chunk.pos == home.pos_of(offset);
+            let expected =
+                chunk.generation == identity.generation && chunk.pos == identity.pos_of(offset);
             return expected.then_some(chunk.header);
         }
-        Self::decode_2(bytes, home.generation, offset, seed)
+        Self::decode_2(bytes, identity.generation, offset, seed)
     }
 
     fn decode_2(
@@ -262,12 +267,12 @@ impl ChunkHeader {
     /// last one before it that ends as the chunk says.
     pub(crate) fn decode_stale(
         bytes: &[u8],
-        home: &Home,
+        identity: &SegmentIdentity,
         offset: u64,
         seed: ChunkSeed,
     ) -> Option<ChunkHeader> {
-        let behind = (home.generation as u16).wrapping_sub(generation_end(bytes)?);
-        let generation = home.generation.checked_sub(u64::from(behind))?;
+        let behind = (identity.generation as u16).wrapping_sub(generation_end(bytes)?);
+        let generation = identity.generation.checked_sub(u64::from(behind))?;
         Self::decode_2(bytes, generation, offset, seed)
     }
 
@@ -403,7 +408,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const HOME: Home = Home { version: VERSION, generation: 0x1_0003, start_pos: 640 };
+    const IDENTITY: SegmentIdentity =
+        SegmentIdentity { version: VERSION, generation: 0x1_0003, start_pos: 640 };
     const OFFSET: u64 = 128;
 
     fn seed() -> ChunkSeed {
@@ -412,7 +418,7 @@ mod tests {
 
     fn stamp() -> ChunkStamp {
         ChunkStamp {
-            generation: HOME.generation,
+            generation: IDENTITY.generation,
             offset: OFFSET,
             unsynced_bytes: 320,
             clock_ms: 1_700_000_000_000,
@@ -437,11 +443,11 @@ mod tests {
         let long = [9; 300];
         let buf = chunk(stamp(), &[(1, b"one"), (200, &long), (1, b"")]);
         assert!(buf.len().is_multiple_of(8));
-        let header = ChunkHeader::decode(&buf, &HOME, OFFSET, seed()).unwrap();
+        let header = ChunkHeader::decode(&buf, &IDENTITY, OFFSET, seed()).unwrap();
         assert_eq!(header.total_len(), buf.len() as u64);
         assert_eq!((header.first_seq, header.clock_ms), (5, 1_700_000_000_000));
-        let pos = HOME.pos_of(OFFSET);
-        assert_eq!((pos, HOME.offset_of(pos), header.durable_pos(pos)), (704, OFFSET, 384));
+        let pos = IDENTITY.pos_of(OFFSET);
+        assert_eq!((pos, IDENTITY.offset_of(pos), header.durable_pos(pos)), (704, OFFSET, 384));
         let payload_len = 2 + 3 + (2 + 2 + 300) + 2;
         assert_eq!(header.payload_len, payload_len);
         let payload = &buf[CHUNK_HEADER_LEN..][..payload_len as usize];
@@ -459,19 +465,19 @@ mod tests {
     fn a_chunk_of_another_database_does_not_verify() {
         let buf = chunk(stamp(), &[]);
         let other = ChunkSeed::new(&[8; 16]);
-        assert_eq!(ChunkHeader::decode(&buf, &HOME, OFFSET, other), None);
-        assert!(!ChunkHeader::is_newer_than(&buf, HOME.generation - 1, OFFSET, other));
+        assert_eq!(ChunkHeader::decode(&buf, &IDENTITY, OFFSET, other), None);
+        assert!(!ChunkHeader::is_newer_than(&buf, IDENTITY.generation - 1, OFFSET, other));
     }
 
     #[test]
     fn a_chunk_of_an_earlier_generation_at_the_same_offset_does_not_verify() {
         // Of the last, the header does not even show that it is another.
         for behind in [1, 2, 0x1_0000] {
-            let stale = ChunkStamp { generation: HOME.generation - behind, ..stamp() };
+            let stale = ChunkStamp { generation: IDENTITY.generation - behind, ..stamp() };
             let buf = chunk(stale, &[(1, b"old")]);
-            assert_eq!(ChunkHeader::decode(&buf, &HOME, OFFSET, seed()), None, "{behind}");
-            let home = Home { generation: stale.generation, ..HOME };
-            assert!(ChunkHeader::decode(&buf, &home, OFFSET, seed()).is_some());
+            assert_eq!(ChunkHeader::decode(&buf, &IDENTITY, OFFSET, seed()), None, "{behind}");
+            let identity = SegmentIdentity { generation: stale.generation, ..IDENTITY };
+            assert!(ChunkHeader::decode(&buf, &identity, OFFSET, seed()).is_some());
         }
     }
 
@@ -479,8 +485,8 @@ mod tests {
     fn a_chunk_that_was_moved_to_another_offset_does_not_verify() {
         let buf = chunk(stamp(), &[(1, b"moved")]);
         for offset in (0..1024).step_by(8).filter(|offset| *offset != OFFSET) {
-            assert_eq!(ChunkHeader::decode(&buf, &HOME, offset, seed()), None, "{offset}");
-            assert!(!ChunkHeader::is_newer_than(&buf, HOME.generation - 1, offset, seed()));
+            assert_eq!(ChunkHeader::decode(&buf, &IDENTITY, offset, seed()), None, "{offset}");
+            assert!(!ChunkHeader::is_newer_than(&buf, IDENTITY.generation - 1, offset, seed()));
         }
     }
 
@@ -489,7 +495,7 @@ mod tests {
         let longest = (u64::from(u32::MAX) - 1) * 8;
         let claim = |unsynced_bytes: u64, pos: u64| {
             let buf = chunk(ChunkStamp { unsynced_bytes, ..stamp() }, &[]);
-            ChunkHeader::decode(&buf, &HOME, OFFSET, seed()).unwrap().durable_pos(pos)
+            ChunkHeader::decode(&buf, &IDENTITY, OFFSET, seed()).unwrap().durable_pos(pos)
         };
         let pos = 1 << 40;
         assert_eq!(claim(0, pos), pos);
@@ -505,7 +511,7 @@ mod tests {
     #[test]
     fn a_clock_beyond_48_bits_is_the_last_that_fits() {
         let late = ChunkStamp { clock_ms: u64::MAX, ..stamp() };
-        let header = ChunkHeader::decode(&chunk(late, &[]), &HOME, OFFSET, seed()).unwrap();
+        let header = ChunkHeader::decode(&chunk(late, &[]), &IDENTITY, OFFSET, seed()).unwrap();
         assert_eq!(header.clock_ms, (1 << 48) - 1);
     }
 
@@ -513,10 +519,12 @@ mod tests {
     fn a_chunk_newer_than_every_header_is_known_without_its_own() {
         let buf = chunk(stamp(), &[(1, b"new")]);
         let is_newer = |newest| ChunkHeader::is_newer_than(&buf, newest, OFFSET, seed());
-        for newest in [HOME.generation - 0x1_0000, HOME.generation - 17, HOME.generation - 1] {
+        for newest in
+            [IDENTITY.generation - 0x1_0000, IDENTITY.generation - 17, IDENTITY.generation - 1]
+        {
             assert!(is_newer(newest), "{newest}");
         }
-        for newest in [HOME.generation, HOME.generation + 1, u64::MAX] {
+        for newest in [IDENTITY.generation, IDENTITY.generation + 1, u64::MAX] {
             assert!(!is_newer(newest), "{newest}");
         }
         let first = chunk(ChunkStamp { generation: 1, ..stamp() }, &[]);
@@ -549,8 +557,8 @@ mod tests {
     fn a_flip_of_any_bit_of_a_chunk_header_is_noticed() {
         let buf = chunk(stamp(), &[]);
         let old = version1::writer::Stamp {
-            generation: HOME.generation,
-            pos: HOME.pos_of(OFFSET),
+            generation: IDENTITY.generation,
+            pos: IDENTITY.pos_of(OFFSET),
             durable_pos: 320,
             clock_ms: 9,
             first_seq: 5,
@@ -559,13 +567,13 @@ mod tests {
         let old = version1::writer::chunk(&[], old, seed());
         assert_eq!((buf.len(), old.len()), (CHUNK_HEADER_LEN, version1::CHUNK_HEADER_LEN));
         for (version, buf) in [(VERSION, buf), (version1::VERSION, old)] {
-            let home = Home { version, ..HOME };
-            assert!(ChunkHeader::decode(&buf, &home, OFFSET, seed()).is_some());
+            let identity = SegmentIdentity { version, ..IDENTITY };
+            assert!(ChunkHeader::decode(&buf, &identity, OFFSET, seed()).is_some());
             for bit in 0..buf.len() * 8 {
                 let mut bad = buf.clone();
                 bad[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(ChunkHeader::decode(&bad, &home, OFFSET, seed()), None, "bit {bit}");
-                let newest = HOME.generation - 1;
+                assert_eq!(ChunkHeader::decode(&bad, &identity, OFFSET, seed()), None, "bit {bit}");
+                let newest = IDENTITY.generation - 1;
                 assert!(!ChunkHeader::is_newer_than(&bad, newest, OFFSET, seed()), "bit {bit}");
             }
         }
@@ -574,8 +582,8 @@ mod tests {
     #[test]
     fn a_chunk_of_one_version_does_not_count_in_a_segment_of_the_other() {
         let buf = chunk(stamp(), &[(1, b"new"), (1, &[0; 100])]);
-        let old_home = Home { version: version1::VERSION, ..HOME };
-        assert_eq!(ChunkHeader::decode(&buf, &old_home, OFFSET, seed()), None);
+        let old_identity = SegmentIdentity { version: version1::VERSION, ..IDENTITY };
+        assert_eq!(ChunkHeader::decode(&buf, &old_identity, OFFSET, seed()), None);
     }
 
     proptest! {
@@ -595,7 +603,7 @@ mod tests {
             let _ = SegmentHeader::decode(&bytes);
             let _ = ChunkHeader::is_newer_than(&bytes, 3, OFFSET, seed());
             for version in [version1::VERSION, VERSION] {
-                let _ = ChunkHeader::decode(&bytes, &Home { version, ..HOME }, OFFSET, seed());
+                let _ = ChunkHeader::decode(&bytes, &SegmentIdentity { version, ..IDENTITY }, OFFSET, seed());
                 let mut reader = Reader::new(&bytes);
                 while read_commit(&mut reader, version, 1).is_some() {}
             }

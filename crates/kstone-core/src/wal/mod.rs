@@ -41,9 +41,9 @@ pub(crate) mod test_vfs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use recover::{LogFrom, Recovered, ReplayedCommit, inspect, recover};
+pub(crate) use recover::{Recovered, RecoveryStart, ReplayedCommit, inspect, recover};
 pub(crate) use segments::{LiveSegments, Prepared, Segments};
-pub(crate) use writer::{Ahead, LogWriter, Next};
+pub(crate) use writer::{AfterChunk, LogWriter, SyncRequest};
 
 /// Tells databases apart; drawn at random when one is created.
 pub(crate) type DbId = [u8; 16];

@@ -1,7 +1,7 @@
 //! A log that was left by version 1 of the format: read as it was then, and gone on with in
 //! segments of today's.
 
-use super::LogFrom;
+use super::RecoveryStart;
 use super::format::{ChunkSeed, SEGMENT_HEADER_LEN, SegmentHeader};
 use super::segments::file_name;
 use super::test_vfs::TestVfs;
@@ -99,7 +99,7 @@ fn files_of_version_1_are_used_again_and_their_old_chunks_never_replayed() {
     assert_eq!(bytes[8], 2);
     assert!(bytes.windows(4).any(|bytes| bytes == version1::CHUNK_MAGIC));
     drop(log);
-    let from = LogFrom { log_start, last_seq: 5, expect_log: true };
+    let from = RecoveryStart { log_start, last_seq: 5, expect_log: true };
     let (_, recovered, commits) = open_sized(&vfs, from, 512).unwrap();
     assert_eq!(commits, [(6, b"new".to_vec())]);
     assert_eq!(recovered.torn_bytes, 0);

@@ -4,7 +4,9 @@
 //! cost two system calls each; the window never grows beyond what the file holds.
 
 use super::format::SEGMENT_HEADER_LEN;
-use super::format::{CHUNK_HEADER_LEN, CHUNK_HEADER_LEN_MAX, ChunkHeader, ChunkSeed, Home};
+use super::format::{
+    CHUNK_HEADER_LEN, CHUNK_HEADER_LEN_MAX, ChunkHeader, ChunkSeed, SegmentIdentity,
+};
 use crate::bugs::{self, Bug};
 use crate::env::VfsFile;
 use crate::error::{Error, Result};
@@ -27,7 +29,7 @@ pub(crate) struct SegmentReader {
 /// Where a chunk must be to count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expect {
-    pub(crate) home: Home,
+    pub(crate) identity: SegmentIdentity,
     pub(crate) pos: u64,
     /// Where the next generation takes over; a chunk may not reach beyond it.
     pub(crate) end_pos: Option<u64>,
@@ -71,7 +73,7 @@ impl SegmentReader {
         seed: ChunkSeed,
     ) -> Result<Option<(ChunkHeader, &[u8])>> {
         let Some(header) = self.chunk_header(expect, seed)? else { return Ok(None) };
-        let offset = expect.home.offset_of(expect.pos) + header.header_len as u64;
+        let offset = expect.identity.offset_of(expect.pos) + header.header_len as u64;
         let payload = self.bytes(offset, u64::from(header.payload_len))?;
         Ok(payload
             .filter(|payload| header.payload_is_intact(payload, seed))
@@ -85,13 +87,13 @@ impl SegmentReader {
         expect: Expect,
         seed: ChunkSeed,
     ) -> Result<Option<ChunkHeader>> {
-        let (home, offset) = (expect.home, expect.home.offset_of(expect.pos));
+        let (identity, offset) = (expect.identity, expect.identity.offset_of(expect.pos));
         // A file may end right behind a header that is shorter than the longest.
         let len = self.file_len.saturating_sub(offset).min(CHUNK_HEADER_LEN_MAX as u64);
         let Some(head) = self.bytes(offset, len)? else { return Ok(None) };
-        let mut found = ChunkHeader::decode(head, &home, offset, seed);
+        let mut found = ChunkHeader::decode(head, &identity, offset, seed);
         if found.is_none() && bugs::on(Bug::StaleChunkAccepted) {
-            found = ChunkHeader::decode_stale(head, &home, offset, seed);
+            found = ChunkHeader::decode_stale(head, &identity, offset, seed);
         }
         Ok(found.filter(|header| {
             let end = expect.pos.checked_add(header.total_len());

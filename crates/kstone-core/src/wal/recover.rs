@@ -14,7 +14,7 @@
 //!
 //! Called once, by `commit` when the log is opened.
 
-use super::format::{ChunkHeader, ChunkSeed, Home, SEGMENT_HEADER_LEN, SegmentHeader};
+use super::format::{ChunkHeader, ChunkSeed, SEGMENT_HEADER_LEN, SegmentHeader, SegmentIdentity};
 use super::format::{SegmentHeaderRead, UNUSED, VERSION, read_commit};
 use super::reader::{Expect, SegmentReader};
 use super::segments::{Inventory, Live, SegmentFile, Segments, parse_file_name};
@@ -30,9 +30,9 @@ use std::sync::Arc;
 /// Nobody gets there by writing, and the generations after it still fit.
 const GENERATION_MAX: u64 = u64::MAX >> 1;
 
-/// What the manifest knows of the log.
+/// Where recovery begins: what the manifest knows of the log.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LogFrom {
+pub(crate) struct RecoveryStart {
     /// Where to begin: a position that `log_start` gave out.
     pub(crate) log_start: u64,
     /// A sequence number that was durable when the manifest was written, and not below the one
@@ -73,7 +73,7 @@ pub(crate) fn inspect(
     vfs: &Arc<dyn Vfs>,
     dir: &Path,
     db_id: DbId,
-    from: LogFrom,
+    from: RecoveryStart,
     replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
 ) -> Result<()> {
     let found = Found::read(vfs, dir, db_id)?;
@@ -84,10 +84,10 @@ pub(crate) fn inspect(
 fn read(
     found: &Found,
     dir: &Path,
-    from: LogFrom,
+    from: RecoveryStart,
     seed: ChunkSeed,
     replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
-) -> Result<(Walk, Traces)> {
+) -> Result<(Walk, Evidence)> {
     if !from.log_start.is_multiple_of(8) {
         return Err(Error::corruption(dir, 0, format!("log position {} is odd", from.log_start)));
     }
@@ -96,12 +96,12 @@ fn read(
     }
     let mut walk = Walk { pos: from.log_start, ..Walk::default() };
     for range in found.ranges(from.log_start) {
-        if range.segment.home.start_pos > walk.pos || !walk.range(&range, seed, replay)? {
+        if range.segment.identity.start_pos > walk.pos || !walk.range(&range, seed, replay)? {
             break;
         }
     }
-    let traces = found.judge_end(&walk, from, seed)?;
-    Ok((walk, traces))
+    let evidence = found.judge_end(&walk, from, seed)?;
+    Ok((walk, evidence))
 }
 
 /// Replays the log and leaves it ready to be appended to, in a new segment that starts where the
@@ -111,12 +111,12 @@ pub(crate) fn recover(
     dir: &Path,
     db_id: DbId,
     segment_bytes: u64,
-    from: LogFrom,
+    from: RecoveryStart,
     replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
 ) -> Result<(LogWriter, Arc<Segments>, Recovered)> {
     let found = Found::read(vfs, dir, db_id)?;
-    let (walk, traces) = read(&found, dir, from, ChunkSeed::new(&db_id), replay)?;
-    let generation_max = traces.newest.unwrap_or(UNUSED);
+    let (walk, evidence) = read(&found, dir, from, ChunkSeed::new(&db_id), replay)?;
+    let generation_max = evidence.newest.unwrap_or(UNUSED);
     if generation_max > GENERATION_MAX {
         let what = format!("the log has generation {generation_max}");
         return Err(Error::corruption(dir, 0, what));
@@ -125,14 +125,14 @@ pub(crate) fn recover(
     let (live, void): (Vec<_>, Vec<_>) = found
         .segments
         .into_iter()
-        .partition(|segment| walk.read_part(segment.home.generation).is_some());
+        .partition(|segment| walk.read_part(segment.identity.generation).is_some());
     // After a crash of the process alone, what was read may sit in the page cache only. From here
     // on it counts as durable: the commits, and the newest header, before any older one may go.
-    let newest = void.iter().filter(|segment| Some(segment.home.generation) == traces.newest);
+    let newest = void.iter().filter(|segment| Some(segment.identity.generation) == evidence.newest);
     for segment in live.iter().chain(newest).filter(|_| !bugs::on(Bug::RecoveredTailNotSynced)) {
         let path = &segment.file.path;
-        if let Some(part) = walk.read_part(segment.home.generation) {
-            rewrite(segment, traces.claimed, part.end_pos)?;
+        if let Some(part) = walk.read_part(segment.identity.generation) {
+            rewrite(segment, evidence.claimed, part.end_pos)?;
         }
         segment.file.file.sync_data().map_err(|e| Error::io("sync", path, e))?;
     }
@@ -145,7 +145,7 @@ pub(crate) fn recover(
         chunks: walk.chunks,
         commits: walk.commits,
         bytes: walk.bytes,
-        torn_bytes: traces.torn_bytes,
+        torn_bytes: evidence.torn_bytes,
     };
     let mut inventory = Inventory {
         slots: found.slots,
@@ -154,11 +154,11 @@ pub(crate) fn recover(
         ..Inventory::default()
     };
     for segment in live {
-        let read = walk.read_part(segment.home.generation);
+        let read = walk.read_part(segment.identity.generation);
         let (end_pos, last_seq) = read.map_or((0, 0), |read| (read.end_pos, read.last_seq));
         inventory.live.push(Live {
             file: segment.file,
-            start_pos: segment.home.start_pos,
+            start_pos: segment.identity.start_pos,
             end_pos,
             durable_pos: end_pos,
             last_seq,
@@ -168,7 +168,7 @@ pub(crate) fn recover(
     // noticed by. All other files without a part in the log can be used at once.
     let mut later = Vec::new();
     for segment in void {
-        let newest = Some(segment.home.generation) == traces.newest;
+        let newest = Some(segment.identity.generation) == evidence.newest;
         if newest || segment.file.len != segment_bytes {
             later.push(segment.file);
         } else {
@@ -192,8 +192,8 @@ pub(crate) fn recover(
 /// sync alone would not write them.
 fn rewrite(segment: &Segment, claimed: u64, end_pos: u64) -> Result<()> {
     let SegmentFile { path, file, len: file_len, .. } = &segment.file;
-    let mut at = segment.home.offset_of(claimed);
-    let end = segment.home.offset_of(end_pos);
+    let mut at = segment.identity.offset_of(claimed);
+    let end = segment.identity.offset_of(end_pos);
     let mut buf = vec![0; (end.saturating_sub(at)).min(1 << 20) as usize];
     while at < end {
         let len = (end - at).min(buf.len() as u64);
@@ -213,7 +213,7 @@ fn rewrite(segment: &Segment, claimed: u64, end_pos: u64) -> Result<()> {
 #[derive(Debug)]
 struct Segment {
     file: SegmentFile,
-    home: Home,
+    identity: SegmentIdentity,
     durable_pos: u64,
 }
 
@@ -270,15 +270,15 @@ impl Found {
                 }
                 SegmentHeaderRead::Header(header) => found.segments.push(Segment {
                     file,
-                    home: header.home(),
+                    identity: header.identity(),
                     durable_pos: header.durable_pos,
                 }),
             }
         }
-        found.segments.sort_by_key(|segment| segment.home.generation);
+        found.segments.sort_by_key(|segment| segment.identity.generation);
         for pair in found.segments.windows(2) {
             if let [a, b] = pair
-                && a.home.generation == b.home.generation
+                && a.identity.generation == b.identity.generation
             {
                 let what = format!("it is a copy of {}", a.file.path.display());
                 return Err(Error::ForeignFile { path: b.file.path.clone(), what });
@@ -293,7 +293,7 @@ impl Found {
         let mut ranges = Vec::new();
         let mut taken_from: Option<u64> = None;
         for segment in self.segments.iter().rev() {
-            let start_pos = segment.home.start_pos;
+            let start_pos = segment.identity.start_pos;
             if taken_from.is_some_and(|taken| taken <= start_pos) {
                 continue; // void: a later recovery found that the log ended before it
             }
@@ -307,26 +307,26 @@ impl Found {
     }
 
     /// Decides whether the log may end where the walk stopped.
-    fn judge_end(&self, walk: &Walk, from: LogFrom, seed: ChunkSeed) -> Result<Traces> {
+    fn judge_end(&self, walk: &Walk, from: RecoveryStart, seed: ChunkSeed) -> Result<Evidence> {
         let end = walk.pos;
         let newest = self.segments.last();
-        let newest_generation = newest.map(|segment| segment.home.generation);
-        let mut traces = Traces { newest: newest_generation, torn_bytes: 0, claimed: 0 };
+        let newest_generation = newest.map(|segment| segment.identity.generation);
+        let mut evidence = Evidence { newest: newest_generation, torn_bytes: 0, claimed: 0 };
         let mut claimed = 0;
         for segment in &self.segments {
             claimed = claimed.max(segment.durable_pos);
         }
         if let Some(newest) = newest {
-            newest.search(newest.home.offset_of(end), seed, &mut |pos, chunk| {
+            newest.search(newest.identity.offset_of(end), seed, &mut |pos, chunk| {
                 claimed = claimed.max(chunk.durable_pos(pos));
                 if pos >= end {
                     let torn_to = pos.saturating_add(chunk.total_len());
-                    traces.torn_bytes = traces.torn_bytes.max(torn_to - end);
+                    evidence.torn_bytes = evidence.torn_bytes.max(torn_to - end);
                 }
             })?;
         }
         if bugs::on(Bug::DamageTakenForTornTail) {
-            return Ok(traces);
+            return Ok(evidence);
         }
         let mut headless = None;
         for file in &self.unreadable {
@@ -359,16 +359,16 @@ impl Found {
             );
             return Err(self.corruption_at(end, what));
         }
-        traces.claimed = claimed;
-        Ok(traces)
+        evidence.claimed = claimed;
+        Ok(evidence)
     }
 
     /// Damage at a position of the log, told in terms of a file where one covers it.
     fn corruption_at(&self, pos: u64, what: String) -> Error {
         let ranges = self.ranges(pos);
         match ranges.first() {
-            Some(Range { segment, .. }) if segment.home.start_pos <= pos => {
-                Error::corruption(&segment.file.path, segment.home.offset_of(pos), what)
+            Some(Range { segment, .. }) if segment.identity.start_pos <= pos => {
+                Error::corruption(&segment.file.path, segment.identity.offset_of(pos), what)
             }
             Some(range) => {
                 let path = &range.segment.file.path;
@@ -411,8 +411,8 @@ impl Segment {
         found: &mut dyn FnMut(u64, ChunkHeader),
     ) -> Result<()> {
         search(&self.file, offset, &mut |offset, head| {
-            if let Some(header) = ChunkHeader::decode(head, &self.home, offset, seed) {
-                found(self.home.pos_of(offset), header);
+            if let Some(header) = ChunkHeader::decode(head, &self.identity, offset, seed) {
+                found(self.identity.pos_of(offset), header);
             }
         })
     }
@@ -422,9 +422,9 @@ fn search(file: &SegmentFile, offset: u64, found: &mut dyn FnMut(u64, &[u8])) ->
     SegmentReader::new(&file.path, &file.file, file.len).search(offset, found)
 }
 
-/// What was seen on the way to the verdict.
+/// What the files show of where the log ends.
 #[derive(Debug)]
-struct Traces {
+struct Evidence {
     /// The highest generation.
     newest: Option<u64>,
     torn_bytes: u64,
@@ -467,23 +467,23 @@ impl Walk {
         seed: ChunkSeed,
         replay: &mut dyn FnMut(ReplayedCommit<'_>) -> Result<()>,
     ) -> Result<bool> {
-        let Segment { file, home, .. } = range.segment;
+        let Segment { file, identity, .. } = range.segment;
         let mut reader = SegmentReader::new(&file.path, &file.file, file.len);
         while range.end_pos != Some(self.pos) {
-            let expect = Expect { home: *home, pos: self.pos, end_pos: range.end_pos };
+            let expect = Expect { identity: *identity, pos: self.pos, end_pos: range.end_pos };
             let Some((header, payload)) = reader.chunk(expect, seed)? else { return Ok(false) };
-            let Some(last_seq) = self.chunk(home.version, &header, payload, replay)? else {
+            let Some(last_seq) = self.chunk(identity.version, &header, payload, replay)? else {
                 let what = "the chunk is intact but its sequence numbers are not in order";
-                return Err(Error::corruption(&file.path, home.offset_of(self.pos), what));
+                return Err(Error::corruption(&file.path, identity.offset_of(self.pos), what));
             };
             self.pos += header.total_len();
-            match self.read.last_mut().filter(|part| part.generation == home.generation) {
+            match self.read.last_mut().filter(|part| part.generation == identity.generation) {
                 Some(part) => {
                     part.end_pos = self.pos;
                     part.last_seq = last_seq;
                 }
                 None => self.read.push(ReadPart {
-                    generation: home.generation,
+                    generation: identity.generation,
                     end_pos: self.pos,
                     last_seq,
                 }),

@@ -1,4 +1,4 @@
-//! Which files the log consists of: making them, taking them into use, giving them up.
+//! The files of which the log consists: makes them, takes them into use, gives them up.
 //!
 //! A segment file goes round: *prepared* (allocated and synced, so that writing to it cannot run
 //! out of space) → *live* (its header says which stretch of the log it holds; the newest live one
@@ -10,7 +10,7 @@
 //! lock inside is held for list operations only, never across file operations.
 
 use super::DbId;
-use super::format::{Home, SEGMENT_HEADER_LEN, SegmentHeader, UNUSED, VERSION};
+use super::format::{SEGMENT_HEADER_LEN, SegmentHeader, SegmentIdentity, UNUSED, VERSION};
 use crate::bugs::{self, Bug};
 use crate::entry::Seq;
 use crate::env::{OpenMode, Vfs, VfsFile};
@@ -91,7 +91,7 @@ pub(crate) struct LiveSegments {
 pub(crate) struct Activated {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn VfsFile>,
-    pub(crate) home: Home,
+    pub(crate) identity: SegmentIdentity,
     pub(crate) capacity: u64,
 }
 
@@ -274,7 +274,7 @@ impl Segments {
         let activated = Activated {
             path: path.clone(),
             file: Arc::clone(&segment.file),
-            home: header.home(),
+            identity: header.identity(),
             capacity: capacity_of(segment.len),
         };
         self.state.lock().live.push_back(Live {

@@ -1,7 +1,7 @@
 //! Recovery: torn tails, damage, recycled segments, and random crashes over and over. They go
 //! through `commit::Log` without threads, which is how the log is always used.
 
-use super::LogFrom;
+use super::RecoveryStart;
 use super::format::{CHUNK_HEADER_LEN, SEGMENT_HEADER_LEN};
 use super::test_vfs::TestVfs;
 use crate::commit::{Log, LogOptions, Recovered};
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 pub(super) const DB_ID: [u8; 16] = *b"the test's db id";
 pub(super) const DIR: &str = "/db";
-const EMPTY: LogFrom = LogFrom { log_start: 0, last_seq: 0, expect_log: false };
+const EMPTY: RecoveryStart = RecoveryStart { log_start: 0, last_seq: 0, expect_log: false };
 const MIB: u64 = 1 << 20;
-pub(super) const WHOLE: LogFrom = LogFrom { expect_log: true, ..EMPTY };
+pub(super) const WHOLE: RecoveryStart = RecoveryStart { expect_log: true, ..EMPTY };
 
 pub(super) type Commits = Vec<(Seq, Vec<u8>)>;
 
 pub(super) fn open_sized(
     vfs: &Arc<TestVfs>,
-    from: LogFrom,
+    from: RecoveryStart,
     segment_bytes: u64,
 ) -> Result<(Log, Recovered, Commits)> {
     let options = LogOptions { segment_bytes, interval: Duration::from_secs(1) };
@@ -35,7 +35,7 @@ pub(super) fn open_sized(
     Ok((log, recovered, commits))
 }
 
-pub(super) fn open(vfs: &Arc<TestVfs>, from: LogFrom) -> Result<(Log, Recovered, Commits)> {
+pub(super) fn open(vfs: &Arc<TestVfs>, from: RecoveryStart) -> Result<(Log, Recovered, Commits)> {
     open_sized(vfs, from, 4096)
 }
 
@@ -205,7 +205,7 @@ fn a_log_that_ends_before_what_the_manifest_knows_is_refused() {
     let before_last = log.live_segments().segments[0].copy_len as usize;
     commit_durably(&log, b"two");
     vfs.edit(&newest(&log), |bytes| bytes[before_last..].fill(0));
-    let known = LogFrom { last_seq: 2, ..WHOLE };
+    let known = RecoveryStart { last_seq: 2, ..WHOLE };
     assert!(matches!(open(&vfs, known), Err(Error::Corruption { .. })));
 }
 
@@ -271,7 +271,7 @@ fn a_recycled_segments_old_chunks_are_never_replayed() {
     commit_durably(&log, b"new");
     assert_eq!(newest(&log), segment(0));
     drop(log);
-    let from = LogFrom { log_start, last_seq: 8, expect_log: true };
+    let from = RecoveryStart { log_start, last_seq: 8, expect_log: true };
     let (_, recovered, commits) = open_sized(&vfs, from, 1024).unwrap();
     assert_eq!(commits, [(9, b"new".to_vec())]);
     assert_eq!(recovered.torn_bytes, 0);
@@ -314,7 +314,7 @@ fn a_segment_sealed_after_the_manifest_was_written_is_kept() {
     let log_start = log.log_start(seq);
     log.rotate().unwrap();
     log.release(log_start).unwrap();
-    let from = LogFrom { log_start, last_seq: seq, expect_log: true };
+    let from = RecoveryStart { log_start, last_seq: seq, expect_log: true };
     assert_eq!(open(&vfs, from).unwrap().2.len(), 2);
 }
 
@@ -421,7 +421,7 @@ impl Closing {
         [Closing::Ballast, Closing::Needed, Closing::Short, Closing::Empty, Closing::Brimful];
 
     /// The log right before it is closed, where a recovery has to begin, and what it has to find.
-    fn make(self) -> (Arc<TestVfs>, Log, LogFrom, Commits) {
+    fn make(self) -> (Arc<TestVfs>, Log, RecoveryStart, Commits) {
         let vfs = TestVfs::new();
         let segment_bytes = if self == Closing::Brimful { 1024 } else { 2 * MIB };
         let (mut log, ..) = open_sized(&vfs, EMPTY, segment_bytes).unwrap();
@@ -447,7 +447,7 @@ impl Closing {
         let mut from = WHOLE;
         if self == Closing::Ballast {
             let last_seq = log.durable();
-            from = LogFrom { log_start: log.log_start(last_seq), last_seq, expect_log: true };
+            from = RecoveryStart { log_start: log.log_start(last_seq), last_seq, expect_log: true };
             log.release(from.log_start).unwrap();
             commits.clear();
         }
@@ -602,7 +602,7 @@ fn run_until_power_off(
     below: &dyn Fn(u64) -> u64,
     model: &mut Commits,
     acknowledged: &mut Seq,
-    from: &mut LogFrom,
+    from: &mut RecoveryStart,
 ) {
     for _ in 0..60 {
         match below(12) {
@@ -610,7 +610,7 @@ fn run_until_power_off(
             1 => {
                 let upto = log.durable();
                 let log_start = log.log_start(upto);
-                *from = LogFrom { log_start, last_seq: upto, expect_log: true };
+                *from = RecoveryStart { log_start, last_seq: upto, expect_log: true };
                 let _ = log.release(log_start);
             }
             2..5 => {
@@ -634,7 +634,7 @@ fn check_replay(
     seed: u64,
     model: &Commits,
     commits: &Commits,
-    from: LogFrom,
+    from: RecoveryStart,
     recovered: Recovered,
     acknowledged: Seq,
 ) {

@@ -16,9 +16,9 @@ use std::sync::Arc;
 /// a writer that comes to the end of a segment waits for longer.
 const SYNC_AHEAD_BYTES: u64 = 1 << 20;
 
-/// What follows a chunk.
+/// What the caller does after a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum AfterChunk {
     /// A sync: one write, and the sync finds just the pages that were written.
     Sync,
     /// Other chunks, as far as anybody knows.
@@ -29,7 +29,7 @@ pub(crate) enum Next {
 /// what is on the disk already costs the next sync, and whoever waits for it, nothing. It tells nobody that
 /// anything is durable.
 #[derive(Debug)]
-pub(crate) struct Ahead {
+pub(crate) struct SyncRequest {
     pub(crate) path: PathBuf,
     /// The writer's handle, which is to be told of the sync and not to be synced.
     pub(crate) stored: Arc<dyn VfsFile>,
@@ -85,7 +85,7 @@ impl LogWriter {
 
     /// How many bytes the current segment still takes.
     pub(crate) fn room(&self) -> u64 {
-        self.current.capacity.saturating_sub(self.pos - self.current.home.start_pos)
+        self.current.capacity.saturating_sub(self.pos - self.current.identity.start_pos)
     }
 
     /// Writes one chunk: `buf` was begun with `begin_chunk` and holds commits up to `last_seq`.
@@ -95,12 +95,12 @@ impl LogWriter {
         buf: &mut Vec<u8>,
         last_seq: Seq,
         clock_ms: u64,
-        next: Next,
+        next: AfterChunk,
     ) -> Result<()> {
-        let home = self.current.home;
-        let offset = home.offset_of(self.pos);
+        let identity = self.current.identity;
+        let offset = identity.offset_of(self.pos);
         let stamp = ChunkStamp {
-            generation: home.generation,
+            generation: identity.generation,
             offset,
             unsynced_bytes: self.pos - self.durable_pos,
             clock_ms,
@@ -113,8 +113,8 @@ impl LogWriter {
         }
         let file = &self.current.file;
         let written = match next {
-            Next::Sync => file.write_at(buf, offset),
-            Next::More => file.store_at(buf, offset),
+            AfterChunk::Sync => file.write_at(buf, offset),
+            AfterChunk::More => file.store_at(buf, offset),
         };
         written.map_err(|e| Error::io("write", &self.current.path, e))?;
         self.pos += buf.len() as u64;
@@ -123,18 +123,18 @@ impl LogWriter {
     }
 
     /// What is to be synced ahead now.
-    pub(crate) fn next_to_sync(&mut self) -> Option<Ahead> {
+    pub(crate) fn next_to_sync(&mut self) -> Option<SyncRequest> {
         // The nearer the end of the segment, whose writer waits for a sync, the less is left to it.
         let enough = (self.room() / 2).clamp(SYNC_AHEAD_BYTES / 16, SYNC_AHEAD_BYTES);
         if self.pos - self.durable_pos.max(self.ahead_pos) < enough {
             return None;
         }
         self.ahead_pos = self.pos;
-        Some(Ahead {
+        Some(SyncRequest {
             path: self.current.path.clone(),
             stored: Arc::clone(&self.current.file),
             is_urgent: enough < SYNC_AHEAD_BYTES,
-            end: self.current.home.offset_of(self.pos),
+            end: self.current.identity.offset_of(self.pos),
         })
     }
 
@@ -170,7 +170,7 @@ impl LogWriter {
     pub(crate) fn finish(&mut self, clock_ms: u64) -> Result<()> {
         // What a purge finds in files that are not needed is to be overwritten, not cut off.
         let purging = self.segments.is_purging();
-        let used = self.current.home.offset_of(self.pos);
+        let used = self.current.identity.offset_of(self.pos);
         let is_ballast =
             !purging && used > FIRST_BYTES && self.segments.needs_nothing_before(self.pos);
         let ended = is_ballast && self.rotate_to_last()? || self.mark_end(clock_ms)?;
@@ -179,7 +179,7 @@ impl LogWriter {
         }
         if !purging {
             // The rest of the file was reserved for more. If that fails, it is only larger.
-            let _ = self.current.file.set_len(self.current.home.offset_of(self.pos));
+            let _ = self.current.file.set_len(self.current.identity.offset_of(self.pos));
         }
         Ok(())
     }
@@ -197,7 +197,7 @@ impl LogWriter {
     /// segment would say the same. On a full disk it is done without: it guards against damage, not
     /// against loss.
     fn mark_end(&mut self, clock_ms: u64) -> Result<bool> {
-        if self.pos == self.current.home.start_pos {
+        if self.pos == self.current.identity.start_pos {
             return Ok(true); // this segment's header says it
         }
         if self.room() < format::CHUNK_HEADER_LEN as u64 {
@@ -205,7 +205,7 @@ impl LogWriter {
         }
         let mut mark = Vec::new();
         format::begin_chunk(&mut mark);
-        self.write_chunk(&mut mark, self.last_seq, clock_ms, Next::Sync)?;
+        self.write_chunk(&mut mark, self.last_seq, clock_ms, AfterChunk::Sync)?;
         self.sync()?;
         self.report_progress();
         Ok(true)

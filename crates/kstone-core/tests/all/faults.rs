@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::support::{get, put, sim_env, tiny};
 use kstone_core::env::ManualClock;
 use kstone_core::{Engine, Error, Key, Options};
-use kstone_crash::damage::{Files, Noticed};
+use kstone_crash::damage::{DamageOutcome, Files};
 use kstone_crash::fault::{self, Outcome};
 use kstone_crash::{Violation, Workload};
 use kstone_sim::{Fault, FaultPlan, SimDisk};
@@ -129,7 +129,7 @@ fn a_changed_byte_is_noticed_or_harmless() {
                 seen.push(noticed.unwrap_or_else(|violation| panic!("{violation}")));
             }
         }
-        for expected in [Noticed::AtOpen, Noticed::AtRead] {
+        for expected in [DamageOutcome::AtOpen, DamageOutcome::AtRead] {
             assert!(seen.contains(&expected), "{expected:?} was never seen");
         }
     }
@@ -145,7 +145,7 @@ fn a_changed_byte_of_the_log_costs_at_most_the_last_commit_of_a_killed_process()
             for offset in (0..len).step_by(29) {
                 let noticed = killed.flip(&path, offset, 0x20);
                 let noticed = noticed.unwrap_or_else(|violation| panic!("{violation}"));
-                refused += u64::from(noticed == Noticed::AtOpen);
+                refused += u64::from(noticed == DamageOutcome::AtOpen);
             }
         }
         assert!(refused > 5, "the log of seed {seed} holds nothing that matters");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::support::{Dice, T, pks_of_different_stripes, put, tiny};
 use kstone_core::{Durability, Engine, Key, Result, ScanCursor, WriteBatch};
-use kstone_torture::linear::{Object, Timed, check};
+use kstone_torture::linear::{Object, TimedCall, check};
 
 /// Two records in different stripes, which some calls touch both at once.
 struct Pair;
@@ -72,8 +72,8 @@ impl Object for Pair {
     }
 }
 
-fn timed(began: u64, ended: u64, call: Call) -> Timed<Call> {
-    Timed { began, ended: Some(ended), call }
+fn timed(began: u64, ended: u64, call: Call) -> TimedCall<Call> {
+    TimedCall { began, ended: Some(ended), call }
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_checker_refuses_a_lost_update_and_half_a_batch() {
 
 #[test]
 fn the_checker_lets_a_call_without_an_answer_happen_or_not_but_not_twice() {
-    let unanswered = |call| Timed { began: 0, ended: None, call };
+    let unanswered = |call| TimedCall { began: 0, ended: None, call };
     for seen in [None, Some(7)] {
         let history = vec![
             unanswered(Call::Put(0, 7)),
@@ -204,7 +204,7 @@ fn call(engine: &Engine, keys: &[Key; 2], dice: &mut Dice, unique: u64) -> Resul
     })
 }
 
-fn history_of_threads(seed: u64, calls_each: u64) -> Vec<Vec<Timed<Call>>> {
+fn history_of_threads(seed: u64, calls_each: u64) -> Vec<Vec<TimedCall<Call>>> {
     let engine = Engine::memory(tiny()).unwrap();
     let pks = pks_of_different_stripes(2 * PAIRS);
     let pairs: Vec<[Key; 2]> =

@@ -11,7 +11,7 @@ use kstone::ops::{
     Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, TransactWrite,
     Update,
 };
-use kstone::ports::{PurgeItems, PurgeReport, Told, ToldImage};
+use kstone::ports::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use kstone::{CancellationCode, Item, Value};
 use kstone_redis::Value as Reply;
 use kstone_redis::port::PurgeKeys;
@@ -31,18 +31,18 @@ const TRIES: usize = 100;
 impl Stores {
     /// Which records of change streams are about a person: those of items that have them in the key,
     /// and those with an image that names them, whoever the item names by now.
-    pub(super) fn told_of(&self, subject: &Subject) -> Told {
+    pub(super) fn stream_images_of(&self, subject: &Subject) -> StreamImageFilter {
         let (keyspace, subject) = (Arc::clone(&self.keyspace), subject.clone());
-        Told(Arc::new(move |told: &ToldImage<'_>| {
-            let parts = Parts { pk: told.pk, sk: told.sk.unwrap_or(WHOLE_KEY) };
-            let Some(found) = keyspace.find_item(told.table, parts) else { return false };
+        StreamImageFilter(Arc::new(move |stream: &StreamImage<'_>| {
+            let parts = Parts { pk: stream.pk, sk: stream.sk.unwrap_or(WHOLE_KEY) };
+            let Some(found) = keyspace.find_item(stream.table, parts) else { return false };
             match &found.pattern.subject {
                 SubjectSource::Placeholder(name) => {
                     let id = found.value(name);
                     id.is_some_and(|id| subject.covers(&shared::person(&found, &id)))
                 }
                 SubjectSource::Field(field) => {
-                    let named = Named::in_item(&found, field, told.image);
+                    let named = Named::in_item(&found, field, stream.image);
                     named.persons.iter().any(|person| subject.covers(person))
                 }
                 _ => false,
@@ -88,7 +88,7 @@ impl Stores {
         let mut keys = PurgeKeys { files_later: true, ..PurgeKeys::default() };
         let mut items = PurgeItems {
             remains: true,
-            told: Some(self.told_of(subject)),
+            stream_images: Some(self.stream_images_of(subject)),
             ..PurgeItems::default()
         };
         for place in places {

@@ -127,7 +127,7 @@ impl TenantItems {
         if request.remains {
             return Err(self.refuse("a purge of all that was deleted", "it rewrites all files"));
         }
-        if request.told.is_some() {
+        if request.stream_images.is_some() {
             return Err(self.refuse("a purge of what streams told", "it looks at all streams"));
         }
         for (table, key) in &request.items {

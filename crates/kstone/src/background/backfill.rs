@@ -1,4 +1,4 @@
-//! Filling a new index from the items that are there.
+//! Backfill: fills a new index from the items that are there.
 //!
 //! Writes keep the index from the moment it is in the catalogue, so whatever is written during the
 //! fill is right already; the fill only has to add what was there before, item by item, as it

@@ -1,4 +1,4 @@
-//! Work that nobody waits for: reclaiming what has expired, filling new indexes, stamping items
+//! Background work: reclaiming what has expired, filling new indexes, stamping items
 //! when time to live is switched, dropping streams that were closed a day ago.
 //!
 //! One thread does it, in small steps, each an ordinary commit under ordinary locks. Without
@@ -28,24 +28,24 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// what goes, and expect to be told soon. Looking costs next to nothing while nothing is due.
 const SHORT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The background thread's bell, and how far its long jobs have got.
+/// Wakes and stops the background thread, and keeps how far its long jobs have got.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
-    bell: Mutex<Bell>,
-    rung: Condvar,
+    state: Mutex<WakeState>,
+    wake: Condvar,
     /// Items looked at, by table, by index that is being filled.
     progress: Mutex<HashMap<TableId, HashMap<u32, u64>>>,
 }
 
 #[derive(Debug, Default)]
-struct Bell {
+struct WakeState {
     work: bool,
     stop: bool,
 }
 
-/// Why the thread goes on.
+/// Why the thread woke up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wakened {
+enum WakeReason {
     ByTime,
     ToWork,
     ToStop,
@@ -65,31 +65,31 @@ impl Background {
     }
 
     pub fn wake(&self) {
-        self.bell.lock().work = true;
-        self.rung.notify_one();
+        self.state.lock().work = true;
+        self.wake.notify_one();
     }
 
     pub fn stop(&self) {
-        self.bell.lock().stop = true;
-        self.rung.notify_one();
+        self.state.lock().stop = true;
+        self.wake.notify_one();
     }
 
     /// Sleeps for a while or until woken.
-    fn pause(&self, pause: Duration) -> Wakened {
-        let mut bell = self.bell.lock();
-        if !bell.work && !bell.stop {
-            bell = self.rung.wait_timeout(bell, pause);
+    fn pause(&self, pause: Duration) -> WakeReason {
+        let mut state = self.state.lock();
+        if !state.work && !state.stop {
+            state = self.wake.wait_timeout(state, pause);
         }
-        let work = std::mem::take(&mut bell.work);
-        match (bell.stop, work) {
-            (true, _) => Wakened::ToStop,
-            (false, true) => Wakened::ToWork,
-            (false, false) => Wakened::ByTime,
+        let work = std::mem::take(&mut state.work);
+        match (state.stop, work) {
+            (true, _) => WakeReason::ToStop,
+            (false, true) => WakeReason::ToWork,
+            (false, false) => WakeReason::ByTime,
         }
     }
 
     fn stopping(&self) -> bool {
-        self.bell.lock().stop
+        self.state.lock().stop
     }
 }
 
@@ -105,11 +105,11 @@ pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<JoinHandle>> {
             let pause = if is_short { SHORT_PAUSE } else { PAUSE };
             let pause = pause.max(db.reclaim_pause());
             let wakened = db.inner().background.pause(pause);
-            if wakened == Wakened::ToStop {
+            if wakened == WakeReason::ToStop {
                 break;
             }
             paused += pause;
-            let is_full_round = wakened == Wakened::ToWork || paused >= PAUSE;
+            let is_full_round = wakened == WakeReason::ToWork || paused >= PAUSE;
             if is_full_round {
                 paused = Duration::ZERO;
             }

@@ -1,4 +1,4 @@
-//! Removing what has expired: items through their indexes and streams, like any delete; stream
+//! Removes what has expired: items through their indexes and streams, like any delete; stream
 //! records, index entries and tokens by themselves.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Dropping streams that were closed so long ago that nothing in them can be read any more.
+//! Drops streams that were closed so long ago that nothing in them can be read any more.
 
 use kstone_core::TableId;
 

@@ -1,4 +1,4 @@
-//! Switching time to live: every item that is there gets its expiry, or loses it.
+//! Switches a table's time to live: gives every item its expiry, or takes it away.
 
 use kstone_core::Key;
 

@@ -1,4 +1,4 @@
-//! Read, change, write, under the locks of the right stripes.
+//! Read-modify-write under the locks of the right stripes.
 
 use kstone_core::{Seq, Snapshot, StripeSet, WriteBatch};
 
@@ -52,9 +52,9 @@ impl Database {
         let inner = self.inner();
         loop {
             let locked = inner.engine.lock_stripes(stripes)?;
-            let rules = inner.governing.rules();
+            let rules = inner.policy.rules();
             // Asked under the locks, through which whoever puts a policy in force has to pass.
-            if rules.is_none() && !self.is_internal() && !inner.governing.is_unruled_noted() {
+            if rules.is_none() && !self.is_internal() && !inner.policy.is_unruled_noted() {
                 drop(locked);
                 self.note_unruled()?;
                 continue;

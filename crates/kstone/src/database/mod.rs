@@ -15,8 +15,8 @@ use crate::background::{self, Background};
 use crate::database::locking::Changed;
 use crate::error::{Error, Result};
 use crate::expr::ExpressionCache;
-use crate::governing::Governing;
-use crate::side::Sides;
+use crate::governing::ActivePolicy;
+use crate::side::SideTables;
 use crate::stream::{self, StreamClock};
 use crate::table::catalog::Catalog;
 use crate::table::live::Table;
@@ -76,7 +76,7 @@ impl Drop for Handle {
             thread.join();
         }
         // It may hold an internal handle, and so the database itself.
-        self.inner.governing.end();
+        self.inner.policy.end();
     }
 }
 
@@ -91,8 +91,8 @@ pub(crate) struct Inner {
     pub env: Env,
     /// What the engine was opened with.
     pub options: Options,
-    pub sides: Sides,
-    pub governing: Governing,
+    pub sides: SideTables,
+    pub policy: ActivePolicy,
 }
 
 impl Database {
@@ -119,8 +119,8 @@ impl Database {
             streams: StreamClock::new(last_number, engine.now_ms()),
             expressions: ExpressionCache::new(EXPRESSIONS_MAX),
             background: Background::default(),
-            sides: Sides::default(),
-            governing: Governing::default(),
+            sides: SideTables::default(),
+            policy: ActivePolicy::default(),
             catalog,
             engine,
             env,

@@ -1,4 +1,4 @@
-//! Answers that still owe durability.
+//! Replies that are complete once what they rest on is durable.
 
 use std::future::Future;
 use std::pin::Pin;

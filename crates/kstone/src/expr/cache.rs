@@ -1,4 +1,4 @@
-//! Trees of texts that were parsed before.
+//! A cache of parsed expressions, by their text.
 
 use std::sync::Arc;
 

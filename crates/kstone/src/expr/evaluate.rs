@@ -1,4 +1,4 @@
-//! Asks a condition of an item in its compact form.
+//! Evaluates a condition on an item in its compact form.
 
 use crate::error::Result;
 use crate::expr::ast::Comparator;
@@ -10,7 +10,7 @@ impl BoundCondition {
     /// Whether the condition holds for the item. No item is like one without attributes.
     pub fn matches(&self, item: Option<ItemRef<'_>>) -> Result<bool> {
         let item = item.unwrap_or(ItemRef::EMPTY);
-        Ok(self.root.holds(&Subject::new(item, self.paths)))
+        Ok(self.root.holds(&ConditionItem::new(item, self.paths)))
     }
 }
 
@@ -18,17 +18,17 @@ impl BoundCondition {
 /// fewer each is looked for from the beginning of the item.
 const PATHS_FEW: usize = 16;
 
-/// The item that a condition is asked of.
-struct Subject<'a> {
+/// The item on which a condition is evaluated.
+struct ConditionItem<'a> {
     item: ItemRef<'a>,
     /// All attributes, ascending by name, if many are looked for.
     attributes: Option<Vec<(&'a str, ValueRef<'a>)>>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> ConditionItem<'a> {
     fn new(item: ItemRef<'a>, paths: usize) -> Self {
         let attributes = (paths > PATHS_FEW).then(|| item.iter().collect());
-        Subject { item, attributes }
+        ConditionItem { item, attributes }
     }
 
     fn find(&self, path: &DocumentPath) -> Option<ValueRef<'a>> {
@@ -43,7 +43,7 @@ impl<'a> Subject<'a> {
 }
 
 impl Predicate {
-    fn holds(&self, item: &Subject<'_>) -> bool {
+    fn holds(&self, item: &ConditionItem<'_>) -> bool {
         match self {
             Predicate::And(parts) => parts.iter().all(|part| part.holds(item)),
             Predicate::Or(parts) => parts.iter().any(|part| part.holds(item)),
@@ -87,31 +87,31 @@ impl Predicate {
     }
 }
 
-/// What a term is for an item.
-enum Seen<'a> {
+/// The value of a term for an item.
+enum TermValue<'a> {
     Nothing,
     Value(ValueRef<'a>),
     Size(Number),
 }
 
-impl Seen<'_> {
+impl TermValue<'_> {
     fn value(&self) -> Option<ValueRef<'_>> {
         match self {
-            Seen::Nothing => None,
-            Seen::Value(value) => Some(*value),
-            Seen::Size(size) => Some(ValueRef::N(size.as_number_ref())),
+            TermValue::Nothing => None,
+            TermValue::Value(value) => Some(*value),
+            TermValue::Size(size) => Some(ValueRef::N(size.as_number_ref())),
         }
     }
 }
 
 impl Term {
-    fn look<'a>(&'a self, item: &Subject<'a>) -> Seen<'a> {
+    fn look<'a>(&'a self, item: &ConditionItem<'a>) -> TermValue<'a> {
         match self {
-            Term::Path(path) => item.find(path).map_or(Seen::Nothing, Seen::Value),
-            Term::Value(value) => Seen::Value(value.as_ref()),
+            Term::Path(path) => item.find(path).map_or(TermValue::Nothing, TermValue::Value),
+            Term::Value(value) => TermValue::Value(value.as_ref()),
             Term::Size(inner) => match inner.look(item).value().and_then(size) {
-                Some(size) => Seen::Size(Number::from(size as u64)),
-                None => Seen::Nothing,
+                Some(size) => TermValue::Size(Number::from(size as u64)),
+                None => TermValue::Nothing,
             },
         }
     }

@@ -1,5 +1,5 @@
-//! Bound forms as bytes that are the same whenever, and only when, they ask for the same: what a
-//! transaction's token remembers of those that were built without a text.
+//! Fingerprints of bound expressions: bytes that are equal exactly when the expressions mean the same.
+//! A transaction's token keeps them for expressions that were built without a text.
 
 use crate::expr::condition::{BoundCondition, Predicate, Term};
 use crate::expr::path::{DocumentPath, Step};

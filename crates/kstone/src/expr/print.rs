@@ -1,4 +1,4 @@
-//! Trees as text. Parsing the text gives the same tree again.
+//! Prints expression trees as text. Parsing the text gives the same tree again.
 
 use std::fmt::{Display, Formatter, Result};
 

@@ -59,7 +59,7 @@ impl Database {
     /// The items of one partition, in the order of their sort keys.
     pub fn query(&self, query: Query) -> Result<Entries> {
         let snapshot = self.engine().snapshot();
-        self.owe(snapshot.seq())?;
+        self.promise_durable(snapshot.seq())?;
         let mut partition = snapshot.partition(TableId::DEFAULT, query.pk);
         partition = match query.part {
             Part::Range(low, high) => partition.range((low, high)),
@@ -74,7 +74,7 @@ impl Database {
     /// Every item of the default table, stripe by stripe; in each, in the order of the keys.
     pub fn scan(&self, scan: Scan) -> Result<Entries> {
         let snapshot = self.engine().snapshot();
-        self.owe(snapshot.seq())?;
+        self.promise_durable(snapshot.seq())?;
         let source = match ScanCursor::segment(scan.segment.0, scan.segment.1)? {
             Some(cursor) => Source::Scan(snapshot.scan(TableId::DEFAULT, cursor)),
             None => Source::Nothing,
@@ -96,7 +96,7 @@ impl Database {
         let record = self.engine().get(TableId::DEFAULT, key)?;
         // What hides an absent record was visible to the read, so it is below this number.
         let seq = record.as_ref().map_or_else(|| self.engine().applied_seq(), |r| r.version);
-        self.owe(seq)?;
+        self.promise_durable(seq)?;
         record.map(|record| Ok(ItemBytes::from_bytes(record.value)?.decode()?)).transpose()
     }
 
@@ -107,7 +107,7 @@ impl Database {
     }
 
     /// Waits until what was read is as durable as this handle promises.
-    fn owe(&self, seq: kstone_core::Seq) -> Result<()> {
+    fn promise_durable(&self, seq: kstone_core::Seq) -> Result<()> {
         match self.durability() {
             Durability::Sync => Ok(self.engine().wait_durable(seq)?),
             Durability::Interval | Durability::Os => Ok(()),

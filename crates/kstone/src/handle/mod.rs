@@ -1,4 +1,4 @@
-//! The short ways in: the default table under plain byte keys, and handles to named tables.
+//! Convenience handles: the default table under plain byte keys, and handles to named tables.
 
 mod default_table;
 mod named;

@@ -1,4 +1,4 @@
-//! From the expressions of a request to their bound forms.
+//! Binds the expressions of a request.
 
 use crate::database::Database;
 use crate::error::{Error, Result};

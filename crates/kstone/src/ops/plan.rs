@@ -1,4 +1,4 @@
-//! From a key condition to a partition and a range of it.
+//! Plans a query: from a key condition to a partition and a range of sort keys.
 
 use std::ops::Bound;
 

@@ -12,7 +12,7 @@ use crate::value::Corrupt;
 /// How long a token is remembered.
 const KEPT_MS: u64 = 10 * 60 * 1000;
 
-/// Whether a transaction was done before.
+/// Whether a transaction with this token was done before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeated {
     Yes,

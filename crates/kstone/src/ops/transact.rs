@@ -187,7 +187,7 @@ impl Database {
         }
         let token = request.token.as_ref().map(|token| (token.as_str(), fingerprint(request)));
         loop {
-            let (writes, mut stripes) = self.place_actions(&actions)?;
+            let (writes, mut stripes) = self.locate_actions(&actions)?;
             if let Some((token, _)) = token {
                 stripes.insert(token::key(token).stripe());
             }
@@ -258,7 +258,7 @@ impl Database {
     }
 
     /// The table and key of each action, and the stripes to lock.
-    fn place_actions(&self, actions: &[BoundAction<'_>]) -> Result<(Vec<Place>, StripeSet)> {
+    fn locate_actions(&self, actions: &[BoundAction<'_>]) -> Result<(Vec<ItemAddress>, StripeSet)> {
         let mut reasons = Reasons::new(actions.len());
         let mut places = Vec::with_capacity(actions.len());
         let mut stripes = StripeSet::EMPTY;
@@ -285,7 +285,7 @@ impl Database {
 }
 
 /// Where an action's item is.
-type Place = (Arc<Table>, Key);
+type ItemAddress = (Arc<Table>, Key);
 
 /// An action with its expressions bound and its item or key encoded.
 struct BoundAction<'r> {

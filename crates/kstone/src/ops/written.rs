@@ -1,4 +1,4 @@
-//! What PutItem, UpdateItem and DeleteItem answer, and how the answer is made.
+//! The answer of PutItem, UpdateItem and DeleteItem.
 
 use crate::database::locking::Changed;
 use crate::database::{Database, Reply};

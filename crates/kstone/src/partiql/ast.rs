@@ -1,4 +1,4 @@
-//! What a statement says, as a tree. [`parse`](crate::partiql::parse) builds it, `Display` writes
+//! The syntax tree of a statement. [`parse`](crate::partiql::parse) builds it, `Display` writes
 //! it back as text that parses to the same tree.
 
 /// Where a token stands: line and column from 1, and its length, in characters. DynamoDB's

@@ -1,4 +1,4 @@
-//! What a `WHERE` clause says about the keys of a table or an index.
+//! Finds the key conditions in a `WHERE` clause, for a table or an index.
 
 use std::cmp::Ordering;
 

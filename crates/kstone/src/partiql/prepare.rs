@@ -1,4 +1,4 @@
-//! From a statement to the operation on one item that it stands for.
+//! Turns a statement into the operation on one item that it stands for.
 
 use crate::database::Database;
 use crate::error::{Error, Result};

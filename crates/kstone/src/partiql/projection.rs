@@ -1,4 +1,4 @@
-//! What a `SELECT` returns of each item. Unlike a projection expression, it lifts what a path
+//! The projection of a `SELECT`. Unlike a projection expression, it lifts what a path
 //! leads to up to the top: `SELECT a.b` gives an attribute `b`.
 
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! What is asked and answered: one statement, a batch of them, or a transaction.
+//! Requests and their answers: one statement, a batch of them, or a transaction.
 
 use crate::error::Error;
 use crate::ops::{CapacityDetail, Consumed};

@@ -1,5 +1,4 @@
-//! From a statement's clauses to the text of DynamoDB's expressions, with placeholders for every
-//! name and value. So statements are run by the same code as everything else, and those that
+//! Writes a statement's clauses as DynamoDB's expressions, with placeholders for every name and value. So statements are run by the same code as everything else, and those that
 //! differ in values only find their expressions parsed already.
 
 use std::fmt::Write as _;

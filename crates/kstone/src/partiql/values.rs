@@ -1,4 +1,4 @@
-//! Values that a statement writes down.
+//! Literal values in a statement.
 
 use crate::error::{Error, Result};
 use crate::partiql::ast::{Expr, ExprKind};

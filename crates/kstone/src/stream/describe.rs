@@ -1,4 +1,4 @@
-//! Which streams and shards there are.
+//! Lists and describes streams and their shards.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Shard iterators: a place in a shard as text that a client hands back. Nothing is kept for them
+//! Shard iterators: a position in a shard, as text that a client hands back. Nothing is kept for them
 //! in the database, so they cost nothing and outlive a restart.
 
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! Change streams: what happened to the items of a table, in order, for 24 hours.
+//! Change streams: the changes of a table's items, in order, for 24 hours.
 //!
 //! A record is written in the commit that makes the change, into the stripe of the item itself, so
 //! that a stream costs no further lock. Reading a shard merges the stripes that belong to it by

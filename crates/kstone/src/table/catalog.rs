@@ -1,4 +1,4 @@
-//! The catalogue: which tables there are. Kept in an engine table of its own, read whole when the
+//! The catalogue of tables. Kept in an engine table of its own, read whole when the
 //! database is opened, and changed one table at a time.
 
 use std::collections::{HashMap, HashSet};

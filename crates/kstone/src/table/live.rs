@@ -1,4 +1,4 @@
-//! A table as the operations see it: immutable; a change makes a new one with the next version.
+//! A table in the form that operations use: immutable; a change makes a new one with the next version.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Making, changing, describing and dropping tables.
+//! Creates, changes, describes and drops tables.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a table may be like, in DynamoDB's words and in the order in which it looks.
+//! Validates the definition of a table, in DynamoDB's words and in its order of checks.
 
 use std::collections::HashSet;
 

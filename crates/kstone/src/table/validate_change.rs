@@ -1,4 +1,4 @@
-//! What change a table may be asked for, in DynamoDB's words and in the order in which it looks:
+//! Validates a change of a table, in DynamoDB's words and in its order of checks:
 //! first at the request alone, then at the table.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Plain JSON: what a program or a person writes down without naming types. DynamoDB's own JSON,
+//! Items as plain JSON, without type names. DynamoDB's own JSON,
 //! which names them, belongs to its door.
 
 use base64::Engine as _;

@@ -19,6 +19,7 @@ mod numbers;
 mod partiql;
 mod purge;
 mod streams;
+mod support;
 mod tables;
 mod ttl;
 mod writes;

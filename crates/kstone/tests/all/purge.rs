@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use kstone::ops::PutItem;
-use kstone::ports::{Items, PurgeItems, PurgeReport, Told, ToldImage};
+use kstone::ports::{Items, PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use kstone::stream::ShardPosition;
 use kstone::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, StreamView, TableChange, TableSpec,
@@ -247,11 +247,14 @@ fn what_a_stream_told_of_somebody_goes_also_where_the_item_is_another_by_now() {
     put(&db, person("elsewhere", "a", "plain"));
     put(&db, person("elsewhere", "b", "plain"));
     assert_eq!(told(&db).len(), 3);
-    let names = |told: &ToldImage<'_>| {
-        assert_eq!((told.table, told.pk), (TABLE, &b"elsewhere"[..]));
-        matches!(told.image.get("name"), Some(ValueRef::S(name)) if name.contains(SECRET))
+    let names = |image: &StreamImage<'_>| {
+        assert_eq!((image.table, image.pk), (TABLE, &b"elsewhere"[..]));
+        matches!(image.image.get("name"), Some(ValueRef::S(name)) if name.contains(SECRET))
     };
-    let request = PurgeItems { told: Some(Told(Arc::new(names))), ..PurgeItems::default() };
+    let request = PurgeItems {
+        stream_images: Some(StreamImageFilter(Arc::new(names))),
+        ..PurgeItems::default()
+    };
     purge(&db, &request).unwrap();
     assert_eq!(told(&db).len(), 1, "two told of somebody");
     let copy = db.open_checkpoint("copy").unwrap().unwrap();

@@ -1,43 +1,24 @@
 //! Change streams: what they hold, in which order, for how long, and who can read them.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kstone::ops::{DeleteItem, PutItem, UpdateItem};
 use kstone::stream::{ChangeKind, ShardPosition, StreamName, StreamRecord};
 use kstone::table::{KeyAttribute, KeySchema, StreamView, TableChange, TableSpec};
-use kstone::{Database, DatabaseOptions, Durability, Error, Item, ItemBytes, Value};
-use kstone_core::env::{Env, ManualClock};
+use kstone::{Database, Durability, Error, Item, ItemBytes, Value};
+
+use crate::support::{Machine, START_MS};
 
 const HOUR_MS: u64 = 3600 * 1000;
-const START_MS: u64 = 1_700_000_000_000;
 const ALL_VIEWS: [StreamView; 4] =
     [StreamView::KeysOnly, StreamView::NewImage, StreamView::OldImage, StreamView::NewAndOldImages];
 
-/// A machine whose clock stands still and whose background work runs when it is told to.
-struct Machine {
-    env: Env,
-    clock: Arc<ManualClock>,
-}
-
-impl Machine {
-    fn new() -> Self {
-        let clock = Arc::new(ManualClock::at(START_MS));
-        let env = Env { clock: Arc::clone(&clock) as _, threads: None, ..Env::memory() };
-        Machine { env, clock }
-    }
-
-    fn open(&self) -> Database {
-        Database::open_with(self.env.clone(), "db", DatabaseOptions::default()).unwrap()
-    }
-
-    fn with_table(view: StreamView) -> (Self, Database) {
-        let machine = Machine::new();
-        let db = machine.open();
-        create(&db, view);
-        (machine, db)
-    }
+fn with_table(view: StreamView) -> (Machine, Database) {
+    let machine = Machine::new();
+    let db = machine.open();
+    create(&db, view);
+    (machine, db)
 }
 
 fn create(db: &Database, view: StreamView) {
@@ -106,7 +87,7 @@ fn decoded(item: &Option<ItemBytes>) -> Option<Item> {
 #[test]
 fn each_view_holds_what_its_name_says_of_inserts_changes_and_removals() {
     for view in ALL_VIEWS {
-        let (_machine, db) = Machine::with_table(view);
+        let (_machine, db) = with_table(view);
         put(&db, item("a", 1));
         put(&db, item("a", 2));
         delete(&db, "a");
@@ -129,7 +110,7 @@ fn each_view_holds_what_its_name_says_of_inserts_changes_and_removals() {
 
 #[test]
 fn the_size_of_a_record_is_that_of_its_keys_and_images() {
-    let (_machine, db) = Machine::with_table(StreamView::NewAndOldImages);
+    let (_machine, db) = with_table(StreamView::NewAndOldImages);
     put(&db, item("a", 1));
     put(&db, item("a", 2));
     let sizes: Vec<usize> = all_records(&db).iter().map(|record| record.size_bytes).collect();
@@ -139,7 +120,7 @@ fn the_size_of_a_record_is_that_of_its_keys_and_images() {
 
 #[test]
 fn writing_the_same_again_leaves_no_record() {
-    let (_machine, db) = Machine::with_table(StreamView::NewAndOldImages);
+    let (_machine, db) = with_table(StreamView::NewAndOldImages);
     put(&db, item("a", 1));
     put(&db, item("a", 1));
     let key = Item::new().with("pk", "a");
@@ -152,7 +133,7 @@ fn writing_the_same_again_leaves_no_record() {
 
 #[test]
 fn a_shard_is_read_in_order_whatever_the_size_of_a_page() {
-    let (_machine, db) = Machine::with_table(StreamView::NewImage);
+    let (_machine, db) = with_table(StreamView::NewImage);
     for n in 0..500 {
         put(&db, item(&format!("item {}", n % 100), n));
     }
@@ -181,7 +162,7 @@ fn a_shard_is_read_in_order_whatever_the_size_of_a_page() {
 
 #[test]
 fn a_page_holds_a_megabyte_at_most_but_always_something() {
-    let (_machine, db) = Machine::with_table(StreamView::NewImage);
+    let (_machine, db) = with_table(StreamView::NewImage);
     for n in 0..8 {
         put(&db, item("a", n).with("blob", "x".repeat(300_000)));
     }
@@ -201,7 +182,7 @@ fn a_page_holds_a_megabyte_at_most_but_always_something() {
 
 #[test]
 fn the_latest_position_shows_only_what_comes_after_it() {
-    let (_machine, db) = Machine::with_table(StreamView::KeysOnly);
+    let (_machine, db) = with_table(StreamView::KeysOnly);
     put(&db, item("before", 1));
     let latest = iterators(&db, ShardPosition::Latest);
     put(&db, item("after", 1));
@@ -212,7 +193,7 @@ fn the_latest_position_shows_only_what_comes_after_it() {
 
 #[test]
 fn a_stream_that_is_quiet_for_days_keeps_its_readers() {
-    let (machine, db) = Machine::with_table(StreamView::KeysOnly);
+    let (machine, db) = with_table(StreamView::KeysOnly);
     put(&db, item("before", 1));
     let mut polled = iterators(&db, ShardPosition::TrimHorizon);
     for _ in 0..30 {
@@ -239,7 +220,7 @@ fn a_stream_that_is_quiet_for_days_keeps_its_readers() {
 
 #[test]
 fn reading_can_begin_at_a_record_or_after_it() {
-    let (_machine, db) = Machine::with_table(StreamView::NewImage);
+    let (_machine, db) = with_table(StreamView::NewImage);
     for n in 0..3 {
         put(&db, item("a", n));
     }
@@ -256,7 +237,7 @@ fn reading_can_begin_at_a_record_or_after_it() {
 
 #[test]
 fn an_iterator_lives_for_fifteen_minutes() {
-    let (machine, db) = Machine::with_table(StreamView::KeysOnly);
+    let (machine, db) = with_table(StreamView::KeysOnly);
     let iterator = iterators(&db, ShardPosition::TrimHorizon).remove(0);
     machine.clock.advance(15 * 60 * 1000);
     db.stream_records(&iterator, 10).wait().unwrap();
@@ -267,7 +248,7 @@ fn an_iterator_lives_for_fifteen_minutes() {
 
 #[test]
 fn streams_and_shards_that_do_not_exist_are_said_to_be_missing() {
-    let (_machine, db) = Machine::with_table(StreamView::KeysOnly);
+    let (_machine, db) = with_table(StreamView::KeysOnly);
     let iterator = iterators(&db, ShardPosition::TrimHorizon).remove(0);
     let unknown = StreamName { label: "2015-05-20T20:51:10.252".into(), ..stream(&db) };
     let missing = |result: Result<String, Error>| matches!(result, Err(Error::NotFound(_)));
@@ -282,7 +263,7 @@ fn streams_and_shards_that_do_not_exist_are_said_to_be_missing() {
 
 #[test]
 fn a_record_can_be_read_for_a_day() {
-    let (machine, db) = Machine::with_table(StreamView::KeysOnly);
+    let (machine, db) = with_table(StreamView::KeysOnly);
     put(&db, item("old", 1));
     let old = all_records(&db).remove(0).sequence_number;
     machine.clock.advance(24 * HOUR_MS);
@@ -304,7 +285,7 @@ fn a_record_can_be_read_for_a_day() {
 
 #[test]
 fn an_iterator_that_was_good_when_it_was_given_out_misses_nothing_while_it_lives() {
-    let (machine, db) = Machine::with_table(StreamView::KeysOnly);
+    let (machine, db) = with_table(StreamView::KeysOnly);
     put(&db, item("a", 1));
     machine.clock.advance(24 * HOUR_MS);
     let iterators = iterators(&db, ShardPosition::TrimHorizon);
@@ -316,7 +297,7 @@ fn an_iterator_that_was_good_when_it_was_given_out_misses_nothing_while_it_lives
 
 #[test]
 fn a_closed_stream_ends_and_can_be_read_for_another_day() {
-    let (machine, db) = Machine::with_table(StreamView::NewImage);
+    let (machine, db) = with_table(StreamView::NewImage);
     for n in 0..20 {
         put(&db, item(&format!("{n}"), n));
     }
@@ -358,7 +339,7 @@ fn a_closed_stream_ends_and_can_be_read_for_another_day() {
 
 #[test]
 fn a_description_pages_through_the_shards() {
-    let (_machine, db) = Machine::with_table(StreamView::KeysOnly);
+    let (_machine, db) = with_table(StreamView::KeysOnly);
     let whole = db.describe_stream(&stream(&db), None, 100).unwrap();
     assert!(whole.open && !whole.more && whole.shards.iter().all(|shard| shard.last.is_none()));
     let (mut paged, mut after) = (Vec::new(), None::<String>);
@@ -376,7 +357,7 @@ fn a_description_pages_through_the_shards() {
 #[test]
 fn a_restart_keeps_every_record_and_never_gives_a_number_twice() {
     // The clock stands still, so only what is stored can tell which numbers were given out.
-    let (machine, db) = Machine::with_table(StreamView::NewImage);
+    let (machine, db) = with_table(StreamView::NewImage);
     let from_start = iterators(&db, ShardPosition::TrimHorizon);
     drop(db);
     for n in 0..4 {

@@ -9,7 +9,7 @@ use kstone::ops::{
     Query, ReturnValues, Scan, TransactGet, TransactGetRequest, Update, UpdateItem,
 };
 use kstone::partiql::Statement;
-use kstone::stream::{ChangeKind, ShardPosition, StreamRecord};
+use kstone::stream::ChangeKind;
 use kstone::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, StreamView, TableChange, TableSpec,
     TtlState,
@@ -19,36 +19,19 @@ use kstone_core::env::{Env, ManualClock, OsThreads};
 use kstone_core::{Durability, Options, ScanCursor, TableId};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
-const START_MS: u64 = 1_700_000_000_000;
+use crate::support::{Machine, START_MS, stream_records};
+
 const START_S: i64 = 1_700_000_000;
 const YEAR_S: i64 = 365 * 86_400;
 const TABLE: &str = "sessions";
 
-/// A machine whose clock stands still and whose background work runs when it is told to.
-struct Machine {
-    env: Env,
-    clock: Arc<ManualClock>,
-}
-
-impl Machine {
-    fn new() -> Self {
-        let clock = Arc::new(ManualClock::at(START_MS));
-        let env = Env { clock: Arc::clone(&clock) as _, threads: None, ..Env::memory() };
-        Machine { env, clock }
-    }
-
-    fn open(&self) -> Database {
-        Database::open_with(self.env.clone(), "db", DatabaseOptions::default()).unwrap()
-    }
-
-    /// With a table whose items expire by their `ttl`.
-    fn with_ttl() -> (Self, Database) {
-        let machine = Machine::new();
-        let db = machine.open();
-        create(&db);
-        switch(&db, true);
-        (machine, db)
-    }
+/// A machine and a database with a table whose items expire by their `ttl`.
+fn with_ttl() -> (Machine, Database) {
+    let machine = Machine::new();
+    let db = machine.open();
+    create(&db);
+    switch(&db, true);
+    (machine, db)
 }
 
 fn create(db: &Database) {
@@ -185,31 +168,14 @@ fn left_behind(db: &Database) -> usize {
     db.engine().expired(0, 100_000).unwrap().0.len()
 }
 
-fn all_records(db: &Database) -> Vec<StreamRecord> {
-    let stream = db.list_streams(Some(TABLE), None, 1).0.pop().unwrap();
-    let mut records = Vec::new();
-    for shard in db.describe_stream(&stream, None, 100).unwrap().shards {
-        let position = ShardPosition::TrimHorizon;
-        let mut next = Some(db.shard_iterator(&stream, &shard.id, position).unwrap());
-        while let Some(iterator) = next.take() {
-            let page = db.stream_records(&iterator, 1000).wait().unwrap();
-            if !page.records.is_empty() {
-                next = page.next_iterator;
-                records.extend(page.records);
-            }
-        }
-    }
-    records
-}
-
 /// What the stream tells: each change with its images' `n`, and whether it was by expiry.
 fn told(db: &Database) -> Vec<(ChangeKind, bool)> {
-    all_records(db).iter().map(|record| (record.kind, record.by_expiry)).collect()
+    stream_records(db, TABLE).iter().map(|record| (record.kind, record.by_expiry)).collect()
 }
 
 #[test]
 fn an_expired_item_is_never_returned() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     put(&db, session("a", START_S + 10));
     machine.clock.advance(9_999);
     for (reader, seen) in seen_by_every_reader(&db, "a") {
@@ -227,7 +193,7 @@ fn an_expired_item_is_never_returned() {
 
 #[test]
 fn an_item_that_is_written_with_a_second_in_the_past_is_not_there() {
-    let (_machine, db) = Machine::with_ttl();
+    let (_machine, db) = with_ttl();
     put(&db, session("a", START_S - 1));
     for (reader, seen) in seen_by_every_reader(&db, "a") {
         assert_eq!(seen, 0, "{reader}");
@@ -236,7 +202,7 @@ fn an_item_that_is_written_with_a_second_in_the_past_is_not_there() {
 
 #[test]
 fn what_has_expired_is_reclaimed_with_its_index_entries_and_told_in_the_stream() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     for n in 0..300 {
         put(&db, session(&format!("{n:03}"), START_S + 10));
     }
@@ -245,7 +211,7 @@ fn what_has_expired_is_reclaimed_with_its_index_entries_and_told_in_the_stream()
     assert_eq!(left_behind(&db), 3 * 300, "each item with its two index entries");
     db.run_background().unwrap();
     assert_eq!(left_behind(&db), 0);
-    let records = all_records(&db);
+    let records = stream_records(&db, TABLE);
     let removed: Vec<_> = records.iter().filter(|r| r.kind == ChangeKind::Remove).collect();
     assert_eq!((records.len(), removed.len()), (601, 300));
     for record in removed {
@@ -257,12 +223,12 @@ fn what_has_expired_is_reclaimed_with_its_index_entries_and_told_in_the_stream()
     }
     assert_eq!(by_user(&db).len(), 1);
     db.run_background().unwrap();
-    assert_eq!(all_records(&db).len(), 601, "nothing is reclaimed twice");
+    assert_eq!(stream_records(&db, TABLE).len(), 601, "nothing is reclaimed twice");
 }
 
 #[test]
 fn overwriting_an_expired_item_removes_the_old_one_and_inserts_the_new_one() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     put(&db, session("a", START_S + 10));
     machine.clock.advance(10_000);
     // The same item but for its time: the index entries must not be taken for unchanged.
@@ -285,7 +251,7 @@ fn overwriting_an_expired_item_removes_the_old_one_and_inserts_the_new_one() {
 
 #[test]
 fn to_a_condition_an_expired_item_is_absent() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     for sk in ["put", "update", "delete", "check"] {
         put(&db, session(sk, START_S + 10));
     }
@@ -360,7 +326,7 @@ fn switching_it_on_stamps_the_items_that_are_there() {
 
 #[test]
 fn switching_it_off_keeps_what_is_there_and_does_not_bring_back_what_has_gone() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     put(&db, session("gone", START_S + 10));
     for n in 0..100 {
         put(&db, session(&format!("{n}"), START_S + 20));
@@ -381,7 +347,7 @@ fn switching_it_off_keeps_what_is_there_and_does_not_bring_back_what_has_gone() 
 
 #[test]
 fn it_can_be_switched_to_another_attribute() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     put(&db, session("old", START_S + 10));
     put(&db, key("new").with("until", START_S + 10));
     switch(&db, false);
@@ -394,7 +360,7 @@ fn it_can_be_switched_to_another_attribute() {
 
 #[test]
 fn a_second_further_back_than_five_years_does_not_count() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     put(&db, session("just", START_S - 5 * YEAR_S));
     put(&db, session("older", START_S - 5 * YEAR_S - 1));
     assert_eq!(get(&db, "just"), None);
@@ -407,7 +373,7 @@ fn a_second_further_back_than_five_years_does_not_count() {
 
 #[test]
 fn an_attribute_that_is_no_time_is_ignored() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     let number = |text: &str| Value::N(text.parse::<Number>().unwrap());
     let no_times = [
         ("text", Value::from("1700000001")),
@@ -437,7 +403,7 @@ fn an_attribute_that_is_no_time_is_ignored() {
 
 #[test]
 fn an_update_can_move_the_time() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     for sk in ["later", "sooner", "never", "untouched"] {
         put(&db, session(sk, START_S + 10));
     }
@@ -496,7 +462,7 @@ fn an_update_can_move_the_time() {
 
 #[test]
 fn a_restart_neither_revives_nor_loses_anything() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     put(&db, session("a", START_S + 10));
     put(&db, session("b", START_S + 20));
     machine.clock.advance(10_000);
@@ -514,7 +480,7 @@ fn a_restart_neither_revives_nor_loses_anything() {
 
 #[test]
 fn an_index_that_is_made_later_takes_over_when_its_items_expire() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     put(&db, session("a", START_S + 10));
     let key = KeySchema::hash(KeyAttribute::number("n"));
     let late = IndexSpec {
@@ -681,7 +647,7 @@ fn expire_elsewhere(db: &Database, machine: &Machine, count: u32) -> TableId {
 
 #[test]
 fn what_expired_in_a_layer_that_is_not_open_keeps_nothing_else_from_being_removed() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     let table = expire_elsewhere(&db, &machine, 3000);
     // This ends, though most of it cannot be removed.
     db.run_background().unwrap();
@@ -696,7 +662,7 @@ fn what_expired_in_a_layer_that_is_not_open_keeps_nothing_else_from_being_remove
 
 #[test]
 fn a_layer_that_fails_keeps_no_other_from_removing_what_has_expired() {
-    let (machine, db) = Machine::with_ttl();
+    let (machine, db) = with_ttl();
     let bad = db.make_side_table().unwrap();
     db.reclaim_with(Arc::new(Layer { engine: db.engine().clone(), table: bad, fails: true }));
     let mut batch = kstone_core::WriteBatch::new();

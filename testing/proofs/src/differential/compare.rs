@@ -1,9 +1,9 @@
-//! Whether two answers are the same, apart from what cannot be: times, identifiers, the order of
+//! Compares two answers, apart from what cannot be the same: times, identifiers, the order of
 //! sets and of scans.
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Answers, Follow, Step, schema};
+use super::{Answers, Paging, Step, schema};
 use crate::http::Answer;
 
 /// A difference between two answers.
@@ -50,7 +50,7 @@ fn comparable(step: &Step, answers: &[Answer]) -> Json {
         return failed.clone();
     }
     let is_unordered = step.operation == "Scan" || is_unordered_statement(step);
-    if step.follow == Follow::Never && !is_unordered {
+    if step.follow == Paging::Never && !is_unordered {
         return pages.pop().unwrap_or_default();
     }
     if step.operation == "Query" {
@@ -213,7 +213,7 @@ mod tests {
         Answer { status, headers: Vec::new(), body: body.to_string().into_bytes() }
     }
 
-    fn compared(operation: &'static str, follow: Follow, ours: Json, theirs: Json) -> bool {
+    fn compared(operation: &'static str, follow: Paging, ours: Json, theirs: Json) -> bool {
         let mut step = Step::new(operation, json!({}));
         step.follow = follow;
         let answers = Answers { ours: vec![answer(200, ours)], theirs: vec![answer(200, theirs)] };
@@ -224,14 +224,14 @@ mod tests {
     fn the_order_of_a_query_counts_and_that_of_a_scan_does_not() {
         let (one, other) =
             (json!({"Items": [{"a": {"N": "1"}}, {}]}), json!({"Items": [{}, {"a": {"N": "1"}}]}));
-        assert!(compared("Query", Follow::Pages, one.clone(), other.clone()));
-        assert!(!compared("Scan", Follow::Pages, one, other));
+        assert!(compared("Query", Paging::Pages, one.clone(), other.clone()));
+        assert!(!compared("Scan", Paging::Pages, one, other));
     }
 
     #[test]
     fn sets_have_no_order_and_lists_have() {
         let body = |kind: &str, values: [&str; 2]| json!({"Item": {"a": {kind: values}}});
-        let never = Follow::Never;
+        let never = Paging::Never;
         assert!(!compared("GetItem", never, body("SS", ["a", "b"]), body("SS", ["b", "a"])));
         assert!(compared("GetItem", never, body("L", ["a", "b"]), body("L", ["b", "a"])));
     }

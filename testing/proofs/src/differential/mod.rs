@@ -35,7 +35,7 @@ const PAGES_MAX: usize = 500;
 
 /// Whether a request's further pages are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Follow {
+pub enum Paging {
     /// Only what is asked.
     Never,
     /// Until there is no `LastEvaluatedKey`.
@@ -54,13 +54,13 @@ pub struct Step {
     /// What is sent of the body's text, if not all.
     pub cut: Option<usize>,
     /// Whether its pages are followed.
-    pub follow: Follow,
+    pub follow: Paging,
 }
 
 impl Step {
     /// A request without further pages.
     pub fn new(operation: &'static str, body: Json) -> Self {
-        Step { operation, body, cut: None, follow: Follow::Never }
+        Step { operation, body, cut: None, follow: Paging::Never }
     }
 
     /// Whether it may change something.
@@ -75,7 +75,7 @@ impl fmt::Display for Step {
         let text = self.body.to_string();
         write!(out, "{} {}", self.operation, &text[..self.cut.unwrap_or(text.len())])?;
         match self.follow {
-            Follow::Segments(count) => write!(out, " (in {count} segments)"),
+            Paging::Segments(count) => write!(out, " (in {count} segments)"),
             _ => Ok(()),
         }
     }
@@ -182,13 +182,13 @@ fn send(side: &mut Connection, operation: &str, body: &[u8]) -> Result<Answer, S
 /// All pages that the step asks for.
 fn pages(side: &mut Connection, step: &Step) -> Result<Vec<Answer>, String> {
     let segments = match step.follow {
-        Follow::Segments(count) => count,
+        Paging::Segments(count) => count,
         _ => 1,
     };
     let mut answers = Vec::new();
     for segment in 0..segments {
         let mut body = step.body.clone();
-        if let Follow::Segments(count) = step.follow {
+        if let Paging::Segments(count) = step.follow {
             body["Segment"] = json!(segment);
             body["TotalSegments"] = json!(count);
         }
@@ -198,7 +198,7 @@ fn pages(side: &mut Connection, step: &Step) -> Result<Vec<Answer>, String> {
             let answer = send(side, step.operation, text.as_bytes())?;
             let parsed: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
             answers.push(answer);
-            if step.follow == Follow::Never || parsed["LastEvaluatedKey"].is_null() {
+            if step.follow == Paging::Never || parsed["LastEvaluatedKey"].is_null() {
                 break;
             }
             if answers.len() > PAGES_MAX {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use super::expressions::Expressions;
 use super::schema::{self, Index, TABLES, Table};
 use super::statements::Statement;
-use super::{Follow, Step, legacy, tables};
+use super::{Paging, Step, legacy, tables};
 use crate::dice::Dice;
 
 /// The steps of a case.
@@ -32,9 +32,9 @@ fn step(dice: &Dice) -> Step {
     dice.allow_fault();
     let table = schema::table(dice);
     let mut step = match dice.below(100) {
-        0..18 => Step::new("PutItem", put(dice, table, Standing::Alone)),
-        18..38 => Step::new("UpdateItem", update(dice, table, Standing::Alone)),
-        38..45 => Step::new("DeleteItem", delete(dice, table, Standing::Alone)),
+        0..18 => Step::new("PutItem", put(dice, table, WriteContext::Alone)),
+        18..38 => Step::new("UpdateItem", update(dice, table, WriteContext::Alone)),
+        38..45 => Step::new("DeleteItem", delete(dice, table, WriteContext::Alone)),
         45..53 => Step::new("GetItem", get(dice, table)),
         53..67 => query(dice, table),
         67..73 => scan(dice, table),
@@ -65,40 +65,40 @@ fn wrongly(dice: &Dice, wrong: &'static str, right: &[&'static str]) -> &'static
 
 /// Whether a write is a request of its own or part of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum WriteContext {
     Alone,
     Transaction,
 }
 
-fn put(dice: &Dice, table: &Table, standing: Standing) -> Json {
+fn put(dice: &Dice, table: &Table, standing: WriteContext) -> Json {
     let mut body = json!({"TableName": table.name, "Item": schema::item(dice, table)});
     conditional(dice, &mut body, standing, Expressions::new(dice));
-    if standing == Standing::Alone && dice.one_in(3) {
+    if standing == WriteContext::Alone && dice.one_in(3) {
         body["ReturnValues"] = json!(wrongly(dice, "ALL_NEW", &["NONE", "ALL_OLD"]));
     }
     body
 }
 
-fn delete(dice: &Dice, table: &Table, standing: Standing) -> Json {
+fn delete(dice: &Dice, table: &Table, standing: WriteContext) -> Json {
     let mut body = json!({"TableName": table.name, "Key": schema::key(dice, table)});
     conditional(dice, &mut body, standing, Expressions::new(dice));
-    if standing == Standing::Alone && dice.one_in(2) {
+    if standing == WriteContext::Alone && dice.one_in(2) {
         body["ReturnValues"] = json!(wrongly(dice, "UPDATED_OLD", &["NONE", "ALL_OLD"]));
     }
     body
 }
 
-fn update(dice: &Dice, table: &Table, standing: Standing) -> Json {
+fn update(dice: &Dice, table: &Table, standing: WriteContext) -> Json {
     let mut body = json!({"TableName": table.name, "Key": schema::key(dice, table)});
     let mut expressions = Expressions::new(dice);
     match dice.below(20) {
-        0..3 if standing == Standing::Alone => body["AttributeUpdates"] = legacy::updates(dice),
-        3 if standing == Standing::Alone => {}
+        0..3 if standing == WriteContext::Alone => body["AttributeUpdates"] = legacy::updates(dice),
+        3 if standing == WriteContext::Alone => {}
         _ => body["UpdateExpression"] = json!(expressions.update()),
     }
     conditional(dice, &mut body, standing, expressions);
     leave_absent(&mut body);
-    if standing == Standing::Alone && dice.one_in(2) {
+    if standing == WriteContext::Alone && dice.one_in(2) {
         body["ReturnValues"] = json!(wrongly(
             dice,
             "BOGUS",
@@ -135,7 +135,12 @@ fn leave_absent(body: &mut Json) {
 }
 
 /// Adds a condition in one of the forms there are.
-fn conditional(dice: &Dice, body: &mut Json, standing: Standing, mut expressions: Expressions<'_>) {
+fn conditional(
+    dice: &Dice,
+    body: &mut Json,
+    standing: WriteContext,
+    mut expressions: Expressions<'_>,
+) {
     // The two ways to say things do not mix.
     let is_legacy = body.get("AttributeUpdates").is_some();
     let is_modern = body.get("UpdateExpression").is_some();
@@ -143,7 +148,7 @@ fn conditional(dice: &Dice, body: &mut Json, standing: Standing, mut expressions
         0..4 if !is_legacy || dice.fault(10) => {
             body["ConditionExpression"] = json!(expressions.condition());
         }
-        4 | 5 if standing == Standing::Alone && (!is_modern || dice.fault(10)) => {
+        4 | 5 if standing == WriteContext::Alone && (!is_modern || dice.fault(10)) => {
             body["Expected"] = legacy::expected(dice);
             let is_one = body["Expected"].as_object().is_some_and(|members| members.len() == 1);
             if dice.one_in(3) && (!is_one || dice.fault(3)) {
@@ -244,7 +249,7 @@ fn query(dice: &Dice, table: &'static Table) -> Step {
     }
     expressions.finish(&mut body);
     let mut step = Step::new("Query", body);
-    step.follow = Follow::Pages;
+    step.follow = Paging::Pages;
     step
 }
 
@@ -258,13 +263,13 @@ fn scan(dice: &Dice, table: &'static Table) -> Step {
     expressions.finish(&mut body);
     let mut step = Step::new("Scan", body);
     step.follow = match dice.below(4) {
-        0 => Follow::Segments(1 + dice.below(4)),
-        _ => Follow::Pages,
+        0 => Paging::Segments(1 + dice.below(4)),
+        _ => Paging::Pages,
     };
     if dice.fault(30) {
         step.body["TotalSegments"] = json!(dice.below(3));
         step.body["Segment"] = json!(dice.below(3));
-        step.follow = Follow::Never;
+        step.follow = Paging::Never;
     }
     step
 }
@@ -350,7 +355,7 @@ fn transact_write(dice: &Dice) -> Json {
     let mut writes: Vec<Json> = (0..=dice.below(3))
         .map(|_| {
             let table = schema::table(dice);
-            let standing = Standing::Transaction;
+            let standing = WriteContext::Transaction;
             match dice.below(8) {
                 0..3 => json!({"Put": put(dice, table, standing)}),
                 3..6 => json!({"Update": update(dice, table, standing)}),

@@ -1,4 +1,4 @@
-//! Makes a case that shows a difference smaller: fewer requests before it, fewer members in it.
+//! Shrinks a case that shows a difference: fewer requests before it, fewer members in it.
 
 use serde_json::Value as Json;
 

@@ -21,12 +21,12 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use kstone_torture::linear::{Timed, check_from};
+use kstone_torture::linear::{TimedCall, check_from};
 
 use crate::dice::Dice;
 use crate::http::Connection;
 use crate::server::{Process, Program};
-use model::{ACCOUNTS, Account, Accounts, Call, Group, Told};
+use model::{ACCOUNTS, Account, Accounts, Call, Group, WriteResult};
 use requests::Failure;
 
 /// What a bank's account starts with.
@@ -118,7 +118,7 @@ fn prepare(door: &mut Connection, groups: usize) -> Result<Vec<Accounts>, String
     let account = Account { version: 1, balance: MONEY };
     for group in 0..groups {
         for at in 0..ACCOUNTS {
-            let put = Call::Put { at, expected: None, account, told: Told::Nothing };
+            let put = Call::Put { at, expected: None, account, told: WriteResult::Nothing };
             requests::perform(door, group, &put, None).map_err(text)?;
         }
     }
@@ -138,7 +138,7 @@ fn is_bank(group: usize) -> bool {
 }
 
 /// A transfer with a token that got no answer.
-struct Lost {
+struct UnansweredTransfer {
     group: usize,
     began: u64,
     call: Call,
@@ -151,8 +151,8 @@ struct Round {
     conflicts: AtomicU64,
     is_killed: AtomicBool,
     /// By group.
-    histories: Vec<Mutex<Vec<Timed<Call>>>>,
-    lost: Mutex<Vec<Lost>>,
+    histories: Vec<Mutex<Vec<TimedCall<Call>>>>,
+    lost: Mutex<Vec<UnansweredTransfer>>,
 }
 
 impl Round {
@@ -170,7 +170,7 @@ impl Round {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    fn record(&self, group: usize, timed: Timed<Call>) {
+    fn record(&self, group: usize, timed: TimedCall<Call>) {
         locked(&self.histories[group]).push(timed);
     }
 
@@ -235,7 +235,7 @@ impl Round {
                 Ok(Some(call)) => {
                     let ended = Some(self.now());
                     note(&call, &mut seen[group]);
-                    self.record(group, Timed { began, ended, call });
+                    self.record(group, TimedCall { began, ended, call });
                 }
                 Ok(None) => {
                     self.conflicts.fetch_add(1, Ordering::Relaxed);
@@ -245,9 +245,14 @@ impl Round {
                         (Call::Get(..) | Call::ReadAll(_), _) => {}
                         (call @ Call::Transfer { .. }, Some(token)) => {
                             let token = token.to_owned();
-                            locked(&self.lost).push(Lost { group, began, call, token });
+                            locked(&self.lost).push(UnansweredTransfer {
+                                group,
+                                began,
+                                call,
+                                token,
+                            });
                         }
-                        (call, _) => self.record(group, Timed { began, ended: None, call }),
+                        (call, _) => self.record(group, TimedCall { began, ended: None, call }),
                     }
                     return Ok(());
                 }
@@ -261,10 +266,10 @@ impl Round {
     fn repeat_lost(&self, door: &mut Connection) -> Result<u64, String> {
         let lost = std::mem::take(&mut *locked(&self.lost));
         let count = lost.len() as u64;
-        for Lost { group, began, call, token } in lost {
+        for UnansweredTransfer { group, began, call, token } in lost {
             let again = requests::perform(door, group, &call, Some(&token)).map_err(text)?;
             let ended = again.is_some().then(|| self.now());
-            self.record(group, Timed { began, ended, call: again.unwrap_or(call) });
+            self.record(group, TimedCall { began, ended, call: again.unwrap_or(call) });
         }
         Ok(count)
     }
@@ -288,7 +293,7 @@ impl Round {
                 ));
             }
             let ended = Some(self.now());
-            self.record(group, Timed { began, ended, call: Call::ReadAll(all) });
+            self.record(group, TimedCall { began, ended, call: Call::ReadAll(all) });
             states.push(all);
         }
         Ok(states)
@@ -313,7 +318,7 @@ impl Round {
 }
 
 /// Every read of a bank's accounts has all of its money.
-fn check_sums(history: &[Timed<Call>]) -> Result<(), String> {
+fn check_sums(history: &[TimedCall<Call>]) -> Result<(), String> {
     for timed in history {
         if let Call::ReadAll(accounts) = timed.call {
             let sum: i64 = accounts.iter().flatten().map(|account| account.balance).sum();
@@ -340,12 +345,12 @@ fn question(dice: &Dice, is_bank: bool, seen: &Accounts) -> Call {
         }
         8..11 => Call::Add { at, amount: amount - 20, after: None },
         11 | 12 if version.is_some() => {
-            Call::Delete { at, expected: version.unwrap_or(0), told: Told::Nothing }
+            Call::Delete { at, expected: version.unwrap_or(0), told: WriteResult::Nothing }
         }
         _ => {
             // A version that no addition reaches: what is put can be told from what was added.
             let account = Account { version: dice.number() >> 12, balance: amount };
-            Call::Put { at, expected: version, account, told: Told::Nothing }
+            Call::Put { at, expected: version, account, told: WriteResult::Nothing }
         }
     }
 }
@@ -355,10 +360,10 @@ fn note(call: &Call, seen: &mut Accounts) {
     match *call {
         Call::Get(at, found) => seen[at] = found,
         Call::ReadAll(found) => *seen = found,
-        Call::Put { at, account, told: Told::Done, .. } => seen[at] = Some(account),
-        Call::Put { at, told: Told::Refused(had), .. }
-        | Call::Delete { at, told: Told::Refused(had), .. } => seen[at] = had,
-        Call::Delete { at, told: Told::Done, .. } => seen[at] = None,
+        Call::Put { at, account, told: WriteResult::Done, .. } => seen[at] = Some(account),
+        Call::Put { at, told: WriteResult::Refused(had), .. }
+        | Call::Delete { at, told: WriteResult::Refused(had), .. } => seen[at] = had,
+        Call::Delete { at, told: WriteResult::Done, .. } => seen[at] = None,
         Call::Add { at, after, .. } => seen[at] = after,
         _ => {}
     }
@@ -377,7 +382,7 @@ mod tests {
     fn checked(group: usize, calls: &[(u64, Option<u64>, Call)]) -> Result<Report, String> {
         let round = Round::new(2);
         for (began, ended, call) in calls {
-            round.record(group, Timed { began: *began, ended: *ended, call: call.clone() });
+            round.record(group, TimedCall { began: *began, ended: *ended, call: call.clone() });
         }
         let mut report = Report::default();
         round.check(&[FULL; 2], &mut report).map(|()| report)

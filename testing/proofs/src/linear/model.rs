@@ -1,4 +1,4 @@
-//! What the clients work on, as a plain value: a group of three accounts.
+//! The model of what the clients work on: a group of three accounts.
 
 use kstone_torture::linear::Object;
 
@@ -17,9 +17,9 @@ pub struct Account {
 /// The accounts of a group that there are.
 pub type Accounts = [Option<Account>; ACCOUNTS];
 
-/// What a conditional write was told.
+/// The result of a conditional write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum WriteResult {
     /// It was carried out.
     Done,
     /// The condition failed, and this was there.
@@ -44,7 +44,7 @@ pub enum Call {
         /// What is put.
         account: Account,
         /// The answer.
-        told: Told,
+        told: WriteResult,
     },
     /// DeleteItem on condition that the version is this one.
     Delete {
@@ -53,7 +53,7 @@ pub enum Call {
         /// The version that it must have.
         expected: u64,
         /// The answer.
-        told: Told,
+        told: WriteResult,
     },
     /// UpdateItem that adds to both numbers, and the item after it if there was an answer.
     Add {
@@ -134,11 +134,11 @@ fn changed(account: Account, amount: i64) -> Account {
     Account { version: account.version + 1, balance: account.balance + amount }
 }
 
-fn is_explained(told: Told, holds: bool, was: Option<Account>) -> bool {
+fn is_explained(told: WriteResult, holds: bool, was: Option<Account>) -> bool {
     match told {
-        Told::Done => holds,
-        Told::Refused(had) => !holds && had == was,
-        Told::Nothing => true,
+        WriteResult::Done => holds,
+        WriteResult::Refused(had) => !holds && had == was,
+        WriteResult::Nothing => true,
     }
 }
 
@@ -168,10 +168,10 @@ mod tests {
     fn a_condition_that_holds_is_not_refused() {
         let put = |told| Call::Put { at: 0, expected: Some(1), account: B, told };
         let state = [Some(A), None, None];
-        assert_eq!(Group::step(&state, &put(Told::Refused(Some(A)))), None);
-        assert_eq!(Group::step(&state, &put(Told::Done)), Some([Some(B), None, None]));
+        assert_eq!(Group::step(&state, &put(WriteResult::Refused(Some(A)))), None);
+        assert_eq!(Group::step(&state, &put(WriteResult::Done)), Some([Some(B), None, None]));
         let state = [Some(B), None, None];
-        assert_eq!(Group::step(&state, &put(Told::Refused(Some(A)))), None);
-        assert_eq!(Group::step(&state, &put(Told::Refused(Some(B)))), Some(state));
+        assert_eq!(Group::step(&state, &put(WriteResult::Refused(Some(A)))), None);
+        assert_eq!(Group::step(&state, &put(WriteResult::Refused(Some(B)))), Some(state));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::model::{ACCOUNTS, Account, Accounts, Call, Told};
+use super::model::{ACCOUNTS, Account, Accounts, Call, WriteResult};
 use crate::http::Connection;
 
 /// The table with all accounts.
@@ -238,13 +238,17 @@ fn reasons(answer: &(u16, Json)) -> String {
     answer.1["CancellationReasons"].to_string()
 }
 
-fn conditional(door: &mut Connection, operation: &str, mut body: Json) -> Result<Told, Failure> {
+fn conditional(
+    door: &mut Connection,
+    operation: &str,
+    mut body: Json,
+) -> Result<WriteResult, Failure> {
     body["ReturnValuesOnConditionCheckFailure"] = json!("ALL_OLD");
     let answer = ask(door, operation, &body)?;
     if answer.0 == 200 {
-        Ok(Told::Done)
+        Ok(WriteResult::Done)
     } else if is_error(&answer, "ConditionalCheckFailedException") {
-        optional_account(&answer.1["Item"]).map(Told::Refused)
+        optional_account(&answer.1["Item"]).map(WriteResult::Refused)
     } else {
         Err(unexpected(operation, &answer))
     }

@@ -1,5 +1,5 @@
-//! What clients do that mean no good, or do not think: the server's memory stays bounded, they are
-//! told clearly, and everybody else is served, at both doors.
+//! Abusive and careless clients: the server's memory stays bounded, they get clear errors, and everybody
+//! else is served, at both doors.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,19 +15,19 @@ const MIB: u64 = 1 << 20;
 /// Nobody else waits longer than this; machines that run tests are busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What was seen, in a sentence.
-pub type Seen = Result<String, String>;
+/// The result of one kind of abuse, in a sentence.
+pub type Finding = Result<String, String>;
 
-/// Somebody else: asks both doors.
-struct Others<'p> {
+/// A well-behaved client that asks both doors meanwhile.
+struct Bystander<'p> {
     process: &'p Process,
     /// The most memory there was before.
     before_bytes: u64,
 }
 
-impl<'p> Others<'p> {
+impl<'p> Bystander<'p> {
     fn of(process: &'p Process) -> Self {
-        Others { process, before_bytes: process.memory_bytes(Memory::Peak) }
+        Bystander { process, before_bytes: process.memory_bytes(Memory::Peak) }
     }
 
     /// A client that comes now is served at the Redis door.
@@ -53,7 +53,7 @@ impl<'p> Others<'p> {
     }
 
     /// How much more memory there ever was, if it is no more than this.
-    fn growth(&self, bytes_max: u64) -> Seen {
+    fn growth(&self, bytes_max: u64) -> Finding {
         let peak = self.process.memory_bytes(Memory::Peak);
         let growth = peak.saturating_sub(self.before_bytes);
         match growth <= bytes_max {
@@ -72,12 +72,12 @@ fn told(error: io::Error) -> String {
 ///
 /// # Errors
 /// What is not as it should be.
-pub fn slow_reader(process: &Process, replies: usize) -> Seen {
+pub fn slow_reader(process: &Process, replies: usize) -> Finding {
     let mut wire = Wire::connect(process.redis).map_err(told)?;
     let value = "x".repeat(MIB as usize);
     wire.say(&format!("SET large {value}")).map_err(told)?;
     wire.say("GET large").map_err(told)?;
-    let others = Others::of(process);
+    let others = Bystander::of(process);
     wire.send("GET large\r\n".repeat(replies).as_bytes()).map_err(told)?;
     // The server has stopped reading from it when its replies no longer become more.
     await_quiet(process);
@@ -100,11 +100,11 @@ pub fn slow_reader(process: &Process, replies: usize) -> Seen {
 ///
 /// # Errors
 /// What is not as it should be.
-pub fn slow_subscriber(process: &Process, messages: usize) -> Seen {
+pub fn slow_subscriber(process: &Process, messages: usize) -> Finding {
     let mut subscriber = Wire::connect(process.redis).map_err(told)?;
     subscriber.say("SUBSCRIBE news").map_err(told)?;
     let mut publisher = Wire::connect(process.redis).map_err(told)?;
-    let others = Others::of(process);
+    let others = Bystander::of(process);
     let message = format!("PUBLISH news {}", "x".repeat(MIB as usize));
     let mut received = 0;
     for _ in 0..messages {
@@ -127,8 +127,8 @@ pub fn slow_subscriber(process: &Process, messages: usize) -> Seen {
 ///
 /// # Errors
 /// What is not as it should be.
-pub fn announced_arguments(process: &Process, clients: usize) -> Seen {
-    let others = Others::of(process);
+pub fn announced_arguments(process: &Process, clients: usize) -> Finding {
+    let others = Bystander::of(process);
     let announce = b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$536870912\r\n";
     let mut waiting = Vec::new();
     for _ in 0..clients {
@@ -164,8 +164,8 @@ pub fn announced_arguments(process: &Process, clients: usize) -> Seen {
 ///
 /// # Errors
 /// What is not as it should be.
-pub fn many_connections(process: &Process, clients: usize) -> Seen {
-    let others = Others::of(process);
+pub fn many_connections(process: &Process, clients: usize) -> Finding {
+    let others = Bystander::of(process);
     let mut streams: Vec<TcpStream> = Vec::new();
     for _ in 0..clients {
         match TcpStream::connect(process.redis) {
@@ -214,8 +214,8 @@ pub fn many_connections(process: &Process, clients: usize) -> Seen {
 ///
 /// # Errors
 /// What is not as it should be.
-pub fn endless_script(process: &Process) -> Seen {
-    let others = Others::of(process);
+pub fn endless_script(process: &Process) -> Finding {
+    let others = Bystander::of(process);
     let mut admin = Wire::connect(process.redis).map_err(told)?;
     admin.say("CONFIG SET busy-reply-threshold 100").map_err(told)?;
     let mut script = Wire::connect(process.redis).map_err(told)?;
@@ -249,8 +249,8 @@ pub fn endless_script(process: &Process) -> Seen {
 ///
 /// # Errors
 /// What is not as it should be.
-pub fn hungry_script(process: &Process) -> Seen {
-    let others = Others::of(process);
+pub fn hungry_script(process: &Process) -> Finding {
+    let others = Bystander::of(process);
     let mut script = Wire::connect(process.redis).map_err(told)?;
     let source = "local t = {} while true do t[#t+1] = string.rep('x', 1048576 + #t) end";
     script.send(format!("EVAL \"{source}\" 0\r\n").as_bytes()).map_err(told)?;

@@ -1,4 +1,4 @@
-//! What a server holds, asked for key by key; and replies in a form that two servers share.
+//! The contents of a server, read key by key; and replies in a form that two servers share.
 
 use std::collections::BTreeMap;
 

@@ -57,7 +57,7 @@ impl fmt::Display for Report {
 
 /// What a client knows of its keys.
 #[derive(Debug, Clone, Copy, Default)]
-struct Known {
+struct ClientState {
     /// Its counter: at least, and at most.
     counted: (i64, i64),
     /// How long its log is: at least, and at most.
@@ -72,7 +72,7 @@ pub fn run(plan: &Plan, program: &Path) -> Result<Report, String> {
     let made = std::env::temp_dir().join(format!("kstone-redis-crash-{}", std::process::id()));
     let folder = plan.folder.clone().unwrap_or(made);
     let dice = Dice::new(plan.seed);
-    let mut known = vec![Known::default(); plan.clients];
+    let mut known = vec![ClientState::default(); plan.clients];
     let mut report = Report::default();
     for round in 0..=plan.rounds {
         let process = Process::doors(program, &folder, plan.durability);
@@ -112,7 +112,7 @@ pub fn run(plan: &Plan, program: &Path) -> Result<Report, String> {
 fn work(
     address: SocketAddr,
     n: usize,
-    known: &mut Known,
+    known: &mut ClientState,
     replies: &AtomicUsize,
     dice: &Dice,
 ) -> io::Result<()> {
@@ -161,7 +161,7 @@ fn work(
 fn check(
     address: SocketAddr,
     n: usize,
-    known: &mut Known,
+    known: &mut ClientState,
     durability: Durability,
     is_new: bool,
 ) -> Result<(), String> {

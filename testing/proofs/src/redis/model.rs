@@ -23,7 +23,7 @@ use kstone_redis::{Redis, Session, Value};
 use crate::dice::Dice;
 use crate::redis::contents::{self, plain, text};
 use crate::redis::draw::{Draw, TEMPLATES, TIMED, WRONG};
-use crate::redis::plain::{self as model, Plain};
+use crate::redis::plain::{self as model, PlainRedis};
 use crate::redis::wire::Wire;
 use crate::redis::{Command, server};
 
@@ -143,7 +143,7 @@ impl Subject for Library {
     }
 }
 
-impl Subject for Plain {
+impl Subject for PlainRedis {
     fn ask(&mut self, command: &Command) -> Result<Value, String> {
         self.carry_out(command).ok_or_else(|| format!("the model does not know {command}"))
     }
@@ -172,7 +172,7 @@ impl Pair {
     /// # Errors
     /// If the library cannot be opened.
     pub fn with_model() -> Result<Pair, String> {
-        let (ours, theirs) = (Box::new(Library::new()?), Box::new(Plain::new(START_MS)));
+        let (ours, theirs) = (Box::new(Library::new()?), Box::new(PlainRedis::new(START_MS)));
         Ok(Pair { ours, theirs, is_model: true })
     }
 
@@ -180,7 +180,10 @@ impl Pair {
     ///
     /// # Errors
     /// If one of them does not listen.
-    pub fn with_server(door: &server::Door, theirs: &server::Process) -> Result<Pair, String> {
+    pub fn with_server(
+        door: &crate::server::Door,
+        theirs: &server::Process,
+    ) -> Result<Pair, String> {
         let connect = |address| Wire::connect(address).map_err(|error| format!("{error}"));
         let (ours, theirs) = (connect(door.address())?, connect(theirs.redis)?);
         Ok(Pair { ours: Box::new(ours), theirs: Box::new(theirs), is_model: false })

@@ -1,4 +1,4 @@
-//! What Redis's commands mean, in the plainest way: maps in memory, and a clock that is told.
+//! A plain model of Redis's commands: maps in memory, and a clock that the test sets.
 //!
 //! It knows fewer commands than the door ([`knows`]), and of an error only its first word.
 
@@ -113,7 +113,7 @@ pub fn knows(command: &Command) -> bool {
 type Bytes = Vec<u8>;
 
 #[derive(Debug, Clone, PartialEq)]
-enum Held {
+enum StoredValue {
     Text(Bytes),
     List(VecDeque<Bytes>),
     Set(BTreeSet<Bytes>),
@@ -121,27 +121,27 @@ enum Held {
     Sorted(BTreeMap<Bytes, f64>),
 }
 
-impl Held {
+impl StoredValue {
     fn is_empty(&self) -> bool {
         match self {
-            Held::Text(_) => false,
-            Held::List(list) => list.is_empty(),
-            Held::Set(set) => set.is_empty(),
-            Held::Hash(hash) => hash.is_empty(),
-            Held::Sorted(sorted) => sorted.is_empty(),
+            StoredValue::Text(_) => false,
+            StoredValue::List(list) => list.is_empty(),
+            StoredValue::Set(set) => set.is_empty(),
+            StoredValue::Hash(hash) => hash.is_empty(),
+            StoredValue::Sorted(sorted) => sorted.is_empty(),
         }
     }
 }
 
 #[derive(Debug, Clone)]
 struct Entry {
-    held: Held,
+    held: StoredValue,
     at_ms: Option<u64>,
 }
 
-/// See the module.
+/// The model: two databases, and the time.
 #[derive(Debug)]
-pub struct Plain {
+pub struct PlainRedis {
     databases: [BTreeMap<Bytes, Entry>; 2],
     selected: usize,
     /// What time it is, in milliseconds since 1970.
@@ -195,7 +195,7 @@ macro_rules! typed {
         /// What the key holds, if it holds this.
         fn $name(&mut self, key: &[u8]) -> Result<Option<&mut $of>, &'static str> {
             match self.keys().get_mut(key).map(|entry| &mut entry.held) {
-                Some(Held::$kind(held)) => Ok(Some(held)),
+                Some(StoredValue::$kind(held)) => Ok(Some(held)),
                 Some(_) => Err(WRONG_TYPE),
                 None => Ok(None),
             }
@@ -208,17 +208,17 @@ macro_rules! made {
         /// The same, made if there is nothing.
         fn $name(&mut self, key: &[u8]) -> Result<&mut $of, &'static str> {
             if self.$find(key)?.is_none() {
-                self.put(key, Held::$kind(Default::default()), None);
+                self.put(key, StoredValue::$kind(Default::default()), None);
             }
             self.$find(key)?.ok_or(ERR)
         }
     };
 }
 
-impl Plain {
+impl PlainRedis {
     /// Empty.
-    pub fn new(now_ms: u64) -> Plain {
-        Plain { databases: Default::default(), selected: 0, now_ms }
+    pub fn new(now_ms: u64) -> PlainRedis {
+        PlainRedis { databases: Default::default(), selected: 0, now_ms }
     }
 
     /// The reply; `None` if the model does not know the command.
@@ -242,7 +242,7 @@ impl Plain {
         &mut self.databases[self.selected]
     }
 
-    fn put(&mut self, key: &[u8], held: Held, at_ms: Option<u64>) {
+    fn put(&mut self, key: &[u8], held: StoredValue, at_ms: Option<u64>) {
         self.keys().insert(key.to_vec(), Entry { held, at_ms });
     }
 
@@ -269,7 +269,7 @@ impl Plain {
                 let (to, of) = args.split_first().ok_or(ERR)?;
                 let set = self.combined(name.trim_end_matches("STORE"), of)?;
                 let len = set.len();
-                self.put(to, Held::Set(set), None);
+                self.put(to, StoredValue::Set(set), None);
                 int(len)
             }
             _ if name.starts_with('H') => self.hash_command(name, args),
@@ -303,19 +303,19 @@ impl Plain {
             "SETEX" | "PSETEX" => {
                 let ms = number()? as u64 * if name == "SETEX" { 1000 } else { 1 };
                 let value = rest.get(1).ok_or(ERR)?.to_vec();
-                self.put(key, Held::Text(value), Some(self.now_ms + ms));
+                self.put(key, StoredValue::Text(value), Some(self.now_ms + ms));
                 ok()
             }
             "SETNX" if self.keys().contains_key(key) => int(0),
             "SETNX" => {
-                self.put(key, Held::Text(first.ok_or(ERR)?.to_vec()), None);
+                self.put(key, StoredValue::Text(first.ok_or(ERR)?.to_vec()), None);
                 int(1)
             }
             "GET" => Ok(bulk(self.text(key)?.as_deref())),
             "GETSET" | "GETDEL" => {
                 let old = bulk(self.text(key)?.as_deref());
                 match first {
-                    Some(value) => self.put(key, Held::Text(value.to_vec()), None),
+                    Some(value) => self.put(key, StoredValue::Text(value.to_vec()), None),
                     None => drop(self.keys().remove(key)),
                 }
                 Ok(old)
@@ -327,7 +327,7 @@ impl Plain {
                     return int(0);
                 }
                 for pair in all.chunks(2) {
-                    self.put(pair[0], Held::Text(pair[1].to_vec()), None);
+                    self.put(pair[0], StoredValue::Text(pair[1].to_vec()), None);
                 }
                 if name == "MSET" { ok() } else { int(1) }
             }
@@ -337,7 +337,7 @@ impl Plain {
                     text.extend_from_slice(value);
                     return int(text.len());
                 }
-                self.put(key, Held::Text(value.to_vec()), None);
+                self.put(key, StoredValue::Text(value.to_vec()), None);
                 int(value.len())
             }
             "STRLEN" => int(self.text(key)?.map_or(0, |text| text.len())),
@@ -352,7 +352,7 @@ impl Plain {
                 let text = new.to_string().into_bytes();
                 match self.text(key)? {
                     Some(held) => *held = text,
-                    None => self.put(key, Held::Text(text), None),
+                    None => self.put(key, StoredValue::Text(text), None),
                 }
                 Ok(Value::Integer(new))
             }
@@ -391,7 +391,7 @@ impl Plain {
         if has("KEEPTTL") {
             at_ms = self.keys().get(key).and_then(|entry| entry.at_ms);
         }
-        self.put(key, Held::Text(value.to_vec()), at_ms);
+        self.put(key, StoredValue::Text(value.to_vec()), at_ms);
         old.map_or_else(ok, Ok)
     }
 
@@ -411,11 +411,11 @@ impl Plain {
             "TYPE" => Ok(Value::Simple(
                 match self.keys().get(key).map(|entry| &entry.held) {
                     None => "none",
-                    Some(Held::Text(_)) => "string",
-                    Some(Held::List(_)) => "list",
-                    Some(Held::Set(_)) => "set",
-                    Some(Held::Hash(_)) => "hash",
-                    Some(Held::Sorted(_)) => "zset",
+                    Some(StoredValue::Text(_)) => "string",
+                    Some(StoredValue::List(_)) => "list",
+                    Some(StoredValue::Set(_)) => "set",
+                    Some(StoredValue::Hash(_)) => "hash",
+                    Some(StoredValue::Sorted(_)) => "zset",
                 }
                 .to_owned(),
             )),

@@ -1,5 +1,4 @@
-//! Servers to talk to: a Redis door in this process, both doors in a process that can be killed,
-//! and Redis's own server.
+//! Servers to talk to: both doors in a process that can be killed, and Redis's own server.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,42 +8,14 @@ use std::time::{Duration, Instant};
 
 use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::env::Env;
-use kstone_redis::Redis;
+
+use crate::server::Door;
 
 /// How long a server may take to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The command of `kstone-proofs` that serves a folder at both doors.
 pub const CHILD: &str = "doors-of-a-folder";
-
-/// A Redis door in this process; closed when dropped.
-#[derive(Debug)]
-pub struct Door {
-    address: SocketAddr,
-    // Dropping it ends the tasks.
-    _runtime: tokio::runtime::Runtime,
-}
-
-impl Door {
-    /// Serves the keys of the database at a free port of loopback.
-    ///
-    /// # Errors
-    /// If there is no free port, or no threads.
-    pub fn open(database: &Database) -> io::Result<Door> {
-        let redis = Redis::open(database).map_err(io::Error::other)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listener = runtime.block_on(tokio::net::TcpListener::bind(any))?;
-        let address = listener.local_addr()?;
-        runtime.spawn(kstone_resp::serve(listener, redis, std::future::pending()));
-        Ok(Door { address, _runtime: runtime })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
 
 /// A server in a process of its own; killed when dropped.
 #[derive(Debug)]
@@ -170,8 +141,8 @@ pub fn child(folder: &Path, durability: &str) -> Result<(), String> {
     let options = DatabaseOptions { durability, ..DatabaseOptions::default() };
     let database = Database::open_with(Env::system(), folder, options);
     let database = database.map_err(|error| error.to_string())?;
-    let redis = Door::open(&database).map_err(|error| error.to_string())?;
-    let dynamo = crate::server::Door::open(database).map_err(|error| error.to_string())?;
+    let redis = Door::redis(&database).map_err(|error| error.to_string())?;
+    let dynamo = Door::dynamo(database).map_err(|error| error.to_string())?;
     println!("{} {}", redis.address(), dynamo.address());
     loop {
         std::thread::park();

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use kstone::Durability;
-use kstone_proofs::redis::abuse::{self, Seen};
+use kstone_proofs::redis::abuse::{self, Finding};
 use kstone_proofs::redis::server::Process;
 
 /// Does it to doors of their own: memory is measured.
 #[track_caller]
-fn check(name: &str, abuse: impl FnOnce(&Process) -> Seen) {
+fn check(name: &str, abuse: impl FnOnce(&Process) -> Finding) {
     let folder = std::env::temp_dir().join(format!("kstone-redis-{name}-{}", std::process::id()));
     let program = Path::new(env!("CARGO_BIN_EXE_kstone-proofs"));
     let seen = match Process::doors(program, &folder, Durability::Interval) {

@@ -2,7 +2,8 @@
 
 use kstone::Database;
 use kstone_proofs::redis::model::{Pair, Plan, run};
-use kstone_proofs::redis::server::{Door, Process};
+use kstone_proofs::redis::server::Process;
+use kstone_proofs::server::Door;
 
 #[track_caller]
 fn check(pair: &mut Pair, commands: usize) {
@@ -17,7 +18,7 @@ fn random_commands_are_answered_as_redis_answers_them() {
         eprintln!("skipped: redis-server is not installed");
         return;
     };
-    let door = Door::open(&Database::memory().unwrap()).unwrap();
+    let door = Door::redis(&Database::memory().unwrap()).unwrap();
     check(&mut Pair::with_server(&door, &theirs).unwrap(), 20_000);
 }
 

@@ -9,9 +9,9 @@ use kstone_core::{Engine, Seq, verify};
 use super::OPENING;
 use super::work::{self, SHARED, T, WINDOW, WRITERS};
 
-/// What came through the pipe.
+/// The commits that the child reported through the pipe.
 #[derive(Debug, Clone, Default)]
-pub struct Heard {
+pub struct ReportedCommits {
     /// (writer, k) → first and last sequence number.
     commits: BTreeMap<(u64, u64), (Seq, Seq)>,
     /// (writer, k) of acknowledged commits.
@@ -19,9 +19,9 @@ pub struct Heard {
 }
 
 /// Each writer's last commit that is in the database.
-pub type Heads = Vec<u64>;
+pub type LastCommits = Vec<u64>;
 
-impl Heard {
+impl ReportedCommits {
     /// Takes in a line. (A pipe takes a line as a whole or not at all.)
     pub fn hear(&mut self, line: &str) -> Result<(), String> {
         let words: Vec<&str> = line.split(' ').collect();
@@ -49,33 +49,35 @@ impl Heard {
     }
 
     /// How many commits the database does not have.
-    pub fn lost(&self, heads: &Heads) -> u64 {
+    pub fn lost(&self, heads: &LastCommits) -> u64 {
         self.commits.keys().filter(|(writer, k)| *k > head(heads, *writer)).count() as u64
     }
 }
 
-fn head(heads: &Heads, writer: u64) -> u64 {
+fn head(heads: &LastCommits, writer: u64) -> u64 {
     heads.get(writer as usize).copied().unwrap_or(0)
 }
 
 /// Verifies the files, opens the database, and checks that it holds a prefix of all commits
 /// without a hole, every acknowledged one included.
-pub fn check(dir: &Path, heard: &Heard) -> Result<Heads, String> {
+pub fn check(dir: &Path, heard: &ReportedCommits) -> Result<LastCommits, String> {
     let env = Env::system();
     match verify(&env, dir) {
         Ok(report) if report.is_sound() => {}
         Ok(report) => return Err(format!("verify found {:#?}", report.faults)),
         // Killed before there was a database.
-        Err(kstone_core::Error::NotFound { .. }) if heard.is_empty() => return Ok(Heads::new()),
+        Err(kstone_core::Error::NotFound { .. }) if heard.is_empty() => {
+            return Ok(LastCommits::new());
+        }
         Err(error) => return Err(format!("verify: {error}")),
     }
     let engine = Engine::open(dir, work::options()).map_err(|e| format!("open: {e}"))?;
     compare(&engine, heard)
 }
 
-fn compare(engine: &Engine, heard: &Heard) -> Result<Heads, String> {
+fn compare(engine: &Engine, heard: &ReportedCommits) -> Result<LastCommits, String> {
     let fails = |e: kstone_core::Error| e.to_string();
-    let heads: Heads = (0..WRITERS)
+    let heads: LastCommits = (0..WRITERS)
         .map(|writer| work::number(engine, &work::head_key(writer)))
         .collect::<Result<_, _>>()
         .map_err(fails)?;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use kstone_core::env::{Random, SeededRandom};
 
-pub use check::{Heads, Heard};
+pub use check::{LastCommits, ReportedCommits};
 pub use child::child;
 
 /// The name of the command that runs the child.
@@ -101,7 +101,7 @@ fn one_round(
     plan: &Plan,
     random: &SeededRandom,
     report: &mut Report,
-) -> Result<Heard, String> {
+) -> Result<ReportedCommits, String> {
     let mut child = Command::new(exe)
         .arg(CHILD)
         .arg(dir)
@@ -114,7 +114,7 @@ fn one_round(
     let early = random.next_u64().is_multiple_of(5);
     let early_after = Duration::from_micros(random.next_u64() % 20_000);
     let acks_wanted = 1 + random.next_u64() % plan.acks_max.max(1);
-    let mut heard = Heard::default();
+    let mut heard = ReportedCommits::default();
     let mut killed = false;
     for line in BufReader::new(pipe).split(b'\n') {
         let line = line.map_err(|e| format!("read from the child: {e}"))?;

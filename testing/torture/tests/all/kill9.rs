@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kstone_torture::kill9::{Heard, Plan, check, run};
+use kstone_torture::kill9::{Plan, ReportedCommits, check, run};
 
 fn exe() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_kstone-torture"))
@@ -26,15 +26,15 @@ fn the_check_notices_what_it_is_there_for() {
     let dir = folder("kill9-check");
     let plan = Plan { rounds: 1, seed: 3, dir: Some(dir.clone()), acks_max: 100 };
     run(&plan, exe()).unwrap();
-    let heads = check::check(&dir, &Heard::default()).unwrap();
+    let heads = check::check(&dir, &ReportedCommits::default()).unwrap();
     let lost = heads[0] + 1;
 
-    let mut acked = Heard::default();
+    let mut acked = ReportedCommits::default();
     acked.hear(&format!("ack 0 {lost}")).unwrap();
     let what = check::check(&dir, &acked).unwrap_err();
     assert!(what.contains("was acknowledged"), "{what}");
 
-    let mut hole = Heard::default();
+    let mut hole = ReportedCommits::default();
     hole.hear(&format!("commit 0 {lost} 1 4")).unwrap();
     let what = check::check(&dir, &hole).unwrap_err();
     assert!(what.contains("a hole"), "{what}");

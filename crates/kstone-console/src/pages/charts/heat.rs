@@ -1,4 +1,4 @@
-//! The 256 stripes as 16 rows of 16: the fuller the darker.
+//! A heat map of the 256 stripes, 16 rows of 16: the fuller the darker.
 
 use maud::{Markup, html};
 
@@ -48,7 +48,7 @@ pub(crate) fn heat_map(values: &[u64], what: &str, show: impl Fn(u64) -> String)
             }
             details #heat-table {
                 summary { "As a table" }
-                (crate::pages::frame::table(&format!("{what} by stripe"), &html! {
+                (crate::pages::layout::table(&format!("{what} by stripe"), &html! {
                     thead {
                         tr {
                             th scope="col" { "Stripes" }

@@ -1,4 +1,4 @@
-//! Pictures of numbers, as SVG that the style sheet colours. Each says in words what it shows.
+//! Charts, as SVG that the style sheet colours. Each says in words what it shows.
 
 mod bar;
 mod heat;

@@ -1,4 +1,4 @@
-//! A small line without axes: whether it goes up or down.
+//! Sparklines: small lines without axes that show whether a number goes up or down.
 
 use maud::{Markup, html};
 

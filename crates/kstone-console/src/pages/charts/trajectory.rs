@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::at;
 use crate::pages::figures::percent;
-use crate::pages::frame;
+use crate::pages::layout;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 260.0;
@@ -76,7 +76,7 @@ pub(crate) fn scores(days: &[(Date, f64)], forecast: Option<Forecast>) -> Markup
             }
             details #scores-table {
                 summary { "As a table" }
-                (frame::table("Mastery by day", &html! {
+                (layout::table("Mastery by day", &html! {
                     thead { tr { th scope="col" { "Day" } th.number scope="col" { "Mastery" } } }
                     tbody {
                         @for (day, score) in days.iter().rev() {

@@ -1,4 +1,4 @@
-//! Where a list goes on, as text in an address.
+//! Cursors: where a list goes on, as text in an address.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::cursor;
+use crate::pages::error::{PageError, PageResult};
 use crate::pages::figures::{ago, bytes, counted};
-use crate::pages::frame::{Frame, Room, empty, page, table};
-use crate::pages::trouble::{Shown, Trouble};
+use crate::pages::layout::{Layout, Section, empty_state, page, table};
 use crate::pages::{Pages, json, links};
 
 /// How many items a page shows.
@@ -22,7 +22,7 @@ const PAGE: usize = 50;
 const STORE_PAGES_MAX: usize = 8;
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Search {
+pub(crate) struct ItemSearch {
     #[serde(default)]
     pk: String,
     #[serde(default)]
@@ -32,14 +32,14 @@ pub(crate) struct Search {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Named {
+pub(crate) struct ItemQuery {
     pk: String,
     sk: Option<String>,
 }
 
 /// What was found, and where to go on.
 #[derive(Default)]
-struct Found {
+struct FoundItems {
     items: Vec<Item>,
     next: Option<Item>,
 }
@@ -48,8 +48,8 @@ struct Found {
 pub(crate) async fn list(
     State(pages): State<Pages>,
     Path(name): Path<String>,
-    Asked(search): Asked<Search>,
-) -> Shown {
+    Asked(search): Asked<ItemSearch>,
+) -> PageResult {
     let description = pages.console.items.describe(&name).await?;
     let found = look_for(&pages, &description, &search).await?;
     let is_begin = search.after.is_empty();
@@ -71,7 +71,7 @@ pub(crate) async fn list(
             button type="submit" { "Find" }
         }
         @if found.items.is_empty() && found.next.is_none() {
-            (empty("Nothing found.", &html! {
+            (empty_state("Nothing found.", &html! {
                 p { @if search.pk.is_empty() && search.sk.is_empty() { "The table has no items." }
                     @else { "No item begins like this." } }
             }))
@@ -81,10 +81,10 @@ pub(crate) async fn list(
             (further(&name, &search, found.next.as_ref(), is_begin))
         }
     };
-    Ok(page(&Frame::below(&name, Room::Data, &[]), &content))
+    Ok(page(&Layout::below(&name, Section::Data, &[]), &content))
 }
 
-fn further(table: &str, search: &Search, next: Option<&Item>, is_begin: bool) -> Markup {
+fn further(table: &str, search: &ItemSearch, next: Option<&Item>, is_begin: bool) -> Markup {
     let here = format!(
         "{}?pk={}&sk={}",
         links::table(table),
@@ -165,25 +165,29 @@ fn key_bytes(value: &Value) -> Vec<u8> {
 }
 
 /// What somebody typed as the value of a key's attribute.
-fn value_of(attribute: &KeyAttribute, text: &str) -> Shown<Value> {
+fn value_of(attribute: &KeyAttribute, text: &str) -> PageResult<Value> {
     Ok(match attribute.kind {
         KeyType::S => Value::S(String::from_utf8_lossy(&links::bytes_of(text)).into_owned()),
         KeyType::B => Value::B(links::bytes_of(text).into()),
         KeyType::N => Value::N(text.trim().parse().map_err(|_| {
-            Trouble::Refused(format!("{} is a number, and {text} is none.", attribute.name))
+            PageError::Refused(format!("{} is a number, and {text} is none.", attribute.name))
         })?),
     })
 }
 
 /// A whole partition if the key is one, else every item whose key begins so.
-async fn look_for(pages: &Pages, description: &TableDescription, search: &Search) -> Shown<Found> {
+async fn look_for(
+    pages: &Pages,
+    description: &TableDescription,
+    search: &ItemSearch,
+) -> PageResult<FoundItems> {
     let start = match search.after.as_str() {
         "" => None,
         after => Some(cursor::to_key(after).ok_or_else(|| {
-            Trouble::Refused("That place in the list is not known: begin again.".to_owned())
+            PageError::Refused("That place in the list is not known: begin again.".to_owned())
         })?),
     };
-    let Some(hash) = hash(description) else { return Ok(Found::default()) };
+    let Some(hash) = hash(description) else { return Ok(FoundItems::default()) };
     if !search.pk.is_empty() {
         let pk = value_of(hash, &search.pk)?;
         let came_from = start.as_ref().and_then(|key| key.get(&hash.name));
@@ -203,9 +207,9 @@ async fn partition(
     pages: &Pages,
     description: &TableDescription,
     hash: &KeyAttribute,
-    search: &Search,
+    search: &ItemSearch,
     start: Option<Item>,
-) -> Shown<Found> {
+) -> PageResult<FoundItems> {
     let mut condition = "#pk = :pk".to_owned();
     let mut names = vec![("#pk".to_owned(), hash.name.clone())];
     let mut values = vec![(":pk".to_owned(), value_of(hash, &search.pk)?)];
@@ -227,16 +231,16 @@ async fn partition(
         ..Query::default()
     };
     let answer = pages.console.items.query(&query).await?;
-    Ok(Found { items: decoded(&answer)?, next: answer.next })
+    Ok(FoundItems { items: decoded(&answer)?, next: answer.next })
 }
 
 async fn everywhere(
     pages: &Pages,
     description: &TableDescription,
     hash: &KeyAttribute,
-    search: &Search,
+    search: &ItemSearch,
     mut start: Option<Item>,
-) -> Shown<Found> {
+) -> PageResult<FoundItems> {
     let mut conditions = Vec::new();
     let (mut names, mut values) = (Vec::new(), Vec::new());
     let attributes = [Some(hash), description.spec.key.range.first()];
@@ -250,7 +254,7 @@ async fn everywhere(
         values.push((format!(":v{n}"), value_of(attribute, text)?));
     }
     let has_filter = !conditions.is_empty();
-    let mut found = Found::default();
+    let mut found = FoundItems::default();
     for _ in 0..STORE_PAGES_MAX {
         let scan = Scan {
             table: description.spec.name.clone(),
@@ -289,17 +293,17 @@ async fn everywhere(
     Ok(found)
 }
 
-fn decoded(answer: &QueryOutput) -> Shown<Vec<Item>> {
+fn decoded(answer: &QueryOutput) -> PageResult<Vec<Item>> {
     let items = answer.items.iter().flatten();
-    items.map(|item| item.decode().map_err(|error| Trouble::Failed(error.to_string()))).collect()
+    items.map(|item| item.decode().map_err(|error| PageError::Failed(error.to_string()))).collect()
 }
 
 /// `/data/tables/{table}/item`
 pub(crate) async fn one(
     State(pages): State<Pages>,
     Path(name): Path<String>,
-    Asked(named): Asked<Named>,
-) -> Shown {
+    Asked(named): Asked<ItemQuery>,
+) -> PageResult {
     let description = pages.console.items.describe(&name).await?;
     let schema = &description.spec.key;
     let mut key = Item::new();
@@ -312,9 +316,10 @@ pub(crate) async fn one(
     }
     let get = GetItem { table: name.clone(), key, consistent_read: true, ..GetItem::default() };
     let stored = pages.console.items.get(&get).await?.item;
-    let not_found = || Trouble::NotFound("There is no such item: it may have expired.".to_owned());
+    let not_found =
+        || PageError::NotFound("There is no such item: it may have expired.".to_owned());
     let item = stored.ok_or_else(not_found)?;
-    let item = item.decode().map_err(|error| Trouble::Failed(error.to_string()))?;
+    let item = item.decode().map_err(|error| PageError::Failed(error.to_string()))?;
     let title = match &named.sk {
         Some(sk) => format!("{} · {sk}", named.pk),
         None => named.pk.clone(),
@@ -325,7 +330,7 @@ pub(crate) async fn one(
         (known(&pages, &name, &named, &item))
         section { h2 { "Item" } (json::pretty(&readable(&item))) }
     };
-    Ok(page(&Frame::below(&title, Room::Data, &trail), &content))
+    Ok(page(&Layout::below(&title, Section::Data, &trail), &content))
 }
 
 /// The item as JSON. Text under `value` that is JSON itself is shown as what it says.
@@ -341,7 +346,7 @@ fn readable(item: &Item) -> Json {
 }
 
 /// What is known of the item beside what it holds.
-fn known(pages: &Pages, table: &str, named: &Named, item: &Item) -> Markup {
+fn known(pages: &Pages, table: &str, named: &ItemQuery, item: &Item) -> Markup {
     let (pk, sk) = (links::bytes_of(&named.pk), links::bytes_of(named.sk.as_deref().unwrap_or("")));
     let keyspace = pages.console.governor.as_ref().map(|it| it.keyspace());
     let found = keyspace.and_then(|it| it.find_item(table, Parts { pk: &pk, sk: &sk }));

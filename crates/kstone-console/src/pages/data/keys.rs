@@ -11,9 +11,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::cursor;
+use crate::pages::error::{PageError, PageResult};
 use crate::pages::figures::{count, counted, span};
-use crate::pages::frame::{Frame, Room, empty, page, table};
-use crate::pages::trouble::{Shown, Trouble};
+use crate::pages::layout::{Layout, Section, empty_state, page, table};
 use crate::pages::{Pages, json, links};
 
 /// How many keys a page shows.
@@ -25,7 +25,7 @@ const STORE_PAGES_MAX: usize = 20;
 const MEMBERS_MAX: usize = 200;
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Search {
+pub(crate) struct KeySearch {
     #[serde(default)]
     db: u8,
     #[serde(default)]
@@ -35,15 +35,15 @@ pub(crate) struct Search {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Named {
+pub(crate) struct KeyQuery {
     #[serde(default)]
     db: u8,
     key: String,
 }
 
-fn database(pages: &Pages, db: u8) -> Shown<Arc<dyn Keys>> {
+fn database(pages: &Pages, db: u8) -> PageResult<Arc<dyn Keys>> {
     let found = pages.console.keys.database(db);
-    found.ok_or_else(|| Trouble::NotFound(format!("There is no database {db}.")))
+    found.ok_or_else(|| PageError::NotFound(format!("There is no database {db}.")))
 }
 
 /// The form that finds keys.
@@ -64,7 +64,7 @@ pub(crate) fn search(db: u8, prefix: &str) -> Markup {
 }
 
 /// `/data/keys`
-pub(crate) async fn list(State(pages): State<Pages>, Query(asked): Query<Search>) -> Shown {
+pub(crate) async fn list(State(pages): State<Pages>, Query(asked): Query<KeySearch>) -> PageResult {
     let keys = database(&pages, asked.db)?;
     let found = find(&*keys, &asked).await?;
     let kinds = kinds(&*keys, &found.keys).await?;
@@ -73,7 +73,7 @@ pub(crate) async fn list(State(pages): State<Pages>, Query(asked): Query<Search>
         h1 { "Redis keys" }
         (search(asked.db, &asked.prefix))
         @if found.keys.is_empty() && found.next.is_none() {
-            (empty("No key found.", &html! {
+            (empty_state("No key found.", &html! {
                 p { "There is none in database " (asked.db)
                     @if !asked.prefix.is_empty() { " that begins with " code { (asked.prefix) } } "." }
             }))
@@ -88,10 +88,10 @@ pub(crate) async fn list(State(pages): State<Pages>, Query(asked): Query<Search>
             }
         }
     };
-    Ok(page(&Frame::below("Redis keys", Room::Data, &[]), &content))
+    Ok(page(&Layout::below("Redis keys", Section::Data, &[]), &content))
 }
 
-async fn find(keys: &dyn Keys, asked: &Search) -> Shown<KeysPage> {
+async fn find(keys: &dyn Keys, asked: &KeySearch) -> PageResult<KeysPage> {
     let mut request = ScanKeys { count: PAGE as u32, ..ScanKeys::default() };
     if !asked.prefix.is_empty() {
         request.pattern = Some(glob(&links::bytes_of(&asked.prefix)));
@@ -99,7 +99,7 @@ async fn find(keys: &dyn Keys, asked: &Search) -> Shown<KeysPage> {
     }
     if !asked.after.is_empty() {
         let after = cursor::to_bytes(&asked.after).ok_or_else(|| {
-            Trouble::Refused("That place in the list is not known: begin again.".to_owned())
+            PageError::Refused("That place in the list is not known: begin again.".to_owned())
         })?;
         request.after = Some(after.into());
     }
@@ -130,7 +130,7 @@ fn glob(prefix: &[u8]) -> Bytes {
 }
 
 /// The type and the time to live of each.
-async fn kinds(keys: &dyn Keys, names: &[Bytes]) -> Shown<Vec<(String, Option<u64>)>> {
+async fn kinds(keys: &dyn Keys, names: &[Bytes]) -> PageResult<Vec<(String, Option<u64>)>> {
     let commands: Vec<Vec<Bytes>> = names
         .iter()
         .flat_map(|name| [words(&["TYPE"], name, &[]), words(&["PTTL"], name, &[])])
@@ -177,12 +177,12 @@ fn words(before: &[&'static str], key: &[u8], after: &[&'static str]) -> Vec<Byt
 }
 
 /// `/data/key`
-pub(crate) async fn one(State(pages): State<Pages>, Query(named): Query<Named>) -> Shown {
+pub(crate) async fn one(State(pages): State<Pages>, Query(named): Query<KeyQuery>) -> PageResult {
     let keys = database(&pages, named.db)?;
     let key = links::bytes_of(&named.key);
     let kinds = kinds(&*keys, &[Bytes::copy_from_slice(&key)]).await?;
     let Some((kind, left)) = kinds.into_iter().next().filter(|(kind, _)| kind != "none") else {
-        return Err(Trouble::NotFound("There is no such key: it may have expired.".to_owned()));
+        return Err(PageError::NotFound("There is no such key: it may have expired.".to_owned()));
     };
     let content = content(&*keys, &kind, &key).await?;
     let name = links::text_of(&key);
@@ -197,7 +197,7 @@ pub(crate) async fn one(State(pages): State<Pages>, Query(named): Query<Named>) 
         }
         section { h2 { "Value" } (content) }
     };
-    Ok(page(&Frame::below(&name, Room::Data, &trail), &content))
+    Ok(page(&Layout::below(&name, Section::Data, &trail), &content))
 }
 
 fn known(pages: &Pages, key: &[u8]) -> Markup {
@@ -217,7 +217,7 @@ fn known(pages: &Pages, key: &[u8]) -> Markup {
     }
 }
 
-async fn content(keys: &dyn Keys, kind: &str, key: &[u8]) -> Shown {
+async fn content(keys: &dyn Keys, kind: &str, key: &[u8]) -> PageResult {
     let ask = |before: &'static [&'static str], after: &'static [&'static str]| {
         let command = words(before, key, after);
         async move { keys.command(&command).await }

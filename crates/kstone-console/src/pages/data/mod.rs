@@ -8,16 +8,16 @@ use axum::extract::State;
 use kstone::table::{KeyAttribute, TableDescription, TtlState};
 use maud::{Markup, html};
 
+use super::error::PageResult;
 use super::figures::{bytes, count};
-use super::frame::{Frame, Room, empty, page, table};
-use super::trouble::Shown;
+use super::layout::{Layout, Section, empty_state, page, table};
 use super::{Pages, links};
 
 /// What the names of the database's own tables begin with.
 const OWN_PREFIX: &str = "kstone.";
 
 /// `/data`
-pub(crate) async fn show(State(pages): State<Pages>) -> Shown {
+pub(crate) async fn show(State(pages): State<Pages>) -> PageResult {
     let items = &pages.console.items;
     let mut tables = Vec::new();
     for name in items.tables().await? {
@@ -37,7 +37,7 @@ pub(crate) async fn show(State(pages): State<Pages>) -> Shown {
         section {
             h2 { "Tables" }
             @if tables.is_empty() {
-                (empty("No table yet.", &html! {
+                (empty_state("No table yet.", &html! {
                     p { "Make one at the DynamoDB door, or keep state by a catalogue: then its table "
                         "is made for you." }
                 }))
@@ -55,7 +55,7 @@ pub(crate) async fn show(State(pages): State<Pages>) -> Shown {
             }
         }
     };
-    Ok(page(&Frame::new("Data", Some(Room::Data)), &content))
+    Ok(page(&Layout::new("Data", Some(Section::Data)), &content))
 }
 
 fn list(caption: &str, tables: &[TableDescription]) -> Markup {

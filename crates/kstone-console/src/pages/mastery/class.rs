@@ -10,9 +10,9 @@ use maud::{Markup, html};
 
 use super::{components, learners_of, level_class, title, tone};
 use crate::pages::charts::{Tone, bar};
+use crate::pages::error::PageResult;
 use crate::pages::figures::{ago, count, percent};
-use crate::pages::frame::{Frame, Room, empty, live, page, table};
-use crate::pages::trouble::Shown;
+use crate::pages::layout::{Layout, Section, empty_state, live, page, table};
 use crate::pages::{Pages, links};
 
 /// Who was not there for so long is worth a look.
@@ -22,7 +22,7 @@ const LATELY: Duration = Duration::from_secs(7 * 24 * 3600);
 pub(crate) async fn show(
     State(pages): State<Pages>,
     Path((school, class)): Path<(String, String)>,
-) -> Shown {
+) -> PageResult {
     let engine = pages.engine()?;
     let view = engine.class(&school, &class).await?;
     let trail = [(links::school(&school), school.clone())];
@@ -30,7 +30,7 @@ pub(crate) async fn show(
         h1 { (view.name) }
         p.faint { "Class " code { (class) } " of " (school) ". " (learners_of(view.learners.len())) "." }
         @if view.learners.is_empty() {
-            (empty("Nobody is in this class yet.", &html! {
+            (empty_state("Nobody is in this class yet.", &html! {
                 p { code { "PUT /api/v1/schools/" (school) "/classes/" (class) "/members/{learner}" }
                     " adds somebody." }
             }))
@@ -38,14 +38,14 @@ pub(crate) async fn show(
             (live(&format!("/live{}", links::class(&school, &class)), 5000, &now(&view, engine.now())))
         }
     };
-    Ok(page(&Frame::below(&view.name, Room::Learn, &trail), &content))
+    Ok(page(&Layout::below(&view.name, Section::Learn, &trail), &content))
 }
 
 /// `/live/learn/classes/{school}/{class}`
 pub(crate) async fn fragment(
     State(pages): State<Pages>,
     Path((school, class)): Path<(String, String)>,
-) -> Shown {
+) -> PageResult {
     let engine = pages.engine()?;
     Ok(now(&engine.class(&school, &class).await?, engine.now()))
 }

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use super::class::trend;
 use super::{components, level_class, tone};
 use crate::pages::charts::{Forecast, bar, days, scores};
+use crate::pages::error::{PageError, PageResult};
 use crate::pages::figures::{ago, count, counted, percent};
-use crate::pages::frame::{Frame, Room, empty, page, table};
-use crate::pages::trouble::{Shown, Trouble};
+use crate::pages::layout::{Layout, Section, empty_state, page, table};
 use crate::pages::{Pages, links};
 
 /// How many days of scores are drawn.
@@ -30,7 +30,7 @@ const ACTIVITY_DAYS: i64 = 30;
 const EVENTS: u32 = 15;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct FeedbackForm {
     recommendation: String,
     helpful: bool,
 }
@@ -54,7 +54,7 @@ struct Learner {
 }
 
 /// `/learn/learners/{id}`
-pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> Shown {
+pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> PageResult {
     let engine = pages.engine()?;
     let now = engine.now();
     let profile = there(engine.profile(&id).await)?;
@@ -106,7 +106,7 @@ pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> 
         section { h2 { "Active days" } (active(learner.activity.as_ref(), today)) }
         section { h2 { "Last events" } (events(&learner.events, now)) }
     };
-    Ok(page(&Frame::below(&name, Room::Learn, &trail), &content))
+    Ok(page(&Layout::below(&name, Section::Learn, &trail), &content))
 }
 
 /// The classes that lead here.
@@ -121,7 +121,7 @@ fn trail(profile: Option<&LearnerProfile>) -> Vec<(String, String)> {
 }
 
 /// Nothing is computed for a learner who does not consent to it: what is known is still shown.
-fn allowed<T>(asked: engine::Result<Vec<T>>) -> Shown<Option<Vec<T>>> {
+fn allowed<T>(asked: engine::Result<Vec<T>>) -> PageResult<Option<Vec<T>>> {
     match asked {
         Ok(found) => Ok(Some(found)),
         Err(engine::Error::Refused { .. }) => Ok(None),
@@ -129,7 +129,7 @@ fn allowed<T>(asked: engine::Result<Vec<T>>) -> Shown<Option<Vec<T>>> {
     }
 }
 
-fn there<T>(asked: engine::Result<T>) -> Shown<Option<T>> {
+fn there<T>(asked: engine::Result<T>) -> PageResult<Option<T>> {
     match asked {
         Ok(found) => Ok(Some(found)),
         Err(engine::Error::NotFound { .. }) => Ok(None),
@@ -137,17 +137,17 @@ fn there<T>(asked: engine::Result<T>) -> Shown<Option<T>> {
     }
 }
 
-fn nothing_known(id: &str, profile: Option<&LearnerProfile>) -> Shown {
+fn nothing_known(id: &str, profile: Option<&LearnerProfile>) -> PageResult {
     if profile.is_none() {
-        return Err(Trouble::NotFound(format!("Nothing is known of a learner {id}.")));
+        return Err(PageError::NotFound(format!("Nothing is known of a learner {id}.")));
     }
     let content = html! {
         h1 { (id) }
-        (empty("No event of this learner was sent yet.", &html! {
+        (empty_state("No event of this learner was sent yet.", &html! {
             p { code { "POST /api/v1/events" } " takes them; the first one makes the first score." }
         }))
     };
-    Ok(page(&Frame::below(id, Room::Learn, &trail(profile)), &content))
+    Ok(page(&Layout::below(id, Section::Learn, &trail(profile)), &content))
 }
 
 fn tiles(learner: &Learner, now: Moment) -> Markup {
@@ -239,7 +239,7 @@ fn next_steps(path: Option<&[String]>) -> Markup {
 
 fn skills(skills: &[SkillRating], now: Moment) -> Markup {
     if skills.is_empty() {
-        return empty(
+        return empty_state(
             "No question was answered yet.",
             &html! {
                 p { "Each answer says something about the chance of the next one." }
@@ -277,10 +277,10 @@ fn skills(skills: &[SkillRating], now: Moment) -> Markup {
 
 fn advice(id: &str, advice: Option<&[Recommendation]>, now: Moment) -> Markup {
     let Some(advice) = advice else {
-        return empty(NO_CONSENT, &html! {});
+        return empty_state(NO_CONSENT, &html! {});
     };
     if advice.is_empty() {
-        return empty(
+        return empty_state(
             "Nothing to recommend.",
             &html! {
                 p { "Every part of the score is where it should be." }
@@ -296,11 +296,11 @@ fn advice(id: &str, advice: Option<&[Recommendation]>, now: Moment) -> Markup {
                             strong { (it.action) }
                             (priority(it.priority))
                         }
-                        p { (it.reason) ". " span.faint { "Said " (ago(it.made_at.epoch_ms(), now.epoch_ms())) "." } }
+                        p { (it.reason) ". " span.faint { "FeedbackForm " (ago(it.made_at.epoch_ms(), now.epoch_ms())) "." } }
                         @match &it.feedback {
-                            Some(said) => p.faint {
-                                (if said.helpful { "It helped" } else { "It did not help" })
-                                @if let Some(comment) = &said.comment { ": " (comment) }
+                            Some(feedback) => p.faint {
+                                (if feedback.helpful { "It helped" } else { "It did not help" })
+                                @if let Some(comment) = &feedback.comment { ": " (comment) }
                             },
                             None => (feedback(id, it)),
                         }
@@ -326,10 +326,10 @@ fn feedback(id: &str, advice: &Recommendation) -> Markup {
 pub(crate) async fn say(
     State(pages): State<Pages>,
     Path(id): Path<String>,
-    Form(said): Form<Said>,
-) -> Shown<Redirect> {
+    Form(feedback): Form<FeedbackForm>,
+) -> PageResult<Redirect> {
     let engine: &MasteryEngine = pages.engine()?;
-    engine.give_feedback(&id, &said.recommendation, said.helpful, None).await?;
+    engine.give_feedback(&id, &feedback.recommendation, feedback.helpful, None).await?;
     Ok(Redirect::to(&links::learner(&id)))
 }
 

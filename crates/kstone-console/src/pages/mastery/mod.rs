@@ -11,16 +11,16 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::charts::{Tone, bar, sparkline};
+use super::error::PageResult;
 use super::figures::{ago, count, counted, percent};
-use super::frame::{Frame, Room, empty, page, table};
-use super::trouble::Shown;
+use super::layout::{Layout, Section, empty_state, page, table};
 use super::{Pages, links};
 
 /// How many days of a school are shown.
 const DAYS: i64 = 30;
 
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct LearnQuery {
     #[serde(default)]
     learner: String,
 }
@@ -28,8 +28,8 @@ pub(crate) struct Asked {
 /// `/learn`
 pub(crate) async fn show(
     State(pages): State<Pages>,
-    Query(asked): Query<Asked>,
-) -> Shown<Response> {
+    Query(asked): Query<LearnQuery>,
+) -> PageResult<Response> {
     let engine = pages.engine()?;
     let learner = asked.learner.trim();
     if !learner.is_empty() {
@@ -41,7 +41,7 @@ pub(crate) async fn show(
         p.faint { "Schools, classes and learners: how far they are, and who needs somebody." }
         (look_up())
         @if schools.is_empty() {
-            (empty("No school yet.", &html! {
+            (empty_state("No school yet.", &html! {
                 p { "A school is there with its first learner or class: send events with a "
                     code { "school_id" } " to " code { "POST /api/v1/events" } ", or start the server with "
                     code { "--demo" } " for one that is simulated." }
@@ -50,7 +50,7 @@ pub(crate) async fn show(
             @for school in &schools { (school_card(engine, school).await?) }
         }
     };
-    Ok(page(&Frame::new("Learning", Some(Room::Learn)), &content).into_response())
+    Ok(page(&Layout::new("Learning", Some(Section::Learn)), &content).into_response())
 }
 
 fn look_up() -> Markup {
@@ -67,13 +67,13 @@ fn look_up() -> Markup {
 }
 
 /// `/learn/schools/{school}`
-pub(crate) async fn school(State(pages): State<Pages>, Path(school): Path<String>) -> Shown {
+pub(crate) async fn school(State(pages): State<Pages>, Path(school): Path<String>) -> PageResult {
     let engine = pages.engine()?;
     let content = html! { h1 { (school) } (school_card(engine, &school).await?) };
-    Ok(page(&Frame::below(&school, Room::Learn, &[]), &content))
+    Ok(page(&Layout::below(&school, Section::Learn, &[]), &content))
 }
 
-async fn school_card(engine: &MasteryEngine, school: &str) -> Shown {
+async fn school_card(engine: &MasteryEngine, school: &str) -> PageResult {
     let today = engine.now().date();
     let days = engine.aggregates(school, today.plus_days(1 - DAYS), today).await?;
     let classes = engine.classes(school).await?;
@@ -88,7 +88,7 @@ async fn school_card(engine: &MasteryEngine, school: &str) -> Shown {
             h2 { a href=(links::school(school)) { (school) } }
             @if let Some(day) = days.last() { (school_day(day, &days, engine.now().epoch_ms())) }
             @if classes.is_empty() {
-                (empty("No class yet.", &html! {
+                (empty_state("No class yet.", &html! {
                     p { code { "PUT /api/v1/schools/" (school) "/classes/{class}" } " makes one." }
                 }))
             } @else { (class_rows(school, &classes, &standings)) }

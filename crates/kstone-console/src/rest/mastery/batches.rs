@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::console::Console;
 use crate::rest::Result;
-use crate::rest::extract::{Address, Body, Named};
+use crate::rest::extract::{Address, Body, IdempotencyKey};
 use crate::rest::problem::Problem;
 
 /// Learners of a batch, at most.
@@ -39,7 +39,7 @@ pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
         headers(("Location" = String, description = "Where to see how far it is")))))]
 async fn start(
     State(console): State<Arc<Console>>,
-    Named(name): Named,
+    IdempotencyKey(name): IdempotencyKey,
     Body(body): Body<BatchBody>,
 ) -> Result<Response> {
     if !(1..=REQUESTS_MAX).contains(&body.requests.len()) {

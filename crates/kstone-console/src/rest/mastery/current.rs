@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 
 use crate::console::Console;
 use crate::rest::Result;
-use crate::rest::extract::{Address, Body, Named, Params};
+use crate::rest::extract::{Address, Body, IdempotencyKey, Params};
 use crate::rest::paging::{Page, PageParams};
 use crate::rest::problem::{Code, Problem};
 use crate::rest::range::RangeParams;
@@ -147,7 +147,7 @@ async fn current(
 async fn assess(
     State(console): State<Arc<Console>>,
     Address(student_id): Address<String>,
-    Named(name): Named,
+    IdempotencyKey(name): IdempotencyKey,
     headers: HeaderMap,
     Body(components): Body<Components>,
 ) -> Result<Response> {

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 use kstone::Item;
 
-use crate::pages::place::{Place, check, links};
+use crate::pages::fixture::{Fixture, check, links};
 
 const HOSTILE: &str = "<script>alert('x')</script>\"&amp;";
 
 #[tokio::test]
 async fn an_empty_store_has_pages_that_say_what_is_missing() {
-    let place = Place::bare().await;
+    let fixture = Fixture::bare().await;
     for (path, status, says) in [
         ("/", 200, "No door is open"),
         ("/keyspaces", 200, "No keyspace is in force"),
@@ -26,7 +26,7 @@ async fn an_empty_store_has_pages_that_say_what_is_missing() {
         ("/audit", 503, "The learning platform is off"),
         ("/nowhere", 404, "There is no such page"),
     ] {
-        let shown = place.get(path).await;
+        let shown = fixture.get(path).await;
         assert_eq!(shown.status.as_u16(), status, "{path}: {}", shown.body);
         assert!(shown.body.contains(says), "{path}: {}", shown.body);
         check(path, &shown.body);
@@ -35,7 +35,7 @@ async fn an_empty_store_has_pages_that_say_what_is_missing() {
 
 #[tokio::test]
 async fn a_governed_store_without_data_has_every_page() {
-    let place = Place::governed().await;
+    let fixture = Fixture::governed().await;
     for (path, says) in [
         ("/", "256 stripes"),
         ("/keyspaces", "student:{student_id}:mastery:{date}"),
@@ -47,7 +47,7 @@ async fn a_governed_store_without_data_has_every_page() {
         ("/audit", "Nothing was noted on 2026-03-10"),
         ("/audit?date=2026-03-09", "Nothing was noted on 2026-03-09"),
     ] {
-        let page = place.page(path).await;
+        let page = fixture.page(path).await;
         assert!(page.contains(says), "{path}: {page}");
         check(path, &page);
     }
@@ -58,27 +58,27 @@ async fn a_governed_store_without_data_has_every_page() {
         ("/erasures/none", StatusCode::NOT_FOUND),
         ("/erasures/none/receipt", StatusCode::NOT_FOUND),
     ] {
-        assert_eq!(place.get(path).await.status, status, "{path}");
+        assert_eq!(fixture.get(path).await.status, status, "{path}");
     }
 }
 
 #[tokio::test]
 async fn every_link_of_a_full_store_leads_to_a_page_and_nothing_stored_becomes_markup() {
-    let place = Place::governed().await;
-    crate::pages::learning::fill(&place).await;
-    place.make_table("odd").await;
+    let fixture = Fixture::governed().await;
+    crate::pages::learning::fill(&fixture).await;
+    fixture.make_table("odd").await;
     for (pk, sk) in [(HOSTILE, HOSTILE), ("a/b?c#d", "%2e%2e"), ("..", "."), ("\u{1}\n", "ä ö")] {
         let item = Item::new().with("pk", pk).with("sk", sk).with("value", HOSTILE);
-        place.put("odd", item.with(HOSTILE, HOSTILE)).await;
+        fixture.put("odd", item.with(HOSTILE, HOSTILE)).await;
     }
     let hostile = HOSTILE.as_bytes();
-    place.redis(&[b"SET", hostile, hostile]).await;
-    place.redis(&[b"SET", b"\x00\xff", b"\xff\xfe"]).await;
-    place.redis(&[b"HSET", b"odd:hash", hostile, hostile]).await;
-    place.redis(&[b"RPUSH", b"odd:list", hostile]).await;
-    place.redis(&[b"SADD", b"odd:set", hostile]).await;
-    place.redis(&[b"ZADD", b"odd:zset", b"1.5", hostile]).await;
-    place.redis(&[b"XADD", b"odd:stream", b"*", hostile, hostile]).await;
+    fixture.redis(&[b"SET", hostile, hostile]).await;
+    fixture.redis(&[b"SET", b"\x00\xff", b"\xff\xfe"]).await;
+    fixture.redis(&[b"HSET", b"odd:hash", hostile, hostile]).await;
+    fixture.redis(&[b"RPUSH", b"odd:list", hostile]).await;
+    fixture.redis(&[b"SADD", b"odd:set", hostile]).await;
+    fixture.redis(&[b"ZADD", b"odd:zset", b"1.5", hostile]).await;
+    fixture.redis(&[b"XADD", b"odd:stream", b"*", hostile, hostile]).await;
 
     let mut queue = vec!["/".to_owned(), "/data/keys?db=0".to_owned()];
     let mut seen = BTreeSet::new();
@@ -88,7 +88,7 @@ async fn every_link_of_a_full_store_leads_to_a_page_and_nothing_stored_becomes_m
         if path.is_empty() || path.starts_with("/api/") || !seen.insert(path.clone()) {
             continue;
         }
-        let page = place.page(&path).await;
+        let page = fixture.page(&path).await;
         check(&path, &page);
         assert!(!page.contains("<script>"), "{path}: {page}");
         // A year of empty days before today is the same page each.
@@ -108,15 +108,15 @@ async fn every_link_of_a_full_store_leads_to_a_page_and_nothing_stored_becomes_m
 
 #[tokio::test]
 async fn what_is_asked_for_again_is_a_part_of_a_page() {
-    let place = Place::governed().await;
-    crate::pages::learning::fill(&place).await;
+    let fixture = Fixture::governed().await;
+    crate::pages::learning::fill(&fixture).await;
     for path in [
         "/live/overview?by=records",
         "/live/keyspaces",
         "/live/work",
         "/live/learn/classes/north/7a",
     ] {
-        let part = place.page(path).await;
+        let part = fixture.page(path).await;
         assert!(!part.contains("<html") && !part.contains("<h1"), "{path}: {part}");
         assert!(part.contains("<table>"), "{path}: {part}");
     }
@@ -124,42 +124,42 @@ async fn what_is_asked_for_again_is_a_part_of_a_page() {
 
 #[tokio::test]
 async fn the_overview_shows_the_doors_and_the_stripes_by_what_is_chosen() {
-    let place = Place::governed().await;
-    let page = place.page("/?by=records").await;
+    let fixture = Fixture::governed().await;
+    let page = fixture.page("/?by=records").await;
     for says in ["DynamoDB", "12,345", "Stripe 255: 255", "777", "/var/lib/&lt;kstone&gt;"] {
         assert!(page.contains(says), "{says}: {page}");
     }
     assert!(page.contains("data-live=\"/live/overview?by=records\""));
-    let page = place.page("/?by=nonsense").await;
+    let page = fixture.page("/?by=nonsense").await;
     assert!(page.contains("Stripe 255: 0"), "data is what is shown by default");
 }
 
 #[tokio::test]
 async fn files_of_the_console_come_with_their_types() {
-    let place = Place::bare().await;
+    let fixture = Fixture::bare().await;
     for path in ["/assets/console.css", "/assets/console.js", "/assets/icon.svg"] {
-        assert!(place.page(path).await.len() > 50, "{path}");
+        assert!(fixture.page(path).await.len() > 50, "{path}");
     }
 }
 
 #[tokio::test]
 async fn who_asks_for_pages_too_often_is_told_to_wait() {
-    let place = Place::limited().await;
+    let fixture = Fixture::limited().await;
     let mut answers = Vec::new();
     for _ in 0..600 {
-        answers.push(place.get("/live/overview").await.status);
+        answers.push(fixture.get("/live/overview").await.status);
     }
     assert!(answers.iter().all(|status| *status == StatusCode::OK));
     for path in ["/", "/live/overview", "/no/such/page"] {
-        let refused = place.get(path).await;
+        let refused = fixture.get(path).await;
         assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{path}");
         assert!(refused.body.contains("Too many requests"), "{}", refused.body);
         assert!(refused.retry_after.is_some_and(|wait| (1..=120).contains(&wait)));
         check(path, &refused.body);
     }
     // What the refusal itself needs is there, and the API has limits of its own.
-    assert_eq!(place.get("/assets/console.css").await.status, StatusCode::OK);
-    assert_eq!(place.get("/api/v1/schools").await.status, StatusCode::OK);
-    place.clock.advance(120_000);
-    assert_eq!(place.get("/").await.status, StatusCode::OK);
+    assert_eq!(fixture.get("/assets/console.css").await.status, StatusCode::OK);
+    assert_eq!(fixture.get("/api/v1/schools").await.status, StatusCode::OK);
+    fixture.clock.advance(120_000);
+    assert_eq!(fixture.get("/").await.status, StatusCode::OK);
 }

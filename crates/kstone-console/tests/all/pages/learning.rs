@@ -3,13 +3,13 @@
 use kstone_mastery::domain::{LearnerProfile, LearningEvent, What};
 use kstone_platform::time::Moment;
 
-use crate::pages::place::{NOW_MS, Place, check};
+use crate::pages::fixture::{Fixture, NOW_MS, check};
 
 const DAY_MS: u64 = 86_400_000;
 
 /// A class of three: one who improves, one who struggles, and one of whom nothing is known.
-pub async fn fill(place: &Place) {
-    let engine = &place.console.platform.as_ref().unwrap().mastery;
+pub async fn fill(fixture: &Fixture) {
+    let engine = &fixture.console.platform.as_ref().unwrap().mastery;
     engine.put_class("north", "7a", "Class 7 <a>").await.unwrap();
     for (student, name) in [("s1", "Ada <b>Byron</b>"), ("s2", "Bob"), ("s3", "Cem")] {
         let mut profile = LearnerProfile::new(student, Moment::from_epoch_ms(NOW_MS - 30 * DAY_MS));
@@ -20,7 +20,7 @@ pub async fn fill(place: &Place) {
     }
     let mut n = 0;
     for day in 0..10_u64 {
-        place.clock.set(NOW_MS - (9 - day) * DAY_MS);
+        fixture.clock.set(NOW_MS - (9 - day) * DAY_MS);
         for (student, rate) in [("s1", 0.08 * day as f64 + 0.2), ("s2", 0.4 - 0.03 * day as f64)] {
             let answer = |correct: bool| What::Answer {
                 skill_id: "fractions".to_owned(),
@@ -51,9 +51,9 @@ pub async fn fill(place: &Place) {
 
 #[tokio::test]
 async fn a_learners_page_shows_the_score_its_parts_and_where_it_goes() {
-    let place = Place::governed().await;
-    fill(&place).await;
-    let page = place.page("/learn/learners/s1").await;
+    let fixture = Fixture::governed().await;
+    fill(&fixture).await;
+    let page = fixture.page("/learn/learners/s1").await;
     check("s1", &page);
     for says in [
         "Ada &lt;b&gt;Byron&lt;/b&gt;",
@@ -71,39 +71,39 @@ async fn a_learners_page_shows_the_score_its_parts_and_where_it_goes() {
 
 #[tokio::test]
 async fn who_struggles_is_shown_first_and_why() {
-    let place = Place::governed().await;
-    fill(&place).await;
-    let page = place.page("/learn/classes/north/7a").await;
+    let fixture = Fixture::governed().await;
+    fill(&fixture).await;
+    let page = fixture.page("/learn/classes/north/7a").await;
     check("7a", &page);
     let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("no {what}: {page}"));
     assert!(at(">Bob<") < at("Ada &lt;b&gt;"), "Bob struggles");
     assert!(at("Ada &lt;b&gt;") < at(">Cem<"), "of Cem nothing is known");
-    let bob = place.page("/learn/learners/s2").await;
+    let bob = fixture.page("/learn/learners/s2").await;
     assert!(bob.contains("Struggles") && bob.contains("needs somebody"), "{bob}");
     assert!(bob.contains("wrong: &lt;sign&gt;"), "{bob}");
-    let cem = place.page("/learn/learners/s3").await;
+    let cem = fixture.page("/learn/learners/s3").await;
     assert!(cem.contains("No event of this learner was sent yet"), "{cem}");
-    let school = place.page("/learn").await;
+    let school = fixture.page("/learn").await;
     assert!(school.contains("Class 7 &lt;a&gt;"), "{school}");
 }
 
 #[tokio::test]
 async fn what_is_said_of_a_recommendation_is_shown() {
-    let place = Place::governed().await;
-    fill(&place).await;
-    let page = place.page("/learn/learners/s2").await;
+    let fixture = Fixture::governed().await;
+    fill(&fixture).await;
+    let page = fixture.page("/learn/learners/s2").await;
     let id = page.split("name=\"recommendation\" value=\"").nth(1).unwrap();
     let id = id.split('"').next().unwrap();
     let said = format!("recommendation={id}&helpful=true");
-    let answer = place.post("/learn/learners/s2/feedback", &said).await;
+    let answer = fixture.post("/learn/learners/s2/feedback", &said).await;
     assert_eq!(answer.location.as_deref(), Some("/learn/learners/s2"), "{}", answer.body);
-    assert!(place.page("/learn/learners/s2").await.contains("It helped"));
+    assert!(fixture.page("/learn/learners/s2").await.contains("It helped"));
 }
 
 #[tokio::test]
 async fn today_is_the_learners_day() {
-    let place = Place::governed().await;
-    let engine = &place.console.platform.as_ref().unwrap().mastery;
+    let fixture = Fixture::governed().await;
+    let engine = &fixture.console.platform.as_ref().unwrap().mastery;
     // Noon of the tenth here is the eleventh there.
     let mut profile = LearnerProfile::new("k1", engine.now());
     profile.time_zone = "Pacific/Kiritimati".to_owned();
@@ -116,8 +116,8 @@ async fn today_is_the_learners_day() {
         what: What::QuizFinished { quiz_id: "q1".to_owned(), score: 0.5 },
     };
     engine.ingest(&event).await.unwrap();
-    let page = place.page("/learn/learners/k1").await;
+    let page = fixture.page("/learn/learners/k1").await;
     assert!(page.contains("Active on 1 day of the last 30"), "{page}");
-    let history = place.page("/api/v1/students/k1/history").await;
+    let history = fixture.page("/api/v1/students/k1/history").await;
     assert!(history.contains(r#""date":"2026-03-11""#), "{history}");
 }

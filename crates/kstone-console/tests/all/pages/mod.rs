@@ -4,6 +4,6 @@
 mod data;
 mod erasing;
 mod every_page;
+mod fixture;
 mod learning;
-mod place;
 mod work;

@@ -4,11 +4,11 @@ use axum::http::StatusCode;
 use kstone_platform::work::NewJob;
 use serde_json::json;
 
-use crate::pages::place::Place;
+use crate::pages::fixture::Fixture;
 
 /// Gives up a job, and answers with its id.
-async fn given_up(place: &Place) -> String {
-    let platform = place.console.platform.as_ref().unwrap();
+async fn given_up(fixture: &Fixture) -> String {
+    let platform = fixture.console.platform.as_ref().unwrap();
     let nonsense = NewJob::new("mastery", "run_batch", json!({"nonsense": true}));
     platform.outbox.enqueue(nonsense).await.unwrap();
     platform.turn().await.unwrap();
@@ -19,23 +19,23 @@ async fn given_up(place: &Place) -> String {
 
 #[tokio::test]
 async fn what_is_decided_of_a_job_that_was_given_up_is_in_the_audit_log() {
-    let place = Place::governed().await;
+    let fixture = Fixture::governed().await;
     for what in ["retry", "drop"] {
-        let id = given_up(&place).await;
-        assert!(place.page("/work/dead/mastery").await.contains(&id));
+        let id = given_up(&fixture).await;
+        assert!(fixture.page("/work/dead/mastery").await.contains(&id));
         let form = format!("id={id}&what={what}");
-        let done = place.post("/work/dead/mastery", &form).await;
+        let done = fixture.post("/work/dead/mastery", &form).await;
         assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.body);
-        let platform = place.console.platform.as_ref().unwrap();
+        let platform = fixture.console.platform.as_ref().unwrap();
         let dead = platform.queues.dead_letters("mastery", 10, None).await.unwrap().items;
         assert_eq!(dead, []);
-        let noted = place.page("/audit").await;
+        let noted = fixture.page("/audit").await;
         let row = format!("<td>{what}</td><td>console</td>");
         assert!(noted.contains(&row) && noted.contains(&format!("job {id} of mastery")), "{noted}");
         // It is gone, and to decide again does nothing.
-        let again = place.post("/work/dead/mastery", &form).await;
+        let again = fixture.post("/work/dead/mastery", &form).await;
         assert_eq!(again.status, StatusCode::NOT_FOUND, "{}", again.body);
-        assert_eq!(place.page("/audit").await.matches(&row).count(), 1);
+        assert_eq!(fixture.page("/audit").await.matches(&row).count(), 1);
         if what == "retry" {
             // It fails again, and is forgotten.
             platform.turn().await.unwrap();

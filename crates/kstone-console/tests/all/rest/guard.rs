@@ -15,54 +15,54 @@ use serde_json::json;
 use tower::ServiceExt as _;
 
 use crate::rest::mastery::event;
-use crate::rest::support::{Place, token};
+use crate::rest::support::{Fixture, token};
 
 const PATH: &str = "/api/v1/students/s1/recommendations";
 
-async fn with_weak_learner() -> Place {
-    let place = Place::new().await;
+async fn with_weak_learner() -> Fixture {
+    let fixture = Fixture::new().await;
     let weak = json!({"completion": 0.3, "quiz": 0.4, "quality": 0.6, "consistency": 0.2});
-    place.send("PUT", "/api/v1/students/s1/mastery", &weak).await.with_status(200);
-    place
+    fixture.send("PUT", "/api/v1/students/s1/mastery", &weak).await.with_status(200);
+    fixture
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_with_a_key_is_carried_out_once() {
-    let place = with_weak_learner().await;
+    let fixture = with_weak_learner().await;
     let key = [("Idempotency-Key", "k1")];
-    let first = place.ask("POST", PATH, &key, Some("{}")).await;
+    let first = fixture.ask("POST", PATH, &key, Some("{}")).await;
     first.with_status(200);
     assert_eq!(first.header("idempotent-replayed"), None);
-    let again = place.ask("POST", PATH, &key, Some("{}")).await;
+    let again = fixture.ask("POST", PATH, &key, Some("{}")).await;
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
     assert_eq!(again.with_status(200), first.json(), "it made no new ones");
-    let other = place.ask("POST", PATH, &key, Some(r#"{"a":1}"#)).await;
+    let other = fixture.ask("POST", PATH, &key, Some(r#"{"a":1}"#)).await;
     other.refused(422, "key_reused", Some("Idempotency-Key"));
-    let elsewhere = place.ask("POST", "/api/v1/students/s1/rebuild", &key, Some("{}")).await;
+    let elsewhere = fixture.ask("POST", "/api/v1/students/s1/rebuild", &key, Some("{}")).await;
     elsewhere.refused(422, "key_reused", Some("Idempotency-Key"));
     let long = "k".repeat(300);
-    let refused = place.ask("POST", PATH, &[("Idempotency-Key", &long)], Some("{}")).await;
+    let refused = fixture.ask("POST", PATH, &[("Idempotency-Key", &long)], Some("{}")).await;
     refused.refused(400, "invalid", Some("Idempotency-Key"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_refused_may_be_tried_again_with_the_same_key() {
-    let place = Place::new().await;
+    let fixture = Fixture::new().await;
     let key = [("Idempotency-Key", "k1")];
     let wrong = event("e1", "s1", json!({"type": "quiz_finished", "quiz_id": "q", "score": 9}));
     let path = "/api/v1/events";
     for _ in 0..2 {
-        let refused = place.ask("POST", path, &key, Some(&wrong.to_string())).await;
+        let refused = fixture.ask("POST", path, &key, Some(&wrong.to_string())).await;
         refused.refused(400, "invalid", Some("score"));
     }
     let right = event("e1", "s1", json!({"type": "quiz_finished", "quiz_id": "q", "score": 0.9}));
-    let taken = place.ask("POST", path, &key, Some(&right.to_string())).await;
+    let taken = fixture.ask("POST", path, &key, Some(&right.to_string())).await;
     assert_eq!(taken.with_status(200)["duplicate"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_given_again_says_which_version_it_made_and_where_to_look() {
-    let place = Place::new().await;
+    let fixture = Fixture::new().await;
     let components = json!({"completion": 0.9, "quiz": 0.9, "quality": 0.9, "consistency": 0.9});
     let batch = json!({"requests": [{"student_id": "s2", "components": components}]});
     for (method, path, body, header) in [
@@ -71,9 +71,9 @@ async fn an_answer_that_is_given_again_says_which_version_it_made_and_where_to_l
     ] {
         let body = body.to_string();
         let key = [("Idempotency-Key", method)];
-        let first = place.ask(method, path, &key, Some(&body)).await;
+        let first = fixture.ask(method, path, &key, Some(&body)).await;
         assert!(first.header(header).is_some(), "{first:?}");
-        let again = place.ask(method, path, &key, Some(&body)).await;
+        let again = fixture.ask(method, path, &key, Some(&body)).await;
         assert_eq!(again.header("idempotent-replayed"), Some("true"));
         assert_eq!((again.status, &again.body), (first.status, &first.body));
         assert_eq!(again.header(header), first.header(header));
@@ -82,8 +82,8 @@ async fn an_answer_that_is_given_again_says_which_version_it_made_and_where_to_l
 
 /// Makes the store as it is when a process ended after the effects of its requests, and before their
 /// answers were kept; more than a minute ago.
-async fn lose_kept_answers(place: &Place) {
-    let items = &place.console.items;
+async fn lose_kept_answers(fixture: &Fixture) {
+    let items = &fixture.console.items;
     let table = "platform".to_owned();
     let scan = Scan { table: table.clone(), ..Scan::default() };
     let mut lost = 0;
@@ -103,7 +103,7 @@ async fn lose_kept_answers(place: &Place) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_whose_answer_was_lost_in_a_crash_finds_what_it_made() {
-    let place = with_weak_learner().await;
+    let fixture = with_weak_learner().await;
     let components = json!({"completion": 0.9, "quiz": 0.9, "quality": 0.9, "consistency": 0.9});
     let requests = json!({"requests": [{"student_id": "s2", "components": components}]});
     let calls = [
@@ -119,9 +119,9 @@ async fn a_request_whose_answer_was_lost_in_a_crash_finds_what_it_made() {
     ];
     for (method, path, body, headers) in calls {
         let body = body.to_string();
-        let ask = async || place.ask(method, path, &headers, Some(&body)).await;
+        let ask = async || fixture.ask(method, path, &headers, Some(&body)).await;
         let first = ask().await;
-        lose_kept_answers(&place).await;
+        lose_kept_answers(&fixture).await;
         let again = ask().await;
         assert_eq!(again.status, first.status, "{again:?}");
         assert_eq!(again.header("idempotent-replayed"), None, "it is carried out");
@@ -135,24 +135,24 @@ async fn a_request_whose_answer_was_lost_in_a_crash_finds_what_it_made() {
     }
     let version = async |id: &str| {
         let path = format!("/api/v1/students/{id}/mastery");
-        place.get(&path).await.json()["version"].as_u64()
+        fixture.get(&path).await.json()["version"].as_u64()
     };
     assert_eq!(version("s1").await, Some(3));
-    let advice = place.get(PATH).await.with_status(200);
+    let advice = fixture.get(PATH).await.with_status(200);
     assert_eq!(advice["items"].as_array().unwrap().len(), 4, "{advice}");
     // The batch is done in the background, once.
     while version("s2").await.is_none() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    let events = place.get("/api/v1/students/s2/events").await.with_status(200);
+    let events = fixture.get("/api/v1/students/s2/events").await.with_status(200);
     assert_eq!(events["items"].as_array().unwrap().len(), 1, "{events}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_racing_requests_with_one_key_one_is_carried_out() {
-    let place = with_weak_learner().await;
+    let fixture = with_weak_learner().await;
     let key = [("Idempotency-Key", "k1")];
-    let racing = (0..8).map(|_| place.ask("POST", PATH, &key, Some("{}")));
+    let racing = (0..8).map(|_| fixture.ask("POST", PATH, &key, Some("{}")));
     let mut made = Vec::new();
     for answer in futures_all(racing).await {
         match answer.status {
@@ -187,43 +187,43 @@ async fn futures_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Outp
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_asks_too_often_is_told_when_to_ask_again() {
-    let place = Place::with(|console| console.options.has_rate_limits = true).await;
+    let fixture = Fixture::with(|console| console.options.has_rate_limits = true).await;
     let path = "/api/v1/batches";
     let mut left = Vec::new();
     // Nothing is in them, and they count all the same. The window slides, so that a sixth may pass
     // when the minute before is old enough: there is none here.
     for _ in 0..5 {
-        let answer = place.send("POST", path, &json!({"requests": []})).await;
+        let answer = fixture.send("POST", path, &json!({"requests": []})).await;
         answer.refused(400, "invalid", Some("requests"));
         assert_eq!(answer.header("ratelimit-limit"), Some("5"));
         left.push(answer.header("ratelimit-remaining").unwrap().parse::<u32>().unwrap());
     }
     assert_eq!(left, [4, 3, 2, 1, 0]);
-    let refused = place.send("POST", path, &json!({"requests": []})).await;
+    let refused = fixture.send("POST", path, &json!({"requests": []})).await;
     refused.refused(429, "rate_limited", None);
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=120).contains(&wait), "{wait}");
     assert_eq!(refused.header("ratelimit-remaining"), Some("0"));
     // Other calls are of other kinds, and some are of none.
-    assert_eq!(place.get("/api/v1/batches/none").await.status, 404);
-    assert_eq!(place.get("/api/v1/health").await.header("ratelimit-limit"), None);
+    assert_eq!(fixture.get("/api/v1/batches/none").await.status, 404);
+    assert_eq!(fixture.get("/api/v1/health").await.header("ratelimit-limit"), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kept_answer_is_found_under_its_learner_however_the_address_spells_them() {
-    let place = Place::new().await;
+    let fixture = Fixture::new().await;
     let known = json!({"completion": 0.3, "quiz": 0.4, "quality": 0.6, "consistency": 0.2});
     let path = "/api/v1/students/anna%40x.org/mastery";
     let key = [("Idempotency-Key", "k1")];
-    place.ask("PUT", path, &key, Some(&known.to_string())).await.with_status(200);
+    fixture.ask("PUT", path, &key, Some(&known.to_string())).await.with_status(200);
     // A class may be called what a part of the address is called.
     let path = "/api/v1/schools/a/classes/members";
-    place.send("PUT", path, &json!({"name": "A"})).await.with_status(200);
+    fixture.send("PUT", path, &json!({"name": "A"})).await.with_status(200);
     let path = format!("{path}/members/anna%40x.org");
     let key = [("Idempotency-Key", "k2")];
-    assert_eq!(place.ask("PUT", &path, &key, None).await.status, 204);
+    assert_eq!(fixture.ask("PUT", &path, &key, None).await.status, 204);
     let subject = Subject::canonical("anna@x.org", None);
-    let eraser = place.console.erasures.as_ref().unwrap().eraser();
+    let eraser = fixture.console.erasures.as_ref().unwrap().eraser();
     let holdings = eraser.stores().holdings(&subject).await.unwrap();
     let kept = holdings.iter().filter(|it| it.pattern == "platform.idempotency").count();
     assert_eq!(kept, 2, "{holdings:?}");
@@ -231,8 +231,8 @@ async fn a_kept_answer_is_found_under_its_learner_however_the_address_spells_the
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_moves_to_another_network_is_still_the_same() {
-    let place = with_weak_learner().await;
-    let router = kstone_console::router(&place.console);
+    let fixture = with_weak_learner().await;
+    let router = kstone_console::router(&fixture.console);
     let mut replayed = Vec::new();
     for from in ["10.0.0.1:1000", "192.168.7.7:2000", "[2001:db8::1]:3000"] {
         let mut request = Request::post(PATH)
@@ -253,14 +253,14 @@ async fn a_client_that_moves_to_another_network_is_still_the_same() {
 async fn who_guesses_tokens_is_not_listened_to_until_the_minute_is_over() {
     let clock = Arc::new(ManualClock::at(1_773_144_000_000));
     let its_clock = Arc::clone(&clock);
-    let place = Place::with(|console| {
+    let fixture = Fixture::with(|console| {
         console.options.token = token("right");
         console.clock = its_clock;
     })
     .await;
     let ask = async |path: &str, token: &str| {
         let said = format!("Bearer {token}");
-        place.ask("GET", path, &[("Authorization", &said)], None).await
+        fixture.ask("GET", path, &[("Authorization", &said)], None).await
     };
     for _ in 0..20 {
         // Who is mistaken stays so, and locks nobody out.
@@ -274,23 +274,23 @@ async fn who_guesses_tokens_is_not_listened_to_until_the_minute_is_over() {
     let refused = ask("/", "right").await;
     refused.refused(429, "rate_limited", None);
     assert_eq!(refused.header("retry-after"), Some("60"));
-    assert_eq!(place.get("/api/v1/health").await.status, 200);
+    assert_eq!(fixture.get("/api/v1/health").await.status, 200);
     clock.advance(60_000);
     assert_eq!(ask("/", "right").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_changes_what_is_known_of_learners_is_in_the_audit_log() {
-    let place = with_weak_learner().await;
+    let fixture = with_weak_learner().await;
     let class = "/api/v1/schools/a/classes/b";
-    place.send("PUT", class, &json!({"name": "B"})).await.with_status(200);
+    fixture.send("PUT", class, &json!({"name": "B"})).await.with_status(200);
     let member = format!("{class}/members/s1");
-    assert_eq!(place.ask("PUT", &member, &[], None).await.status, 204);
-    assert_eq!(place.ask("DELETE", &member, &[], None).await.status, 204);
+    assert_eq!(fixture.ask("PUT", &member, &[], None).await.status, 204);
+    assert_eq!(fixture.ask("DELETE", &member, &[], None).await.status, 204);
     let components = json!({"completion": 0.3, "quiz": 0.4, "quality": 0.6, "consistency": 0.2});
     let batch = json!({"requests": [{"student_id": "s2", "components": components}]});
-    let begun = place.send("POST", "/api/v1/batches", &batch).await.with_status(202);
-    let log = place.get("/api/v1/audit").await.with_status(200);
+    let begun = fixture.send("POST", "/api/v1/batches", &batch).await.with_status(202);
+    let log = fixture.get("/api/v1/audit").await.with_status(200);
     let mut noted: Vec<[Option<String>; 3]> = log["items"]
         .as_array()
         .unwrap()
@@ -313,13 +313,13 @@ async fn who_changes_what_is_known_of_learners_is_in_the_audit_log() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_audit_log_says_by_which_door_and_under_which_name_something_was_done() {
-    let place = Place::with(|console| console.options.token = token("secret")).await;
+    let fixture = Fixture::with(|console| console.options.token = token("secret")).await;
     let bearer = ("Authorization", "Bearer secret");
     let basic = format!("Basic {}", STANDARD.encode("anna@north.org:secret"));
     let odd = format!("Basic {}", STANDARD.encode("any body:secret"));
     let send = async |id: &str, headers: &[(&str, &str)]| {
         let path = format!("/api/v1/students/{id}/profile");
-        place.ask("PUT", &path, headers, Some("{}")).await
+        fixture.ask("PUT", &path, headers, Some("{}")).await
     };
     send("s1", &[bearer]).await.with_status(200);
     send("s2", &[bearer, ("X-Actor", "teacher_7")]).await.with_status(200);
@@ -334,8 +334,8 @@ async fn the_audit_log_says_by_which_door_and_under_which_name_something_was_don
     let wrong = send("s8", &[bearer, ("X-Actor", "two words")]).await;
     wrong.refused(400, "invalid", Some("X-Actor"));
     let page = [("Authorization", basic.as_str()), ("Sec-Fetch-Site", "same-origin")];
-    assert_eq!(place.ask("GET", "/people/s1/export", &page, None).await.status, 200);
-    let log = place.ask("GET", "/api/v1/audit", &[bearer], None).await.with_status(200);
+    assert_eq!(fixture.ask("GET", "/people/s1/export", &page, None).await.status, 200);
+    let log = fixture.ask("GET", "/api/v1/audit", &[bearer], None).await.with_status(200);
     let mut noted: Vec<(String, String)> = log["items"]
         .as_array()
         .unwrap()

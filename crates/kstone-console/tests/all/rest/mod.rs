@@ -1,6 +1,6 @@
 //! The REST API through real sockets, one file for each topic.
 
-mod frame;
+mod every_call;
 mod guard;
 mod learners;
 mod mastery;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kstone::ports::Items;
 use kstone::{Database, Durability};
-use kstone_console::vitals::NoVitals;
+use kstone_console::server_status::NoServerStatus;
 use kstone_console::{Console, ConsoleOptions, Erasures, Token, serve};
 use kstone_core::env::{SeededRandom, SystemClock, SystemRandom};
 use kstone_keyspace::erasure::{Eraser, ReceiptKey};
@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 /// A server of its own for each test; it ends when it is dropped.
-pub struct Place {
+pub struct Fixture {
     pub at: SocketAddr,
     pub console: Arc<Console>,
     stop: Option<oneshot::Sender<()>>,
@@ -35,14 +35,14 @@ pub struct Answer {
     pub body: String,
 }
 
-impl Place {
+impl Fixture {
     /// A console with everything.
-    pub async fn new() -> Place {
-        Place::with(|_| {}).await
+    pub async fn new() -> Fixture {
+        Fixture::with(|_| {}).await
     }
 
     /// The same with other options, or with something left out.
-    pub async fn with(change: impl FnOnce(&mut Console)) -> Place {
+    pub async fn with(change: impl FnOnce(&mut Console)) -> Fixture {
         let db = Database::memory().unwrap().with_durability(Durability::Os);
         let redis = Redis::open(&db).unwrap();
         let random = Arc::new(SeededRandom::new(7));
@@ -61,7 +61,7 @@ impl Place {
             platform: Some(Arc::clone(&platform)),
             governor: Some(governor),
             erasures: Some(Erasures::new(eraser, Some(platform.mastery.clone()))),
-            vitals: Arc::new(NoVitals),
+            status: Arc::new(NoServerStatus),
             clock: Arc::new(SystemClock::new()),
             random,
             options: ConsoleOptions { has_rate_limits: false, ..ConsoleOptions::default() },
@@ -75,7 +75,7 @@ impl Place {
             let _ = stopped.await;
         });
         tokio::spawn(serving);
-        Place { at, console, stop: Some(stop) }
+        Fixture { at, console, stop: Some(stop) }
     }
 
     /// Asks for something.
@@ -143,7 +143,7 @@ async fn platform(
     Platform::start(parts).await.unwrap()
 }
 
-impl Drop for Place {
+impl Drop for Fixture {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());

@@ -1,4 +1,4 @@
-//! The file system of the machine, in folders of its own.
+//! Tests of the machine's file system, each in a temporary folder.
 
 use super::*;
 use std::path::PathBuf;
@@ -132,23 +132,23 @@ fn what_was_made_ready_for_stores_is_used_unless_a_sync_came_between() {
     let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     // Where files cannot be mapped safely, all of it is written.
     let Some(mut mapped) = Mapped::of(&file) else { return };
-    assert!(mapped.next_stretch().is_none(), "nobody has stored yet");
+    assert!(mapped.next_pages().is_none(), "nobody has stored yet");
     assert!(mapped.store(&[1; 100], 64));
-    let ready = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
+    let ready = mapped.next_pages().and_then(UpcomingPages::make_writable).unwrap();
     // The writer went on meanwhile, into what was made ready.
     assert!(mapped.store(&[2; 20 * KIB], 164));
     mapped.add(&ready);
     assert_eq!(mapped.writable_end(), mapped::READY_BYTES);
-    let again = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
+    let again = mapped.next_pages().and_then(UpcomingPages::make_writable).unwrap();
     mapped.synced();
     mapped.add(&again);
     assert_eq!(mapped.writable_end(), mapped::READY_BYTES, "given up with the rest");
-    assert!(mapped.next_stretch().is_none(), "nobody has stored since");
+    assert!(mapped.next_pages().is_none(), "nobody has stored since");
     assert!(mapped.store(&[3; 100], 164 + 20 * KIB as u64));
     mapped.passed(264 + 20 * KIB as u64, 300 * KIB);
-    assert!(mapped.next_stretch().is_none(), "the last ones were written");
+    assert!(mapped.next_pages().is_none(), "the last ones were written");
     assert!(mapped.store(&[4; 100], 2000 << 10));
-    let last = mapped.next_stretch().and_then(Stretch::make_writable).unwrap();
+    let last = mapped.next_pages().and_then(UpcomingPages::make_writable).unwrap();
     mapped.add(&last);
     assert_eq!(mapped.writable_end(), 2560 * KIB, "no more than there is");
     let expected = [vec![0; 64], vec![1; 100], vec![2; 20 * KIB], vec![3; 100]].concat();
@@ -314,4 +314,23 @@ fn kernels_whose_syncfs_hides_errors_are_told_apart() {
     ] {
         assert_eq!(whole::is_at_least_5_8(release), reports, "{release}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn new_folders_and_files_are_their_owners_alone_and_old_folders_keep_their_mode() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let dir = TempDir::new();
+    fs::set_permissions(&dir.0, fs::Permissions::from_mode(0o755)).unwrap();
+    let inner = dir.path("outer/inner");
+    OsVfs.create_dir_all(&inner).unwrap();
+    OsVfs.create_dir_all(&dir.0).unwrap();
+    assert_eq!(mode(&dir.0), 0o755);
+    assert_eq!((mode(&dir.path("outer")), mode(&inner)), (0o700, 0o700));
+    let (file, copy, lock) = (inner.join("file"), inner.join("copy"), inner.join("LOCK"));
+    create(&file, b"data");
+    copy_durably(&file, &copy).unwrap();
+    let _lock = OsVfs.lock(&lock).unwrap();
+    assert_eq!([&file, &copy, &lock].map(|path| mode(path)), [0o600; 3]);
 }

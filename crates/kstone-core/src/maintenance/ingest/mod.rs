@@ -3,11 +3,12 @@
 //! The records of one ingest share one sequence number, which the manifest attaches to the files,
 //! so they become visible together. The files go to the deepest level where nothing overlaps them.
 //!
-//! This file checks records and makes blocks of them, a run of blocks for each stripe; [`writing`]
-//! compresses and writes the runs, on other threads if there are any; [`place`] installs the files.
+//! This file checks records and makes blocks of them, a run of blocks for each stripe; [`file_writers`]
+//! compresses and writes the runs, on other threads if there are any; [`install`] adds the files to
+//! the trees.
 
-mod place;
-mod writing;
+mod file_writers;
+mod install;
 
 use std::sync::atomic::Ordering;
 
@@ -20,7 +21,7 @@ use crate::key::{Key, KeyRef, STRIPES, internal, stripe_of};
 use crate::sst::{Run, RunBuilder, SstMeta, SstOptions, common_prefix_len};
 use crate::table::TableId;
 use crate::tree::picker;
-use writing::Writing;
+use file_writers::FileWriters;
 
 /// Expiry index entries held back in memory before they are written to files of their own.
 const INDEX_BYTES_MAX: usize = 16 << 20;
@@ -96,7 +97,7 @@ pub struct Ingester {
     engine: Engine,
     options: SstOptions,
     run_bytes: usize,
-    writing: Writing,
+    writing: FileWriters,
     /// By stripe; `None` if it had no record yet.
     stripes: Vec<Option<Box<Stripe>>>,
     /// Of the latest record: its stored key, its table, partition key and stripe, and, if it has a
@@ -135,7 +136,7 @@ impl Ingester {
             options: inner.sst_options(true),
             // A file is told to be full after a whole run only.
             run_bytes: RUN_BYTES.min((file_bytes / 8) as usize),
-            writing: Writing::new(inner)?,
+            writing: FileWriters::new(inner)?,
             stripes: std::iter::repeat_with(|| None).take(STRIPES).collect(),
             last_key: Vec::new(),
             table: TableId::DEFAULT,

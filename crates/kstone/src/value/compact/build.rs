@@ -1,4 +1,4 @@
-//! Writing the compact form: from the tree form, or from pieces that are already encoded.
+//! Writes the compact form: from the tree form, or from pieces that are already encoded.
 
 use std::fmt;
 use std::ops::Range;

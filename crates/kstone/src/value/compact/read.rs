@@ -1,4 +1,4 @@
-//! From the compact form back to the tree form, with every check on the way.
+//! Decodes the compact form to the tree form, with every check on the way.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Looking into the compact form without decoding it.
+//! Views of the compact form, which read parts of it without decoding the whole.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use kstone::ops::{KeyCondition, Query};
-use kstone::stream::{ChangeKind, ShardPosition, StreamRecord};
+use kstone::stream::ChangeKind;
 use kstone::table::{IndexProjection, IndexSpec, KeySchema, Status};
 use kstone::{Database, Item, ItemBytes, Value};
 
 use crate::indexes::table::{TABLE, compare_by, describe, placeholders, query, scan};
 use crate::indexes::workload::key_of;
+use crate::support::stream_records;
 
 /// Checks everything that can be checked without knowing what was written. Gives back the items.
 pub fn check(db: &Database) -> Vec<Item> {
@@ -107,7 +108,7 @@ fn whole_partition(table: &str, index: &IndexSpec, of: &Item) -> Query {
 pub fn check_stream(db: &Database, items: &[Item]) {
     let mut now: BTreeMap<String, Item> = BTreeMap::new();
     let image = |image: &Option<ItemBytes>| image.as_ref().map(|item| item.decode().unwrap());
-    for record in stream_records(db) {
+    for record in stream_records(db, TABLE) {
         let (old, new) = (image(&record.old), image(&record.new));
         let name = format!("{:?}", record.keys.decode().unwrap());
         assert_eq!(now.get(&name), old.as_ref(), "a change of {name} begins where it was");
@@ -125,23 +126,6 @@ pub fn check_stream(db: &Database, items: &[Item]) {
     }
     let items = items.iter().map(|item| (format!("{:?}", key_of(item)), item.clone()));
     assert_eq!(now, items.collect(), "the stream ends in the items");
-}
-
-fn stream_records(db: &Database) -> Vec<StreamRecord> {
-    let Some(stream) = db.list_streams(Some(TABLE), None, 1).0.pop() else { return Vec::new() };
-    let mut records = Vec::new();
-    for shard in db.describe_stream(&stream, None, 100).unwrap().shards {
-        let position = ShardPosition::TrimHorizon;
-        let mut next = Some(db.shard_iterator(&stream, &shard.id, position).unwrap());
-        while let Some(iterator) = next.take() {
-            let page = db.stream_records(&iterator, 1000).wait().unwrap();
-            if !page.records.is_empty() {
-                next = page.next_iterator;
-                records.extend(page.records);
-            }
-        }
-    }
-    records
 }
 
 /// Everything that belongs to a table is in its description, and the engine holds nothing else.

@@ -1,36 +1,17 @@
 //! The table that the tests work on, and plain ways to call the database.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use kstone::ops::{Placeholders, PutItem, Query, QueryOutput, Scan};
 use kstone::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, Status, StreamView, TableChange,
     TableDescription, TableSpec,
 };
-use kstone::{Database, DatabaseOptions, Item, Value};
-use kstone_core::env::{Env, ManualClock};
+use kstone::{Database, Item, Value};
+
+pub use crate::support::{Machine, START_MS};
 
 pub const TABLE: &str = "things";
-pub const START_MS: u64 = 1_700_000_000_000;
-
-/// A machine whose clock stands still and whose background work runs when it is told to.
-pub struct Machine {
-    pub env: Env,
-    pub clock: Arc<ManualClock>,
-}
-
-impl Machine {
-    pub fn new() -> Self {
-        let clock = Arc::new(ManualClock::at(START_MS));
-        let env = Env { clock: Arc::clone(&clock) as _, threads: None, ..Env::memory() };
-        Machine { env, clock }
-    }
-
-    pub fn open(&self) -> Database {
-        Database::open_with(self.env.clone(), "db", DatabaseOptions::default()).unwrap()
-    }
-}
 
 /// Two global indexes, one of them with several attributes of all types in its key, and a local
 /// one; between them, all projections. Items expire by their `ttl`.

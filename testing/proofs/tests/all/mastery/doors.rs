@@ -1,6 +1,5 @@
 //! A server in this process with all its doors and the shipped catalogues in force, whose clock stands
-//! still; and clients that know
-//! nothing but its protocols.
+//! still; and clients that know nothing but its protocols.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

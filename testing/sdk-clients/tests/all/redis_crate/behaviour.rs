@@ -1,4 +1,4 @@
-//! What must hold when many ask at once.
+//! What must hold with many clients at once.
 
 use redis::{Commands, Connection, Script};
 

@@ -1,4 +1,4 @@
-//! What only the process knows of itself, and what became of it in the last minutes.
+//! The figures that a server's process reports of itself, and their history of the last minutes.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -11,26 +11,26 @@ use kstone_core::sync::Mutex;
 /// How many seconds are kept.
 pub const SECONDS_KEPT: usize = 300;
 
-/// What the console shows of the process that serves it.
-pub trait Vitals: Debug + Send + Sync {
-    /// The doors that are open. Asked every second.
-    fn doors(&self) -> Vec<DoorVitals>;
-    /// What the store holds and does. Asked by those who look.
-    fn engine(&self) -> EngineVitals;
+/// The figures of the process that serves the console.
+pub trait ServerStatus: Debug + Send + Sync {
+    /// The doors that are open. Called every second.
+    fn doors(&self) -> Vec<DoorStatus>;
+    /// What the store holds and does. Called when a page shows it.
+    fn engine(&self) -> EngineStatus;
     /// When the process began to serve, in milliseconds since 1970.
     fn started_at_ms(&self) -> u64;
     /// Where the data is, for people.
     fn place(&self) -> String;
 }
 
-/// A door.
+/// One door: a protocol at an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DoorVitals {
-    /// What it speaks: `DynamoDB`, `Redis`.
+pub struct DoorStatus {
+    /// Its protocol: `DynamoDB`, `Redis`.
     pub name: String,
-    /// Where it is found.
+    /// Its address.
     pub address: String,
-    /// What an answer promises: `sync`, `interval`, `os`.
+    /// How durable a write is when it is answered: `sync`, `interval`, `os`.
     pub durability: String,
     /// What its meter shows.
     pub reading: Reading,
@@ -38,7 +38,7 @@ pub struct DoorVitals {
 
 /// The store.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct EngineVitals {
+pub struct EngineStatus {
     /// Memory of the whole process, where the machine tells.
     pub process_memory_bytes: Option<u64>,
     /// Memory that holds what is not in files yet.
@@ -74,12 +74,12 @@ pub struct EngineVitals {
     /// How often writers had to wait.
     pub stalls: u64,
     /// Each stripe, in order.
-    pub stripes: Vec<StripeVitals>,
+    pub stripes: Vec<StripeStatus>,
 }
 
 /// One of the stripes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StripeVitals {
+pub struct StripeStatus {
     /// Keys and values before compression.
     pub data_bytes: u64,
     /// Records.
@@ -94,15 +94,15 @@ pub struct StripeVitals {
 
 /// A process that tells nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoVitals;
+pub struct NoServerStatus;
 
-impl Vitals for NoVitals {
-    fn doors(&self) -> Vec<DoorVitals> {
+impl ServerStatus for NoServerStatus {
+    fn doors(&self) -> Vec<DoorStatus> {
         Vec::new()
     }
 
-    fn engine(&self) -> EngineVitals {
-        EngineVitals::default()
+    fn engine(&self) -> EngineStatus {
+        EngineStatus::default()
     }
 
     fn started_at_ms(&self) -> u64 {
@@ -117,14 +117,14 @@ impl Vitals for NoVitals {
 /// The last minutes of the doors, second by second.
 #[derive(Debug, Default)]
 pub struct History {
-    seconds: Mutex<VecDeque<Vec<DoorVitals>>>,
+    seconds: Mutex<VecDeque<Vec<DoorStatus>>>,
 }
 
 /// What went through a door of late.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Traffic {
     /// The door as it is now.
-    pub door: DoorVitals,
+    pub door: DoorStatus,
     /// Operations in each of the seconds that are kept, the oldest first.
     pub per_second: Vec<f64>,
     /// Operations per second over the last ten.
@@ -135,7 +135,7 @@ pub struct Traffic {
 
 impl History {
     /// Notes what the doors show now. Is to be called once a second.
-    pub fn note(&self, doors: Vec<DoorVitals>) {
+    pub fn note(&self, doors: Vec<DoorStatus>) {
         let mut seconds = self.seconds.lock();
         if seconds.len() > SECONDS_KEPT {
             seconds.pop_front();
@@ -151,20 +151,20 @@ impl History {
     }
 
     /// Notes the doors every second for as long as anybody holds the history.
-    pub(crate) async fn keep(history: std::sync::Weak<History>, vitals: Arc<dyn Vitals>) {
+    pub(crate) async fn keep(history: std::sync::Weak<History>, status: Arc<dyn ServerStatus>) {
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         // After a pause there is nothing to make up for: a second without a note is a longer one.
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
             ticks.tick().await;
             let Some(history) = history.upgrade() else { return };
-            history.note(vitals.doors());
+            history.note(status.doors());
         }
     }
 }
 
-fn traffic(door: &DoorVitals, seconds: &VecDeque<Vec<DoorVitals>>) -> Traffic {
-    let of_door = |noted: &Vec<DoorVitals>| {
+fn traffic(door: &DoorStatus, seconds: &VecDeque<Vec<DoorStatus>>) -> Traffic {
+    let of_door = |noted: &Vec<DoorStatus>| {
         noted.iter().find(|it| it.name == door.name).map(|it| it.reading.clone())
     };
     let readings: Vec<Reading> = seconds.iter().filter_map(of_door).collect();
@@ -188,9 +188,9 @@ fn traffic(door: &DoorVitals, seconds: &VecDeque<Vec<DoorVitals>>) -> Traffic {
 mod tests {
     use super::*;
 
-    fn door(name: &str, operations: u64) -> DoorVitals {
+    fn door(name: &str, operations: u64) -> DoorStatus {
         let reading = Reading { connections: 1, operations, took_us: vec![operations] };
-        DoorVitals { name: name.to_owned(), reading, ..DoorVitals::default() }
+        DoorStatus { name: name.to_owned(), reading, ..DoorStatus::default() }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A disk that takes pictures of itself: what a crash at this moment would leave.
+//! A disk that records crash images of itself: what a crash at each moment would leave.
 //!
 //! Wraps a [`SimDisk`]. Before every sync, and before every n-th other change, it keeps images of
 //! the disk under several crash policies, together with what had been promised by then. So one run
@@ -54,7 +54,7 @@ pub(crate) struct Image {
 
 /// When to take images, and how many.
 #[derive(Debug, Clone, Copy)]
-pub struct Density {
+pub struct ImageDensity {
     /// At each chosen moment, so many random outcomes beside "all lost" and "all kept".
     pub randoms: u64,
     /// Of the syncs, every n-th.
@@ -65,14 +65,14 @@ pub struct Density {
 
 /// The disk and its pictures. Clones are the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Watched {
+pub(crate) struct RecordingDisk {
     disk: SimDisk,
-    album: Arc<Mutex<Album>>,
+    album: Arc<Mutex<ImageCollector>>,
 }
 
 #[derive(Debug)]
-struct Album {
-    density: Density,
+struct ImageCollector {
+    density: ImageDensity,
     seed: u64,
     syncs: u64,
     ops: u64,
@@ -80,9 +80,9 @@ struct Album {
     promises: Promises,
 }
 
-impl Watched {
-    pub(crate) fn new(disk: SimDisk, density: Density, seed: u64) -> Self {
-        let album = Album {
+impl RecordingDisk {
+    pub(crate) fn new(disk: SimDisk, density: ImageDensity, seed: u64) -> Self {
+        let album = ImageCollector {
             density,
             seed,
             syncs: 0,
@@ -90,7 +90,7 @@ impl Watched {
             images: Vec::new(),
             promises: Promises::default(),
         };
-        Watched { disk, album: Arc::new(Mutex::new(album)) }
+        RecordingDisk { disk, album: Arc::new(Mutex::new(album)) }
     }
 
     pub(crate) fn promises(&self) -> Promises {
@@ -111,7 +111,7 @@ impl Watched {
         self.album().keep(&self.disk, moment.to_owned(), policy);
     }
 
-    fn album(&self) -> MutexGuard<'_, Album> {
+    fn album(&self) -> MutexGuard<'_, ImageCollector> {
         self.album.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,7 +142,7 @@ impl Watched {
     }
 }
 
-impl Album {
+impl ImageCollector {
     fn keep(&mut self, disk: &SimDisk, moment: String, policy: CrashPolicy) {
         let (disk, promises) = (disk.crash(policy), self.promises.clone());
         self.images.push(Image { moment, policy, disk, promises });
@@ -154,7 +154,7 @@ impl Album {
     }
 }
 
-impl Vfs for Watched {
+impl Vfs for RecordingDisk {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         self.disk.create_dir_all(dir)
     }
@@ -168,7 +168,7 @@ impl Vfs for Watched {
             self.before_op("create", path);
         }
         let file = self.disk.open(path, mode)?;
-        Ok(Arc::new(WatchedFile { file, path: path.to_owned(), watched: self.clone() }))
+        Ok(Arc::new(RecordingFile { file, path: path.to_owned(), watched: self.clone() }))
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -200,7 +200,7 @@ impl Vfs for Watched {
         let mut inner = Vec::with_capacity(files.len());
         for file in files {
             let file: &dyn Any = file.as_ref();
-            let file = file.downcast_ref::<WatchedFile>().ok_or(io::ErrorKind::InvalidInput)?;
+            let file = file.downcast_ref::<RecordingFile>().ok_or(io::ErrorKind::InvalidInput)?;
             inner.push(Arc::clone(&file.file));
         }
         self.disk.sync_files(&inner)
@@ -212,13 +212,13 @@ impl Vfs for Watched {
 }
 
 #[derive(Debug)]
-struct WatchedFile {
+struct RecordingFile {
     file: Arc<dyn VfsFile>,
     path: PathBuf,
-    watched: Watched,
+    watched: RecordingDisk,
 }
 
-impl VfsFile for WatchedFile {
+impl VfsFile for RecordingFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buf, offset)
     }

@@ -1,32 +1,32 @@
-//! Puts the questions of a sequence to the engine, through every interface that answers them.
+//! Runs the reads of a sequence on the engine, through every interface that offers them.
 
 use kstone_core::{Engine, Error, Key, KeyedRecord, Record, Result, ScanCursor, Snapshot};
 
 use crate::model::{Answer, Model};
 use crate::ops::Read;
 
-/// Who is asked.
-pub(crate) enum View<'a> {
+/// The engine as it is now, or a snapshot.
+pub(crate) enum ReadView<'a> {
     Now(&'a Engine),
     Then(&'a Snapshot),
 }
 
 /// Puts a question to the engine. `model` says which tables slots stand for.
-pub(crate) fn ask(view: &View<'_>, read: &Read, model: &Model) -> Result<Answer> {
+pub(crate) fn ask(view: &ReadView<'_>, read: &Read, model: &Model) -> Result<Answer> {
     Ok(match read {
         Read::Get(slot, key) => {
             let (table, key) = (model.table(*slot), key.key());
             Answer::Found(vec![match view {
-                View::Now(engine) => engine.get(table, &key)?,
-                View::Then(snapshot) => snapshot.get(table, &key)?,
+                ReadView::Now(engine) => engine.get(table, &key)?,
+                ReadView::Then(snapshot) => snapshot.get(table, &key)?,
             }])
         }
         Read::MultiGet(slot, keys) => {
             let table = model.table(*slot);
             let keys: Vec<Key> = keys.iter().map(|key| key.key()).collect();
             Answer::Found(match view {
-                View::Now(engine) => engine.multi_get(table, &keys)?,
-                View::Then(snapshot) => {
+                ReadView::Now(engine) => engine.multi_get(table, &keys)?,
+                ReadView::Then(snapshot) => {
                     keys.iter().map(|key| snapshot.get(table, key)).collect::<Result<_>>()?
                 }
             })
@@ -35,8 +35,8 @@ pub(crate) fn ask(view: &View<'_>, read: &Read, model: &Model) -> Result<Answer>
             let table = model.table(*table);
             let query = || {
                 let mut query = match view {
-                    View::Now(engine) => engine.partition(table, pk.bytes()),
-                    View::Then(snapshot) => snapshot.partition(table, pk.bytes()),
+                    ReadView::Now(engine) => engine.partition(table, pk.bytes()),
+                    ReadView::Then(snapshot) => snapshot.partition(table, pk.bytes()),
                 };
                 query = query.range((low.map(|sk| sk.bytes()), high.map(|sk| sk.bytes())));
                 if let Some(prefix) = prefix {
@@ -90,9 +90,9 @@ pub(crate) fn ask(view: &View<'_>, read: &Read, model: &Model) -> Result<Answer>
     })
 }
 
-fn snapshot(view: &View<'_>) -> Snapshot {
+fn snapshot(view: &ReadView<'_>) -> Snapshot {
     match view {
-        View::Now(engine) => engine.snapshot(),
-        View::Then(snapshot) => (*snapshot).clone(),
+        ReadView::Now(engine) => engine.snapshot(),
+        ReadView::Then(snapshot) => (*snapshot).clone(),
     }
 }

@@ -1,4 +1,4 @@
-//! Persons of a database that this process has open.
+//! Answers calls about persons from a database that this process has open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use kstone_redis::Redis;
 use serde_json::{Value as Json, json};
 use tokio::runtime::Builder;
 
-use super::{Bar, Call, Person, SOCKET, key};
+use super::{Call, Person, ProgressBar, SOCKET, key};
 use crate::commands::count_anew;
 use crate::json as items;
 use crate::output::Output;
@@ -25,16 +25,16 @@ use crate::tables::Governed;
 /// How often somebody who watches is told how far it is.
 const SHOWN_EVERY: Duration = Duration::from_millis(100);
 
-/// A database with everything that erasing takes. The governor's counts are kept before it closes.
-pub struct Here {
+/// An open database with everything that erasing takes. The governor's counts are kept before it closes.
+pub struct LocalDatabase {
     eraser: Eraser,
     governed: Governed,
     db: Database,
 }
 
-impl Here {
+impl LocalDatabase {
     /// Puts the keyspace in force that the database is governed by.
-    pub fn open(dir: &Path, db: Database, out: &mut Output) -> Result<Here> {
+    pub fn open(dir: &Path, db: Database, out: &mut Output) -> Result<LocalDatabase> {
         let Some(governor) = Governor::resume(&db)? else {
             bail!(
                 "{0} was never governed by a keyspace, so nobody knows whose data is in it: kstone \
@@ -53,10 +53,10 @@ impl Here {
         let redis = Redis::open(&db)?;
         let key = key::load_or_make(dir)?;
         let eraser = Eraser::embedded(&db, &redis, governor, key, Arc::new(SystemRandom))?;
-        Ok(Here { eraser, governed, db })
+        Ok(LocalDatabase { eraser, governed, db })
     }
 
-    pub fn ask(&self, call: &Call, show: &mut (dyn FnMut(&Bar) + Send)) -> Result<Json> {
+    pub fn ask(&self, call: &Call, show: &mut (dyn FnMut(&ProgressBar) + Send)) -> Result<Json> {
         answer(call, &self.eraser, &self.governed.0, &self.db, show)
     }
 }
@@ -67,7 +67,7 @@ pub fn answer(
     eraser: &Eraser,
     governor: &Governor,
     db: &Database,
-    show: &mut (dyn FnMut(&Bar) + Send),
+    show: &mut (dyn FnMut(&ProgressBar) + Send),
 ) -> Result<Json> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let keyspace = governor.keyspace();
@@ -118,10 +118,10 @@ pub fn answer(
 /// Does the work, and tells somebody who watches how far it is.
 fn watched<T: Send, E: Send + Into<anyhow::Error>>(
     db: &Database,
-    show: &mut (dyn FnMut(&Bar) + Send),
+    show: &mut (dyn FnMut(&ProgressBar) + Send),
     work: impl FnOnce(&(dyn Fn(Progress) + Sync)) -> Result<T, E>,
 ) -> Result<T> {
-    let now = Mutex::new(Bar::of(Progress::Refusing));
+    let now = Mutex::new(ProgressBar::of(Progress::Refusing));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| {
@@ -131,7 +131,7 @@ fn watched<T: Send, E: Send + Into<anyhow::Error>>(
                 std::thread::park_timeout(SHOWN_EVERY);
             }
         });
-        let done = work(&|progress| *now.lock() = Bar::of(progress));
+        let done = work(&|progress| *now.lock() = ProgressBar::of(progress));
         is_over.store(true, Ordering::Release);
         watching.thread().unpark();
         done.map_err(Into::into)
@@ -139,12 +139,12 @@ fn watched<T: Send, E: Send + Into<anyhow::Error>>(
 }
 
 /// While files are rewritten, the engine knows how far it is.
-fn with_stripes(bar: Bar, db: &Database) -> Bar {
-    if bar != Bar::of(Progress::Purging) {
+fn with_stripes(bar: ProgressBar, db: &Database) -> ProgressBar {
+    if bar != ProgressBar::of(Progress::Purging) {
         return bar;
     }
     let progress = db.engine().purge_progress();
-    Bar { done: progress.stripes_done, all: progress.stripes, ..bar }
+    ProgressBar { done: progress.stripes_done, all: progress.stripes, ..bar }
 }
 
 /// The person who was typed.

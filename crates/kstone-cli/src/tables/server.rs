@@ -1,11 +1,11 @@
-//! Tables behind a server: the same questions in DynamoDB's protocol.
+//! Access to named tables behind a server, in DynamoDB's protocol.
 
 use anyhow::{Context, Result, bail};
 use kstone::Item;
 use kstone::table::{KeyAttribute, KeySchema, KeyType};
 use serde_json::{Map, Value as Json, json};
 
-use crate::tables::{Ask, Client, Items, Shape, wire};
+use crate::tables::{Client, Items, ItemsQuery, TableShape, wire};
 
 /// How often what the server put off is sent again.
 const TRIES: usize = 10;
@@ -23,13 +23,13 @@ pub fn names(client: &Client) -> Result<Vec<String>> {
     }
 }
 
-pub fn shape(client: &Client, table: &str) -> Result<Shape> {
+pub fn shape(client: &Client, table: &str) -> Result<TableShape> {
     let answer = client.call("DescribeTable", &json!({ "TableName": table }))?;
     let found = &answer["Table"];
     let definitions = list(&found["AttributeDefinitions"]);
     let indexes = ["LocalSecondaryIndexes", "GlobalSecondaryIndexes"];
     let indexes = indexes.iter().flat_map(|kind| list(&found[*kind]));
-    Ok(Shape {
+    Ok(TableShape {
         key: key(&found["KeySchema"], definitions),
         indexes: indexes
             .map(|index| (text(&index["IndexName"]), key(&index["KeySchema"], definitions)))
@@ -97,7 +97,7 @@ pub fn delete(client: &Client, table: &str, key: &Item) -> Result<bool> {
     Ok(client.call("DeleteItem", &request)?.get("Attributes").is_some())
 }
 
-pub fn read(client: &Client, ask: &Ask) -> Result<Items> {
+pub fn read(client: &Client, ask: &ItemsQuery) -> Result<Items> {
     let mut request = Map::new();
     let mut set = |name: &str, value: Json| request.insert(name.to_owned(), value);
     set("TableName", json!(ask.table));

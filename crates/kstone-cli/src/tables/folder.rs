@@ -1,16 +1,16 @@
-//! Tables in a folder that this process has open.
+//! Access to named tables in a folder that this process has open.
 
 use anyhow::Result;
 use kstone::Database;
 use kstone::Item;
 use kstone::ops::{BatchWrite, KeyCondition, Placeholders, Query, Scan, Segment, WriteRequest};
 
-use crate::tables::{Ask, Items, Shape};
+use crate::tables::{Items, ItemsQuery, TableShape};
 
-pub fn shape(db: &Database, table: &str) -> Result<Shape> {
+pub fn shape(db: &Database, table: &str) -> Result<TableShape> {
     let found = db.describe_table(table)?;
     let indexes = found.spec.local.into_iter().chain(found.spec.global);
-    Ok(Shape {
+    Ok(TableShape {
         key: found.spec.key,
         indexes: indexes.map(|index| (index.name, index.key)).collect(),
         items: found.items,
@@ -32,7 +32,7 @@ pub fn put(db: &Database, table: &str, items: Vec<Item>) -> Result<()> {
     }
 }
 
-pub fn read(db: &Database, ask: &Ask) -> Result<Items> {
+pub fn read(db: &Database, ask: &ItemsQuery) -> Result<Items> {
     let page = match &ask.condition {
         Some(condition) => db.query_items(&Query {
             table: ask.table.clone(),

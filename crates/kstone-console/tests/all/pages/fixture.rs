@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 use kstone::ops::PutItem;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, Durability, Item};
-use kstone_console::vitals::{DoorVitals, EngineVitals, StripeVitals, Vitals};
+use kstone_console::server_status::{DoorStatus, EngineStatus, ServerStatus, StripeStatus};
 use kstone_console::{Console, ConsoleOptions, Erasures};
 use kstone_core::env::{ManualClock, SeededRandom, SystemRandom};
 use kstone_core::meter::Reading;
@@ -23,7 +23,7 @@ use tower::ServiceExt as _;
 /// 2026-03-10 12:00 UTC.
 pub const NOW_MS: u64 = 1_773_144_000_000;
 
-pub struct Place {
+pub struct Fixture {
     pub console: Arc<Console>,
     pub clock: Arc<ManualClock>,
     router: Router,
@@ -38,24 +38,24 @@ pub struct Shown {
     pub body: String,
 }
 
-impl Place {
+impl Fixture {
     /// A store without catalogues, in a process that tells nothing of itself.
-    pub async fn bare() -> Place {
+    pub async fn bare() -> Fixture {
         let (console, clock, _) = parts();
-        Place::of(console, clock)
+        Fixture::of(console, clock)
     }
 
     /// A store with the shipped catalogues in force, and the platform on it.
-    pub async fn governed() -> Place {
-        Place::with_limits(false).await
+    pub async fn governed() -> Fixture {
+        Fixture::with_limits(false).await
     }
 
     /// The same where nobody may ask too often.
-    pub async fn limited() -> Place {
-        Place::with_limits(true).await
+    pub async fn limited() -> Fixture {
+        Fixture::with_limits(true).await
     }
 
-    async fn with_limits(has_rate_limits: bool) -> Place {
+    async fn with_limits(has_rate_limits: bool) -> Fixture {
         let (mut console, clock, db) = parts();
         let redis = Redis::open(&db).unwrap();
         let random = Arc::new(SeededRandom::new(7));
@@ -66,7 +66,7 @@ impl Place {
             Eraser::embedded(&db, &redis, Arc::clone(&governor), key, Arc::new(SystemRandom));
         console.keys = Arc::new(redis.keys(0).unwrap());
         console.governor = Some(governor);
-        console.vitals = Arc::new(SomeVitals);
+        console.status = Arc::new(SomeServerStatus);
         console.options.has_rate_limits = has_rate_limits;
         let parts = PlatformParts::new(
             Arc::clone(&console.items),
@@ -78,12 +78,12 @@ impl Place {
         let engine = platform.mastery.clone();
         console.platform = Some(platform);
         console.erasures = Some(Erasures::new(Arc::new(eraser.unwrap()), Some(engine)));
-        Place::of(console, clock)
+        Fixture::of(console, clock)
     }
 
-    fn of(console: Console, clock: Arc<ManualClock>) -> Place {
+    fn of(console: Console, clock: Arc<ManualClock>) -> Fixture {
         let console = Arc::new(console);
-        Place { router: kstone_console::router(&console), console, clock }
+        Fixture { router: kstone_console::router(&console), console, clock }
     }
 
     pub async fn get(&self, path: &str) -> Shown {
@@ -148,7 +148,7 @@ fn parts() -> (Console, Arc<ManualClock>, Database) {
         platform: None,
         governor: None,
         erasures: None,
-        vitals: Arc::new(kstone_console::vitals::NoVitals),
+        status: Arc::new(kstone_console::server_status::NoServerStatus),
         clock: clock.clone(),
         random: Arc::new(SeededRandom::new(7)),
         options: ConsoleOptions { has_rate_limits: false, ..ConsoleOptions::default() },
@@ -157,11 +157,11 @@ fn parts() -> (Console, Arc<ManualClock>, Database) {
 }
 
 #[derive(Debug)]
-struct SomeVitals;
+struct SomeServerStatus;
 
-impl Vitals for SomeVitals {
-    fn doors(&self) -> Vec<DoorVitals> {
-        vec![DoorVitals {
+impl ServerStatus for SomeServerStatus {
+    fn doors(&self) -> Vec<DoorStatus> {
+        vec![DoorStatus {
             name: "DynamoDB".to_owned(),
             address: "http://127.0.0.1:8000".to_owned(),
             durability: "sync".to_owned(),
@@ -169,12 +169,12 @@ impl Vitals for SomeVitals {
         }]
     }
 
-    fn engine(&self) -> EngineVitals {
-        let stripe = |n: u64| StripeVitals { records: n, ..StripeVitals::default() };
-        EngineVitals {
+    fn engine(&self) -> EngineStatus {
+        let stripe = |n: u64| StripeStatus { records: n, ..StripeStatus::default() };
+        EngineStatus {
             records: 777,
             stripes: (0..256).map(stripe).collect(),
-            ..EngineVitals::default()
+            ..EngineStatus::default()
         }
     }
 

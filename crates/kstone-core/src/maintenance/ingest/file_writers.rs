@@ -1,4 +1,4 @@
-//! The second half of an ingest: blocks are compressed and written to their files.
+//! The second half of an ingest: compresses blocks and writes them to their files.
 //!
 //! The caller puts runs of blocks into a queue, from which threads take them; when the queue is
 //! full, the caller takes one too instead of waiting. So all cores have work, whichever half of an
@@ -19,7 +19,7 @@ use crate::engine::flush::Written;
 use crate::env::JoinHandle;
 use crate::error::{Error, Result};
 use crate::key::STRIPES;
-use crate::sst::{FileIdent, Outbox, Run, SstAssembly, SstMeta, SstOptions};
+use crate::sst::{FileIdent, FrameBuffer, Run, SstAssembly, SstMeta, SstOptions};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::tree::picker;
@@ -35,10 +35,10 @@ const SYNC_BYTES: u64 = 128 << 20;
 /// The files of an ingest while they are written. Dropped, it ends the threads; the files stay
 /// until somebody removes them.
 #[derive(Debug)]
-pub(super) struct Writing {
+pub(super) struct FileWriters {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle>,
-    outbox: Outbox,
+    frame_buffer: FrameBuffer,
 }
 
 #[derive(Debug)]
@@ -70,7 +70,7 @@ struct Files {
 #[derive(Debug, Default)]
 struct Queue {
     /// By stripe.
-    lines: Vec<Line>,
+    stripes: Vec<StripeQueue>,
     /// Stripes that have tasks and nobody who works on them, each once.
     ready: VecDeque<u8>,
     /// Of all tasks that wait; 0 if there are none.
@@ -84,7 +84,7 @@ struct Queue {
 
 /// What is to be done for a stripe, first come first.
 #[derive(Debug, Default)]
-struct Line {
+struct StripeQueue {
     tasks: VecDeque<Task>,
     is_busy: bool,
 }
@@ -105,23 +105,23 @@ impl Task {
     }
 }
 
-impl Writing {
+impl FileWriters {
     pub(super) fn new(inner: &Arc<Inner>) -> Result<Self> {
         let options = inner.sst_options(true);
-        let lines = std::iter::repeat_with(Line::default).take(STRIPES).collect();
+        let stripes = std::iter::repeat_with(StripeQueue::default).take(STRIPES).collect();
         let shared = Shared {
             inner: Arc::clone(inner),
             written: Mutex::new(Written::new(Arc::clone(inner))),
             options,
             file_bytes_max: picker::file_bytes_max(1, &inner.options.tuning),
             files: std::iter::repeat_with(Mutex::default).take(STRIPES).collect(),
-            queue: Mutex::new(Queue { lines, ..Queue::default() }),
+            queue: Mutex::new(Queue { stripes, ..Queue::default() }),
             added: Condvar::default(),
             done: Condvar::default(),
             unsynced_bytes: AtomicU64::new(0),
         };
-        let outbox = Outbox::new(options.compression)?;
-        Ok(Writing { shared: Arc::new(shared), threads: Vec::new(), outbox })
+        let frame_buffer = FrameBuffer::new(options.compression)?;
+        Ok(FileWriters { shared: Arc::new(shared), threads: Vec::new(), frame_buffer })
     }
 
     pub(super) fn written(&self) -> MutexGuard<'_, Written<Arc<Inner>>> {
@@ -146,7 +146,7 @@ impl Writing {
         self.shared.queue.lock().push(stripe, Task::Append(run));
         self.shared.added.notify_one();
         let bytes_max = if self.threads.is_empty() { 0 } else { QUEUE_BYTES_MAX };
-        self.shared.take_part(bytes_max, &mut self.outbox)
+        self.shared.take_part(bytes_max, &mut self.frame_buffer)
     }
 
     /// From now on everything fails.
@@ -162,7 +162,7 @@ impl Writing {
         }
         drop(queue);
         self.shared.added.notify_all();
-        self.shared.take_part(0, &mut self.outbox)?;
+        self.shared.take_part(0, &mut self.frame_buffer)?;
         let mut queue = self.shared.queue.lock();
         while queue.working > 0 {
             queue = self.shared.done.wait(queue);
@@ -199,7 +199,7 @@ impl Writing {
     }
 }
 
-impl Drop for Writing {
+impl Drop for FileWriters {
     fn drop(&mut self) {
         self.end();
     }
@@ -207,7 +207,7 @@ impl Drop for Writing {
 
 impl Queue {
     fn push(&mut self, stripe: u8, task: Task) {
-        let Some(line) = self.lines.get_mut(usize::from(stripe)) else { return };
+        let Some(line) = self.stripes.get_mut(usize::from(stripe)) else { return };
         self.bytes += task.bytes();
         line.tasks.push_back(task);
         if !line.is_busy && line.tasks.len() == 1 {
@@ -225,7 +225,7 @@ impl Queue {
     /// The next task whose stripe nobody works on.
     fn pop(&mut self) -> Option<(u8, Task)> {
         let stripe = self.ready.pop_front()?;
-        let line = self.lines.get_mut(usize::from(stripe))?;
+        let line = self.stripes.get_mut(usize::from(stripe))?;
         let task = line.tasks.pop_front()?;
         line.is_busy = true;
         self.bytes -= task.bytes();
@@ -237,13 +237,13 @@ impl Queue {
 impl Shared {
     /// What a thread does.
     fn run(&self) {
-        let Ok(mut outbox) = Outbox::new(self.options.compression) else { return };
+        let Ok(mut frame_buffer) = FrameBuffer::new(self.options.compression) else { return };
         let mut queue = self.queue.lock();
         while !queue.is_closed && queue.failed.is_none() {
             queue = match queue.pop() {
                 Some((stripe, task)) => {
                     drop(queue);
-                    Turn::begin(self, stripe).work(task, &mut outbox);
+                    StripeTask::begin(self, stripe).work(task, &mut frame_buffer);
                     let synced = self.sync_if_due();
                     let mut queue = self.queue.lock();
                     queue.note(synced);
@@ -255,7 +255,7 @@ impl Shared {
     }
 
     /// Works on what waits until that is no more than so many bytes.
-    fn take_part(&self, bytes_max: usize, outbox: &mut Outbox) -> Result<()> {
+    fn take_part(&self, bytes_max: usize, frame_buffer: &mut FrameBuffer) -> Result<()> {
         let mut queue = self.queue.lock();
         loop {
             if let Some(error) = &queue.failed {
@@ -267,7 +267,7 @@ impl Shared {
             queue = match queue.pop() {
                 Some((stripe, task)) => {
                     drop(queue);
-                    Turn::begin(self, stripe).work(task, outbox);
+                    StripeTask::begin(self, stripe).work(task, frame_buffer);
                     self.queue.lock()
                 }
                 None => self.done.wait(queue),
@@ -275,11 +275,11 @@ impl Shared {
         }
     }
 
-    fn append(&self, stripe: u8, run: &Run, outbox: &mut Outbox) -> Result<()> {
+    fn append(&self, stripe: u8, run: &Run, frame_buffer: &mut FrameBuffer) -> Result<()> {
         let Some(files) = self.files.get(usize::from(stripe)) else { return Ok(()) };
         let mut files = files.lock();
         if files.open.as_ref().is_some_and(|file| file.estimated_bytes() >= self.file_bytes_max) {
-            self.finish(&mut files, outbox)?;
+            self.finish(&mut files, frame_buffer)?;
         }
         let files = &mut *files;
         let file = match &mut files.open {
@@ -292,14 +292,14 @@ impl Shared {
                 none.insert(file)
             }
         };
-        let bytes = file.append(run, outbox)?;
+        let bytes = file.append(run, frame_buffer)?;
         self.unsynced_bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 
-    fn finish(&self, files: &mut Files, outbox: &mut Outbox) -> Result<()> {
+    fn finish(&self, files: &mut Files, frame_buffer: &mut FrameBuffer) -> Result<()> {
         let Some(open) = files.open.take() else { return Ok(()) };
-        let (meta, _) = open.finish(outbox)?;
+        let (meta, _) = open.finish(frame_buffer)?;
         files.finished.push(meta);
         Ok(())
     }
@@ -320,41 +320,47 @@ impl Shared {
 
 /// Somebody's work on a stripe. Dropped, it makes room for the next; dropped in a panic, it tells
 /// the caller, who would wait forever otherwise.
-struct Turn<'a> {
+struct StripeTask<'a> {
     shared: &'a Shared,
     stripe: u8,
     result: Result<Option<Run>>,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> StripeTask<'a> {
     fn begin(shared: &'a Shared, stripe: u8) -> Self {
-        Turn { shared, stripe, result: Err(Error::invalid("a thread of the ingest panicked")) }
+        StripeTask {
+            shared,
+            stripe,
+            result: Err(Error::invalid("a thread of the ingest panicked")),
+        }
     }
 
-    fn work(mut self, task: Task, outbox: &mut Outbox) {
+    fn work(mut self, task: Task, frame_buffer: &mut FrameBuffer) {
         self.result = match task {
-            Task::Append(mut run) => self.shared.append(self.stripe, &run, outbox).map(|()| {
-                run.clear();
-                Some(run)
-            }),
+            Task::Append(mut run) => {
+                self.shared.append(self.stripe, &run, frame_buffer).map(|()| {
+                    run.clear();
+                    Some(run)
+                })
+            }
             Task::Finish => match self.shared.files.get(usize::from(self.stripe)) {
-                Some(files) => self.shared.finish(&mut files.lock(), outbox).map(|()| None),
+                Some(files) => self.shared.finish(&mut files.lock(), frame_buffer).map(|()| None),
                 None => Ok(None),
             },
         };
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for StripeTask<'_> {
     fn drop(&mut self) {
         let mut queue = self.shared.queue.lock();
         match std::mem::replace(&mut self.result, Ok(None)) {
             Ok(run) => queue.spare.extend(run),
             Err(error) => queue.note(Err(error)),
         }
-        let Queue { lines, ready, working, .. } = &mut *queue;
+        let Queue { stripes, ready, working, .. } = &mut *queue;
         *working -= 1;
-        if let Some(line) = lines.get_mut(usize::from(self.stripe)) {
+        if let Some(line) = stripes.get_mut(usize::from(self.stripe)) {
             line.is_busy = false;
             if !line.tasks.is_empty() {
                 ready.push_back(self.stripe);

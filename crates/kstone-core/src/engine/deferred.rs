@@ -1,4 +1,4 @@
-//! Commits that are in the log, and on their way to the memtables.
+//! Deferred inserts: commits that are in the log and not yet in the memtables.
 //!
 //! Inserting into a memtable takes longer than everything else about a small commit. A writer that
 //! does not read what it wrote ([`Engine::write_later`](crate::Engine::write_later)) leaves that to
@@ -18,7 +18,7 @@
 use std::time::Duration;
 
 use crate::engine::Inner;
-use crate::engine::write::Scout;
+use crate::engine::write::Prefetcher;
 use crate::entry::Seq;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Arc, Condvar, Mutex};
@@ -30,26 +30,26 @@ const TICK: Duration = Duration::from_millis(1);
 /// After so many ticks without any, the thread sleeps until it is called.
 const IDLE_TICKS_MAX: u32 = 50;
 
-/// See the module.
+/// The commits that are not inserted yet, and who inserts them.
 #[derive(Debug, Default)]
-pub(crate) struct Later {
-    waiting: Mutex<Waiting>,
+pub(crate) struct DeferredInserts {
+    waiting: Mutex<Commits>,
     /// How many commits are not in the memtables yet: those that wait, and those that are being
     /// inserted. Nobody takes a lock when there are none.
     count: AtomicUsize,
     /// The number of the last of them.
     last_seq: AtomicU64,
     /// Held by the one who inserts.
-    applying: Mutex<Waiting>,
+    applying: Mutex<Commits>,
     /// How many wait for the visible watermark.
     watchers: AtomicUsize,
-    rung: Condvar,
+    wake: Condvar,
     has_thread: AtomicBool,
 }
 
 /// Commits in the order of their numbers.
 #[derive(Debug, Default)]
-struct Waiting {
+struct Commits {
     ops: Vec<u8>,
     /// First and last number of each, and where its operations end.
     commits: Vec<(Seq, Seq, usize)>,
@@ -59,22 +59,22 @@ struct Waiting {
 
 impl Inner {
     /// Takes over a commit that was just appended. The caller holds its stripes' locks.
-    pub(crate) fn apply_later(self: &Arc<Self>, ops: &[u8], (first, last): (Seq, Seq)) {
-        let later = &self.later;
-        let mut waiting = later.waiting.lock();
+    pub(crate) fn defer_inserts(self: &Arc<Self>, ops: &[u8], (first, last): (Seq, Seq)) {
+        let deferred = &self.deferred;
+        let mut waiting = deferred.waiting.lock();
         waiting.ops.extend_from_slice(ops);
         let end = waiting.ops.len();
         waiting.commits.push((first, last, end));
-        later.count.fetch_add(1, Ordering::SeqCst);
-        later.last_seq.fetch_max(last, Ordering::SeqCst);
+        deferred.count.fetch_add(1, Ordering::SeqCst);
+        deferred.last_seq.fetch_max(last, Ordering::SeqCst);
         let wake = std::mem::take(&mut waiting.thread_sleeps);
         drop(waiting);
         if wake {
-            later.rung.notify_one();
+            deferred.wake.notify_one();
         }
-        if end > WAITING_BYTES_MAX || later.watchers.load(Ordering::SeqCst) > 0 {
-            self.catch_up();
-        } else if !later.has_thread.load(Ordering::Relaxed) {
+        if end > WAITING_BYTES_MAX || deferred.watchers.load(Ordering::SeqCst) > 0 {
+            self.insert_deferred();
+        } else if !deferred.has_thread.load(Ordering::Relaxed) {
             self.start_applier();
         }
     }
@@ -82,8 +82,8 @@ impl Inner {
     /// What a reader does first: when this returns, whatever was committed before it was called is
     /// visible.
     #[inline]
-    pub(crate) fn see_all(&self) {
-        let last_seq = self.later.last_seq.load(Ordering::SeqCst);
+    pub(crate) fn make_all_visible(&self) {
+        let last_seq = self.deferred.last_seq.load(Ordering::SeqCst);
         if last_seq > self.log.visible() {
             // If one before it never comes, the log is poisoned, and this one never comes either.
             let _ = self.wait_visible(last_seq);
@@ -93,35 +93,35 @@ impl Inner {
     /// Inserts everything that waits. When this returns, whatever was committed before it was called
     /// is in the memtables.
     #[inline]
-    pub(crate) fn catch_up(&self) {
-        if self.later.count.load(Ordering::SeqCst) > 0 {
-            self.apply_waiting();
+    pub(crate) fn insert_deferred(&self) {
+        if self.deferred.count.load(Ordering::SeqCst) > 0 {
+            self.insert_waiting();
         }
     }
 
-    fn apply_waiting(&self) {
-        let later = &self.later;
-        let mut batch = later.applying.lock();
+    fn insert_waiting(&self) {
+        let deferred = &self.deferred;
+        let mut batch = deferred.applying.lock();
         {
-            let mut waiting = later.waiting.lock();
-            let Waiting { ops, commits, .. } = &mut *waiting;
+            let mut waiting = deferred.waiting.lock();
+            let Commits { ops, commits, .. } = &mut *waiting;
             std::mem::swap(ops, &mut batch.ops);
             std::mem::swap(commits, &mut batch.commits);
         }
         let mut start = 0;
         let first_seq = batch.commits.first().map_or(0, |(first, ..)| *first);
-        let mut scout = Scout::of(self, &batch.ops, first_seq);
+        let mut prefetcher = Prefetcher::of(self, &batch.ops, first_seq);
         for &(first, last, end) in &batch.commits {
             // Dropped by a panic it poisons the log, as it would have in the writer's hands.
             let ticket = self.log.ticket(first, last);
             let ops = batch.ops.get(start..end).unwrap_or_default();
-            if self.apply_behind(&mut scout, ops, first).is_err() {
+            if self.apply_behind(&mut prefetcher, ops, first).is_err() {
                 break;
             }
             self.log.applied(ticket);
             start = end;
         }
-        later.count.fetch_sub(batch.commits.len(), Ordering::SeqCst);
+        deferred.count.fetch_sub(batch.commits.len(), Ordering::SeqCst);
         batch.ops.clear();
         batch.commits.clear();
     }
@@ -133,21 +133,21 @@ impl Inner {
             return Ok(());
         }
         // Either whoever adds a commit from here on sees that somebody waits, or this sees it.
-        self.later.watchers.fetch_add(1, Ordering::SeqCst);
-        self.catch_up();
+        self.deferred.watchers.fetch_add(1, Ordering::SeqCst);
+        self.insert_deferred();
         let visible = self.log.wait_visible(seq);
-        self.later.watchers.fetch_sub(1, Ordering::SeqCst);
+        self.deferred.watchers.fetch_sub(1, Ordering::SeqCst);
         visible
     }
 
     /// The highest number that a reader who begins now will see.
     pub(crate) fn last_applied(&self) -> Seq {
-        self.log.visible().max(self.later.last_seq.load(Ordering::SeqCst))
+        self.log.visible().max(self.deferred.last_seq.load(Ordering::SeqCst))
     }
 
     fn start_applier(self: &Arc<Self>) {
         let Some(threads) = &self.env.threads else { return };
-        if self.later.has_thread.swap(true, Ordering::SeqCst) {
+        if self.deferred.has_thread.swap(true, Ordering::SeqCst) {
             return;
         }
         let inner = Arc::clone(self);
@@ -160,15 +160,15 @@ impl Inner {
     fn run_applier(&self) {
         let mut idle_ticks = 0;
         while !self.background.is_closed() {
-            let is_idle = self.later.count.load(Ordering::SeqCst) == 0;
-            self.catch_up();
+            let is_idle = self.deferred.count.load(Ordering::SeqCst) == 0;
+            self.insert_deferred();
             idle_ticks = if is_idle { idle_ticks + 1 } else { 0 };
-            let mut waiting = self.later.waiting.lock();
+            let mut waiting = self.deferred.waiting.lock();
             if idle_ticks <= IDLE_TICKS_MAX {
-                drop(self.later.rung.wait_timeout(waiting, TICK));
+                drop(self.deferred.wake.wait_timeout(waiting, TICK));
             } else if waiting.commits.is_empty() && !self.background.is_closed() {
                 waiting.thread_sleeps = true;
-                drop(self.later.rung.wait(waiting));
+                drop(self.deferred.wake.wait(waiting));
                 idle_ticks = 0;
             }
         }
@@ -176,8 +176,8 @@ impl Inner {
 
     /// Ends the thread, once the background is closed.
     pub(crate) fn stop_applier(&self) {
-        let _waiting = self.later.waiting.lock();
-        self.later.rung.notify_all();
+        let _waiting = self.deferred.waiting.lock();
+        self.deferred.wake.notify_all();
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn waiting(engine: &Engine) -> usize {
-        engine.inner().later.count.load(std::sync::atomic::Ordering::SeqCst)
+        engine.inner().deferred.count.load(std::sync::atomic::Ordering::SeqCst)
     }
 
     #[test]

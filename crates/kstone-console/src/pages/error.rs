@@ -1,16 +1,16 @@
-//! What a page shows in place of what was asked for.
+//! Errors of pages, and the page that shows each.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use super::figures::counted;
-use super::frame::{Frame, page};
+use super::layout::{Layout, page};
 use crate::request;
 
 /// Why there is no page.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum PageError {
     /// There is no such thing: which.
     NotFound(String),
     /// What was asked for makes no sense, or may not be: why.
@@ -26,75 +26,77 @@ pub(crate) enum Trouble {
     Off(&'static str, Markup),
 }
 
-pub(crate) type Shown<T = Markup> = Result<T, Trouble>;
+pub(crate) type PageResult<T = Markup> = Result<T, PageError>;
 
-impl From<kstone::Error> for Trouble {
+impl From<kstone::Error> for PageError {
     fn from(error: kstone::Error) -> Self {
         match error {
-            kstone::Error::NotFound(_) => Trouble::NotFound(error.to_string()),
+            kstone::Error::NotFound(_) => PageError::NotFound(error.to_string()),
             kstone::Error::Validation(_) | kstone::Error::Refused(_) => {
-                Trouble::Refused(error.to_string())
+                PageError::Refused(error.to_string())
             }
-            error => Trouble::Failed(error.to_string()),
+            error => PageError::Failed(error.to_string()),
         }
     }
 }
 
-impl From<kstone_redis::port::Error> for Trouble {
+impl From<kstone_redis::port::Error> for PageError {
     fn from(error: kstone_redis::port::Error) -> Self {
-        Trouble::Failed(error.to_string())
+        PageError::Failed(error.to_string())
     }
 }
 
-impl From<kstone_keyspace::erasure::ErasureError> for Trouble {
+impl From<kstone_keyspace::erasure::ErasureError> for PageError {
     fn from(error: kstone_keyspace::erasure::ErasureError) -> Self {
-        Trouble::Failed(error.to_string())
+        PageError::Failed(error.to_string())
     }
 }
 
-impl From<kstone_platform::Error> for Trouble {
+impl From<kstone_platform::Error> for PageError {
     fn from(error: kstone_platform::Error) -> Self {
         use kstone_platform::Error;
         match error {
-            Error::NotFound { .. } => Trouble::NotFound(error.to_string()),
+            Error::NotFound { .. } => PageError::NotFound(error.to_string()),
             Error::Invalid(_)
             | Error::Refused { .. }
             | Error::TooEarly { .. }
-            | Error::Conflict { .. } => Trouble::Refused(error.to_string()),
-            error => Trouble::Failed(error.to_string()),
+            | Error::Conflict { .. } => PageError::Refused(error.to_string()),
+            error => PageError::Failed(error.to_string()),
         }
     }
 }
 
-impl IntoResponse for Trouble {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let retry_after = match self {
-            Trouble::TooOften { wait_s } => Some([(header::RETRY_AFTER, wait_s.to_string())]),
+            PageError::TooOften { wait_s } => Some([(header::RETRY_AFTER, wait_s.to_string())]),
             _ => None,
         };
         let (status, title, content) = match self {
-            Trouble::NotFound(what) => (StatusCode::NOT_FOUND, "Not found", html! { p { (what) } }),
-            Trouble::Refused(why) => {
+            PageError::NotFound(what) => {
+                (StatusCode::NOT_FOUND, "Not found", html! { p { (what) } })
+            }
+            PageError::Refused(why) => {
                 (StatusCode::BAD_REQUEST, "That does not work", html! { p { (why) } })
             }
-            Trouble::Failed(why) => (
+            PageError::Failed(why) => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "The store did not answer",
                 html! { p { (why) } p.faint { "Request " code { (request::id()) } } },
             ),
-            Trouble::TooOften { wait_s } => (
+            PageError::TooOften { wait_s } => (
                 StatusCode::TOO_MANY_REQUESTS,
                 "Too many requests",
                 html! { p { "Too many pages were asked for from there in a minute. Wait "
                 (counted(wait_s, "second", "seconds")) ", then load this page again." } },
             ),
-            Trouble::Off(title, how) => (StatusCode::SERVICE_UNAVAILABLE, title, how),
+            PageError::Off(title, how) => (StatusCode::SERVICE_UNAVAILABLE, title, how),
         };
         let content = html! {
             h1 { (title) }
             div.empty { (content) p { a href="/" { "Back to the overview" } } }
         };
-        let shown = page(&Frame::new(title, None), &content);
+        let shown = page(&Layout::new(title, None), &content);
         match retry_after {
             Some(headers) => (status, headers, shown).into_response(),
             None => (status, shown).into_response(),

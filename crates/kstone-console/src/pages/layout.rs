@@ -1,10 +1,10 @@
-//! What all pages share: the head, the way around, the foot.
+//! The layout that all pages share: head, navigation, foot; and their tables and empty states.
 
 use maud::{DOCTYPE, Markup, html};
 
-/// The rooms of the console, in the order in which they are offered.
+/// The sections of the console, in the order of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum Section {
     Overview,
     Learn,
     Keyspaces,
@@ -14,55 +14,55 @@ pub(crate) enum Room {
     Audit,
 }
 
-impl Room {
-    const ALL: [Room; 7] = [
-        Room::Overview,
-        Room::Learn,
-        Room::Keyspaces,
-        Room::People,
-        Room::Data,
-        Room::Work,
-        Room::Audit,
+impl Section {
+    const ALL: [Section; 7] = [
+        Section::Overview,
+        Section::Learn,
+        Section::Keyspaces,
+        Section::People,
+        Section::Data,
+        Section::Work,
+        Section::Audit,
     ];
 
     fn path_and_name(self) -> (&'static str, &'static str) {
         match self {
-            Room::Overview => ("/", "Overview"),
-            Room::Learn => ("/learn", "Learning"),
-            Room::Keyspaces => ("/keyspaces", "Keyspaces"),
-            Room::People => ("/people", "People"),
-            Room::Data => ("/data", "Data"),
-            Room::Work => ("/work", "Work"),
-            Room::Audit => ("/audit", "Audit"),
+            Section::Overview => ("/", "Overview"),
+            Section::Learn => ("/learn", "Learning"),
+            Section::Keyspaces => ("/keyspaces", "Keyspaces"),
+            Section::People => ("/people", "People"),
+            Section::Data => ("/data", "Data"),
+            Section::Work => ("/work", "Work"),
+            Section::Audit => ("/audit", "Audit"),
         }
     }
 }
 
-/// Where a page stands.
+/// The title of a page, and where it is in the navigation.
 #[derive(Debug)]
-pub(crate) struct Frame<'f> {
+pub(crate) struct Layout<'f> {
     title: &'f str,
-    room: Option<Room>,
-    /// The pages above it, below the room's own: address and name.
+    section: Option<Section>,
+    /// The pages above it, below the section's own: address and name.
     trail: Vec<(String, String)>,
 }
 
-impl<'f> Frame<'f> {
-    pub(crate) fn new(title: &'f str, room: Option<Room>) -> Self {
-        Frame { title, room, trail: Vec::new() }
+impl<'f> Layout<'f> {
+    pub(crate) fn new(title: &'f str, section: Option<Section>) -> Self {
+        Layout { title, section, trail: Vec::new() }
     }
 
-    /// A page of a room that is not its first.
-    pub(crate) fn below(title: &'f str, room: Room, trail: &[(String, String)]) -> Self {
-        let (path, name) = room.path_and_name();
+    /// A page of a section that is not its first.
+    pub(crate) fn below(title: &'f str, section: Section, trail: &[(String, String)]) -> Self {
+        let (path, name) = section.path_and_name();
         let mut all = vec![(path.to_owned(), name.to_owned())];
         all.extend_from_slice(trail);
-        Frame { title, room: Some(room), trail: all }
+        Layout { title, section: Some(section), trail: all }
     }
 }
 
 /// A whole page.
-pub(crate) fn page(frame: &Frame<'_>, content: &Markup) -> Markup {
+pub(crate) fn page(layout: &Layout<'_>, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -70,7 +70,7 @@ pub(crate) fn page(frame: &Frame<'_>, content: &Markup) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (frame.title) " · KeystoneDB" }
+                title { (layout.title) " · KeystoneDB" }
                 link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
                 link rel="stylesheet" href="/assets/console.css";
                 script src="/assets/console.js" defer {}
@@ -82,9 +82,9 @@ pub(crate) fn page(frame: &Frame<'_>, content: &Markup) -> Markup {
                         a.brand href="/" { (mark()) span { "KeystoneDB" } }
                         nav aria-label="Rooms" {
                             ul {
-                                @for room in Room::ALL {
-                                    @let (path, name) = room.path_and_name();
-                                    @let here = (frame.room == Some(room)).then_some("page");
+                                @for section in Section::ALL {
+                                    @let (path, name) = section.path_and_name();
+                                    @let here = (layout.section == Some(section)).then_some("page");
                                     li { a href=(path) aria-current=[here] { (name) } }
                                 }
                             }
@@ -92,10 +92,10 @@ pub(crate) fn page(frame: &Frame<'_>, content: &Markup) -> Markup {
                     }
                 }
                 main #content tabindex="-1" {
-                    @if !frame.trail.is_empty() {
+                    @if !layout.trail.is_empty() {
                         nav.trail aria-label="Where this page is" {
                             ol {
-                                @for (path, name) in &frame.trail {
+                                @for (path, name) in &layout.trail {
                                     li { a href=(path) { (name) } }
                                 }
                             }
@@ -124,12 +124,12 @@ fn mark() -> Markup {
     }
 }
 
-/// Something that there is none of: what it would be, and how it comes to be.
-pub(crate) fn empty(title: &str, how: &Markup) -> Markup {
+/// Stands in for something that there is none of: what it would be, and how to get it.
+pub(crate) fn empty_state(title: &str, how: &Markup) -> Markup {
     html! { div.empty { p.lead { (title) } (how) } }
 }
 
-/// A part of a page that is asked for again while somebody looks.
+/// A part of a page that the script loads again while somebody looks.
 pub(crate) fn live(address: &str, every_ms: u32, content: &Markup) -> Markup {
     html! { div data-live=(address) data-every=(every_ms) { (content) } }
 }

@@ -1,6 +1,6 @@
-//! A block that is to be kept, before its payload has come: one piece of memory for both.
+//! Memory for a block whose payload is still to be read: one piece for the block and its payload.
 //!
-//! Its length is one of few, and a block that is needed no more serves for the next of the same length. Called
+//! Its length is one of few, and the memory of an evicted block serves for the next of the same length. Called
 //! by `reader`, which unpacks into it.
 
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use bytes::{Bytes, BytesMut};
 
 use super::block::{Block, Malformed};
 
-/// Memory for a block.
+/// Memory into which a block is read.
 #[derive(Debug)]
-pub(super) enum Blank {
+pub(super) enum BlockBuffer {
     /// Nobody else has it.
     OnePiece(Arc<Block>),
     /// A longer payload is for itself: values in it are shared, not copied.
     Long(BytesMut),
 }
 
-impl Blank {
+impl BlockBuffer {
     /// One for a payload that takes `padded_len` bytes of memory, one of the lengths that
     /// [`padded_len`](super::frame::padded_len) gives. `spare` is a block that is needed no more, of whatever
     /// length.
@@ -26,31 +26,33 @@ impl Blank {
         if let Some(mut spare) = spare
             && Arc::get_mut(&mut spare).is_some_and(|spare| spare.clear() == padded_len)
         {
-            return Blank::OnePiece(spare);
+            return BlockBuffer::OnePiece(spare);
         }
         match one_piece(padded_len) {
-            Some(block) => Blank::OnePiece(block),
-            None => Blank::Long(BytesMut::zeroed(padded_len)),
+            Some(block) => BlockBuffer::OnePiece(block),
+            None => BlockBuffer::Long(BytesMut::zeroed(padded_len)),
         }
     }
 
     /// The block, when the first `len` bytes are its payload.
     pub(super) fn finish(self, len: usize) -> Result<Arc<Block>, Malformed> {
         match self {
-            Blank::OnePiece(mut block) => {
+            BlockBuffer::OnePiece(mut block) => {
                 Arc::get_mut(&mut block).ok_or(Malformed)?.parse_payload(len)?;
                 Ok(block)
             }
-            Blank::Long(bytes) => Block::parse_padded(bytes.freeze(), len),
+            BlockBuffer::Long(bytes) => Block::parse_padded(bytes.freeze(), len),
         }
     }
 }
 
-impl AsMut<[u8]> for Blank {
+impl AsMut<[u8]> for BlockBuffer {
     fn as_mut(&mut self) -> &mut [u8] {
         match self {
-            Blank::OnePiece(block) => Arc::get_mut(block).map(Block::room).unwrap_or_default(),
-            Blank::Long(bytes) => bytes,
+            BlockBuffer::OnePiece(block) => {
+                Arc::get_mut(block).map(Block::room).unwrap_or_default()
+            }
+            BlockBuffer::Long(bytes) => bytes,
         }
     }
 }
@@ -94,7 +96,7 @@ mod tests {
     }
 
     fn filled(payload: &[u8], spare: Option<Arc<Block>>) -> Arc<Block> {
-        let mut blank = Blank::new(padded_len(payload.len()), spare);
+        let mut blank = BlockBuffer::new(padded_len(payload.len()), spare);
         let room = blank.as_mut();
         assert_eq!(room.len(), padded_len(payload.len()));
         room[..payload.len()].copy_from_slice(payload);
@@ -152,8 +154,8 @@ mod tests {
     #[test]
     fn a_payload_that_is_none_is_refused() {
         for len in [0, 3, 256] {
-            assert!(Blank::new(256, None).finish(len).is_err());
+            assert!(BlockBuffer::new(256, None).finish(len).is_err());
         }
-        assert!(Blank::new(1 << 20, None).finish(1 << 20).is_err());
+        assert!(BlockBuffer::new(1 << 20, None).finish(1 << 20).is_err());
     }
 }

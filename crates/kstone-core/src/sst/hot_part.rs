@@ -1,7 +1,5 @@
-//! A part that its reader would like to have at hand, because every get asks for it.
-//!
-//! Pinned as long as the cache gives up memory for that, else kept like any other part. It is read
-//! again when it is neither.
+//! A part that every get asks for: pinned in memory as long as the cache gives up memory for that, else
+//! cached like any other part, and read again when it is neither.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,29 +7,29 @@ use super::FileId;
 use super::cache::BlockCache;
 use super::slots::{Part, Slots};
 
-/// As what a part is pinned.
+/// What a pinned part was made of.
 #[derive(Debug, Clone, Copy)]
 enum Pinned {
-    /// It is so in its file,
+    /// It is one part in its file,
     Whole,
     /// or was put together from parts, or is not in the file at all.
     Joined,
 }
 
 #[derive(Debug)]
-pub(super) struct Held<P: Part> {
+pub(super) struct HotPart<P: Part> {
     pinned: OnceLock<(Arc<P>, Pinned)>,
     /// Where it may be kept if it cannot be pinned; not made before that is known.
     kept: OnceLock<Arc<Slots<P>>>,
 }
 
-impl<P: Part> Default for Held<P> {
+impl<P: Part> Default for HotPart<P> {
     fn default() -> Self {
-        Held { pinned: OnceLock::new(), kept: OnceLock::new() }
+        HotPart { pinned: OnceLock::new(), kept: OnceLock::new() }
     }
 }
 
-impl<P: Part> Held<P> {
+impl<P: Part> HotPart<P> {
     #[inline]
     pub(super) fn pinned(&self) -> Option<&Arc<P>> {
         self.pinned.get().map(|(part, _)| part)

@@ -1,16 +1,16 @@
-//! What holds of every call: who may ask, ids, limits, errors.
+//! What holds of every call: admission, ids, limits, errors.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::rest::support::{Place, token};
+use crate::rest::support::{Fixture, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_says_that_it_is_there() {
-    let place = Place::new().await;
-    let health = place.get("/api/v1/health").await;
+    let fixture = Fixture::new().await;
+    let health = fixture.get("/api/v1/health").await;
     assert_eq!(health.with_status(200)["status"], "ok");
     assert_eq!(health.header("content-type"), Some("application/json"));
     assert_eq!(health.header("x-content-type-options"), Some("nosniff"));
@@ -20,103 +20,103 @@ async fn the_server_says_that_it_is_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_of_a_request_is_echoed_and_made_if_there_is_none() {
-    let place = Place::new().await;
+    let fixture = Fixture::new().await;
     let path = "/api/v1/health";
-    let echoed = place.ask("GET", path, &[("X-Request-Id", "abc-1")], None).await;
+    let echoed = fixture.ask("GET", path, &[("X-Request-Id", "abc-1")], None).await;
     assert_eq!(echoed.header("x-request-id"), Some("abc-1"));
-    let made = place.get(path).await.header("x-request-id").unwrap().to_owned();
+    let made = fixture.get(path).await.header("x-request-id").unwrap().to_owned();
     assert_eq!(made.len(), 16);
-    assert_ne!(place.get(path).await.header("x-request-id"), Some(&*made));
-    let odd = place.ask("GET", path, &[("X-Request-Id", "a\"b")], None).await;
+    assert_ne!(fixture.get(path).await.header("x-request-id"), Some(&*made));
+    let odd = fixture.ask("GET", path, &[("X-Request-Id", "a\"b")], None).await;
     assert_eq!(odd.header("x-request-id").unwrap().len(), 16);
-    let error = place.ask("GET", "/api/v1/nowhere", &[("X-Request-Id", "abc-2")], None).await;
+    let error = fixture.ask("GET", "/api/v1/nowhere", &[("X-Request-Id", "abc-2")], None).await;
     error.refused(404, "not_found", None);
     assert_eq!(error.header("x-request-id"), Some("abc-2"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_and_what_is_not_possible_are_told_as_json() {
-    let place = Place::new().await;
-    place.get("/api/v1/nowhere").await.refused(404, "not_found", None);
-    place.get("/api/v1/").await.refused(404, "not_found", None);
-    let not_so = place.ask("PATCH", "/api/v1/health", &[], None).await;
+    let fixture = Fixture::new().await;
+    fixture.get("/api/v1/nowhere").await.refused(404, "not_found", None);
+    fixture.get("/api/v1/").await.refused(404, "not_found", None);
+    let not_so = fixture.ask("PATCH", "/api/v1/health", &[], None).await;
     not_so.refused(405, "method_not_allowed", None);
     assert!(not_so.header("allow").unwrap().contains("GET"), "{not_so:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_only_requests_that_are_addressed_to_this_machine_pass() {
-    let place = Place::new().await;
+    let fixture = Fixture::new().await;
     for host in ["localhost:8080", "127.0.0.1", "[::1]:1"] {
-        assert_eq!(place.ask("GET", "/api/v1/health", &[("Host", host)], None).await.status, 200);
+        assert_eq!(fixture.ask("GET", "/api/v1/health", &[("Host", host)], None).await.status, 200);
     }
     for host in ["evil.example", "127.0.0.1.evil.example:8080", "192.168.0.9"] {
-        let answer = place.ask("GET", "/api/v1/health", &[("Host", host)], None).await;
+        let answer = fixture.ask("GET", "/api/v1/health", &[("Host", host)], None).await;
         answer.refused(421, "wrong_host", None);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_asked_for_at_every_call_but_health() {
-    let place = Place::with(|console| console.options.token = token("secret")).await;
+    let fixture = Fixture::with(|console| console.options.token = token("secret")).await;
     let path = "/api/v1/keyspaces";
-    let refused = place.get(path).await;
+    let refused = fixture.get(path).await;
     refused.refused(401, "unauthorized", None);
     assert!(refused.header("www-authenticate").unwrap().starts_with("Bearer"));
-    assert!(place.get("/").await.header("www-authenticate").unwrap().starts_with("Basic"));
+    assert!(fixture.get("/").await.header("www-authenticate").unwrap().starts_with("Basic"));
     for wrong in ["Bearer wrong", "Bearer secre", "Basic OnNlY3JldA", "secret"] {
-        let answer = place.ask("GET", path, &[("Authorization", wrong)], None).await;
+        let answer = fixture.ask("GET", path, &[("Authorization", wrong)], None).await;
         assert_eq!(answer.status, 401, "{wrong}");
     }
     // `:secret` and `anybody:secret`.
     for right in ["Bearer secret", "Basic OnNlY3JldA==", "Basic YW55Ym9keTpzZWNyZXQ="] {
-        let answer = place.ask("GET", path, &[("Authorization", right)], None).await;
+        let answer = fixture.ask("GET", path, &[("Authorization", right)], None).await;
         assert_eq!(answer.status, 200, "{right}");
     }
     let elsewhere = [("Host", "school.example"), ("Authorization", "Bearer secret")];
-    assert_eq!(place.ask("GET", path, &elsewhere, None).await.status, 200);
-    assert_eq!(place.get("/api/v1/health").await.status, 200);
+    assert_eq!(fixture.ask("GET", path, &elsewhere, None).await.status, 200);
+    assert_eq!(fixture.get("/api/v1/health").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_another_site_changes_nothing() {
-    let place = Place::new().await;
+    let fixture = Fixture::new().await;
     let path = "/api/v1/students/s1";
     for from in [("Sec-Fetch-Site", "cross-site"), ("Origin", "http://evil.example")] {
-        let refused = place.ask("DELETE", path, &[from], None).await;
+        let refused = fixture.ask("DELETE", path, &[from], None).await;
         refused.refused(403, "cross_site", None);
     }
-    let here = format!("http://{}", place.at);
+    let here = format!("http://{}", fixture.at);
     let own = [("Sec-Fetch-Site", "same-origin"), ("Origin", &here)];
-    assert_eq!(place.ask("DELETE", path, &own, None).await.status, 202);
+    assert_eq!(fixture.ask("DELETE", path, &own, None).await.status, 202);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_too_long_is_refused_before_it_is_read() {
-    let place = Place::with(|console| console.options.body_bytes_max = 1000).await;
+    let fixture = Fixture::with(|console| console.options.body_bytes_max = 1000).await;
     let body = format!("\"{}\"", "x".repeat(2000));
     let path = "/api/v1/students/s1";
-    place.ask("DELETE", path, &[], Some(&body)).await.refused(413, "body_too_large", None);
+    fixture.ask("DELETE", path, &[], Some(&body)).await.refused(413, "body_too_large", None);
     // Without a length, too.
     let chunk = format!("7d0\r\n{}\r\n0\r\n\r\n", "x".repeat(2000));
     let head = format!(
         "DELETE {path} HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
-        place.at
+        fixture.at
     );
-    place.raw(&format!("{head}{chunk}")).await.refused(413, "body_too_large", None);
+    fixture.raw(&format!("{head}{chunk}")).await.refused(413, "body_too_large", None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_is_too_slow_is_cut_off() {
     let quick = Duration::from_millis(100);
-    let place = Place::with(|console| console.options.limits.read_timeout = quick).await;
+    let fixture = Fixture::with(|console| console.options.limits.read_timeout = quick).await;
     let head = format!(
         "DELETE /api/v1/students/s1 HTTP/1.1\r\nHost: {}\r\nContent-Length: 10\r\n\r\nabc",
-        place.at
+        fixture.at
     );
-    place.raw(&head).await.refused(408, "too_slow", None);
+    fixture.raw(&head).await.refused(408, "too_slow", None);
     // One that never finishes its head gets no answer.
-    let mut stream = TcpStream::connect(place.at).await.unwrap();
+    let mut stream = TcpStream::connect(fixture.at).await.unwrap();
     stream.write_all(b"GET /api/v1/health HTTP/1.1\r\nHost: loc").await.unwrap();
     let mut rest = Vec::new();
     let closed = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut rest)).await;
@@ -125,8 +125,8 @@ async fn a_client_that_is_too_slow_is_cut_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_describes_itself() {
-    let place = Place::new().await;
-    let document = place.get("/api/v1/openapi.json").await.with_status(200);
+    let fixture = Fixture::new().await;
+    let document = fixture.get("/api/v1/openapi.json").await.with_status(200);
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     let paths = document["paths"].as_object().unwrap();
     assert!(paths.contains_key("/keyspaces"), "{paths:?}");
@@ -148,16 +148,17 @@ async fn the_api_describes_itself() {
             assert_eq!(default["schema"]["$ref"], "#/components/schemas/Error", "{at}");
         }
     }
-    let page = place.get("/api/v1/docs").await;
+    let page = fixture.get("/api/v1/docs").await;
     assert_eq!(page.status, 200);
     assert!(page.body.contains("/keyspaces"), "{}", page.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_keyspace_calls_say_how_to_turn_it_on() {
-    let place = Place::with(|console| (console.governor, console.erasures) = (None, None)).await;
+    let fixture =
+        Fixture::with(|console| (console.governor, console.erasures) = (None, None)).await;
     for path in ["/api/v1/keyspaces", "/api/v1/erasures"] {
-        let refused = place.get(path).await;
+        let refused = fixture.get(path).await;
         refused.refused(503, "platform_off", None);
         assert!(refused.body.contains("--keyspace shipped"), "{refused:?}");
     }
@@ -165,8 +166,8 @@ async fn without_a_keyspace_calls_say_how_to_turn_it_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn declared_keys_are_listed_with_what_there_is_of_them() {
-    let place = Place::new().await;
-    let listed = place.get("/api/v1/keyspaces").await.with_status(200);
+    let fixture = Fixture::new().await;
+    let listed = fixture.get("/api/v1/keyspaces").await.with_status(200);
     let patterns = listed["patterns"].as_array().unwrap();
     let daily = patterns.iter().find(|it| it["name"] == "mastery.daily_mastery").unwrap();
     assert_eq!(daily["pattern"], "student:{student_id}:mastery:{date}");

@@ -1,4 +1,4 @@
-//! Gives ingested files their sequence number and their places in the trees.
+//! Installs ingested files: gives them their sequence number and finds the level for each.
 
 use crate::batch::WriteBatch;
 use crate::engine::Inner;

@@ -1,4 +1,4 @@
-//! Memory for records that is ready before a writer needs it.
+//! A pool of memory chunks for records, which a thread touches before a writer needs them.
 //!
 //! The first store to a page of new memory stops in the system, which looks for a page and clears it: a
 //! microsecond or three, and where the machine itself is a guest, to whom its host gives memory as it is
@@ -36,22 +36,22 @@ const PAGE_LEN: usize = 4096;
 /// One for each power of two that a chunk may be long.
 const LENGTHS: usize = (CHUNK_LEN_MAX / CHUNK_LEN_MIN).ilog2() as usize + 1;
 
-/// Chunks that are ready, for all memtables of a database.
+/// Chunks that are ready to be written to, for all memtables of a database.
 #[derive(Debug)]
-pub(crate) struct Supply {
+pub(crate) struct ChunkPool {
     /// How much is kept ready; 0 is none, and no thread.
     ready_bytes_max: usize,
-    stock: Mutex<Stock>,
-    rung: Condvar,
+    state: Mutex<PoolState>,
+    wake: Condvar,
     has_thread: AtomicBool,
     wants_thread: AtomicBool,
-    /// Whether there may be chunks in the stock.
-    is_stocked: AtomicBool,
+    /// Whether any chunk may be ready.
+    may_have_chunks: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Stock {
-    /// By length. All are [touched].
+struct PoolState {
+    /// By length. All are [prefaulted].
     ready: [Vec<Vec<u8>>; LENGTHS],
     /// How many of each length were asked for lately.
     taken: [usize; LENGTHS],
@@ -62,29 +62,29 @@ struct Stock {
     is_closed: bool,
 }
 
-impl Supply {
+impl ChunkPool {
     /// For a database whose memtables hold so much.
     pub(crate) fn new(write_buffer_bytes: usize) -> Self {
         let large_share = (write_buffer_bytes / 128).min(LARGE_READY_BYTES_MAX);
         let share = (write_buffer_bytes / 32).min(READY_BYTES_MAX).max(large_share);
-        Supply {
+        ChunkPool {
             ready_bytes_max: if share < READY_BYTES_MIN { 0 } else { share },
-            stock: Mutex::default(),
-            rung: Condvar::default(),
+            state: Mutex::default(),
+            wake: Condvar::default(),
             has_thread: AtomicBool::new(false),
             wants_thread: AtomicBool::new(false),
-            is_stocked: AtomicBool::new(false),
+            may_have_chunks: AtomicBool::new(false),
         }
     }
 
     /// Nothing is kept ready: for a database without threads, and while the log is replayed.
     pub(crate) fn none() -> Self {
-        Supply::new(0)
+        ChunkPool::new(0)
     }
 
     /// What it may hold now.
     pub(crate) fn bytes(&self) -> usize {
-        if self.is_stocked.load(Relaxed) { self.ready_bytes_max } else { 0 }
+        if self.may_have_chunks.load(Relaxed) { self.ready_bytes_max } else { 0 }
     }
 
     /// An empty chunk with room for `len` bytes, which is a power of two that a chunk may be long.
@@ -98,18 +98,18 @@ impl Supply {
         }
         let nth = nth_length(len);
         // Not to wait: the thread may have lost its processor in there.
-        let mut stock = self.stock.try_lock()?;
-        let taken = stock.taken.get_mut(nth)?;
+        let mut state = self.state.try_lock()?;
+        let taken = state.taken.get_mut(nth)?;
         *taken = taken.saturating_add(1);
-        stock.taken_bytes = stock.taken_bytes.saturating_add(len);
-        stock.was_asked = true;
-        let chunk = stock.ready.get_mut(nth)?.pop();
-        if len > CHUNK_LEN_MIN && stock.taken_bytes >= self.enough_bytes() {
+        state.taken_bytes = state.taken_bytes.saturating_add(len);
+        state.was_asked = true;
+        let chunk = state.ready.get_mut(nth)?.pop();
+        if len > CHUNK_LEN_MIN && state.taken_bytes >= self.enough_bytes() {
             if !self.has_thread.load(Relaxed) {
                 self.wants_thread.store(true, Relaxed);
-            } else if std::mem::take(&mut stock.thread_sleeps) {
-                drop(stock);
-                self.rung.notify_one();
+            } else if std::mem::take(&mut state.thread_sleeps) {
+                drop(state);
+                self.wake.notify_one();
             }
         }
         chunk
@@ -120,7 +120,7 @@ impl Supply {
         self.ready_bytes_max.min(READY_BYTES_MAX) / 4
     }
 
-    /// Whether there should be a thread that [runs](Supply::run) this. Says so once.
+    /// Whether there should be a thread that [runs](ChunkPool::run) this. Says so once.
     #[inline]
     pub(crate) fn wants_thread(&self) -> bool {
         self.wants_thread.load(Relaxed)
@@ -128,71 +128,71 @@ impl Supply {
             && !self.has_thread.swap(true, Relaxed)
     }
 
-    /// The thread: makes chunks ready until the supply is closed.
+    /// The thread: makes chunks ready until the pool is closed.
     pub(crate) fn run(&self) {
         let mut idle_ticks = 0;
-        let mut stock = self.stock.lock();
-        while !stock.is_closed {
-            if std::mem::take(&mut stock.was_asked) {
-                if stock.taken_bytes >= self.enough_bytes() {
+        let mut state = self.state.lock();
+        while !state.is_closed {
+            if std::mem::take(&mut state.was_asked) {
+                if state.taken_bytes >= self.enough_bytes() {
                     idle_ticks = 0;
                 }
-                self.is_stocked.store(true, Relaxed);
-                let missing = stock.plan(self.ready_bytes_max, self.enough_bytes());
-                drop(stock);
+                self.may_have_chunks.store(true, Relaxed);
+                let missing = state.plan(self.ready_bytes_max, self.enough_bytes());
+                drop(state);
                 for (nth, &count) in missing.iter().enumerate() {
                     self.make_ready(nth, count);
                 }
-                stock = self.stock.lock();
-                if stock.is_closed {
+                state = self.state.lock();
+                if state.is_closed {
                     break;
                 }
             }
             idle_ticks += 1;
             if idle_ticks <= IDLE_TICKS_MAX {
-                stock = self.rung.wait_timeout(stock, TICK);
+                state = self.wake.wait_timeout(state, TICK);
             } else {
-                stock.clear();
-                self.is_stocked.store(false, Relaxed);
-                stock.thread_sleeps = true;
-                stock = self.rung.wait(stock);
-                stock.thread_sleeps = false;
+                state.clear();
+                self.may_have_chunks.store(false, Relaxed);
+                state.thread_sleeps = true;
+                state = self.wake.wait(state);
+                state.thread_sleeps = false;
             }
         }
-        stock.clear();
-        self.is_stocked.store(false, Relaxed);
+        state.clear();
+        self.may_have_chunks.store(false, Relaxed);
     }
 
     /// Makes so many chunks of one length, if there is room for them.
     fn make_ready(&self, nth: usize, count: usize) {
         let len = CHUNK_LEN_MIN << nth;
         for _ in 0..count {
-            if !self.takes(&self.stock.lock(), len) {
+            if !self.takes(&self.state.lock(), len) {
                 return;
             }
-            let chunk = touched(len);
-            let mut stock = self.stock.lock();
-            if !self.takes(&stock, len) {
+            let chunk = prefaulted(len);
+            let mut state = self.state.lock();
+            if !self.takes(&state, len) {
                 return;
             }
-            stock.ready[nth].push(chunk);
+            state.ready[nth].push(chunk);
         }
     }
 
-    fn takes(&self, stock: &Stock, len: usize) -> bool {
-        !stock.is_closed && stock.ready_bytes() + len <= self.ready_bytes_max
+    fn takes(&self, state: &PoolState, len: usize) -> bool {
+        !state.is_closed && state.ready_bytes() + len <= self.ready_bytes_max
     }
 
     /// Ends the thread.
     pub(crate) fn close(&self) {
-        self.stock.lock().is_closed = true;
-        self.rung.notify_one();
+        self.state.lock().is_closed = true;
+        self.wake.notify_one();
     }
 }
 
-impl Stock {
+impl PoolState {
     fn clear(&mut self) {
-        *self = Stock { is_closed: self.is_closed, ..Stock::default() };
+        *self = PoolState { is_closed: self.is_closed, ..PoolState::default() };
     }
 
     fn ready_bytes(&self) -> usize {
@@ -222,7 +222,7 @@ fn nth_length(len: usize) -> usize {
 }
 
 /// An empty chunk whose pages have been stored to.
-fn touched(len: usize) -> Vec<u8> {
+fn prefaulted(len: usize) -> Vec<u8> {
     let mut chunk = Vec::with_capacity(len);
     for page in chunk.spare_capacity_mut().chunks_mut(PAGE_LEN) {
         // At both ends, because a chunk may begin anywhere in a page. The compiler would leave out a store
@@ -241,106 +241,106 @@ mod tests {
 
     const BUFFER: usize = 64 << 20;
 
-    fn ready_bytes(supply: &Supply) -> usize {
-        supply.stock.lock().ready_bytes()
+    fn ready_bytes(pool: &ChunkPool) -> usize {
+        pool.state.lock().ready_bytes()
     }
 
     /// What the thread does when it wakes; answers what was missing.
-    fn plan_and_make(supply: &Supply) -> [usize; LENGTHS] {
-        let missing = supply.stock.lock().plan(supply.ready_bytes_max, supply.enough_bytes());
-        missing.iter().enumerate().for_each(|(nth, &count)| supply.make_ready(nth, count));
-        assert!(ready_bytes(supply) <= supply.ready_bytes_max);
+    fn plan_and_make(pool: &ChunkPool) -> [usize; LENGTHS] {
+        let missing = pool.state.lock().plan(pool.ready_bytes_max, pool.enough_bytes());
+        missing.iter().enumerate().for_each(|(nth, &count)| pool.make_ready(nth, count));
+        assert!(ready_bytes(pool) <= pool.ready_bytes_max);
         missing
     }
 
     #[test]
     fn what_is_ready_is_in_proportion_to_what_was_taken() {
-        let supply = Supply::new(BUFFER);
-        let max = supply.ready_bytes_max;
+        let pool = ChunkPool::new(BUFFER);
+        let max = pool.ready_bytes_max;
         for _ in 0..64 {
-            supply.take(16 << 10);
-            supply.take(16 << 10);
-            supply.take(32 << 10);
+            pool.take(16 << 10);
+            pool.take(16 << 10);
+            pool.take(32 << 10);
         }
-        let made = plan_and_make(&supply);
+        let made = plan_and_make(&pool);
         assert_eq!(made, [0, 0, max / 2 / (16 << 10), max / 2 / (32 << 10), 0]);
-        assert_eq!(ready_bytes(&supply), max);
-        let chunk = supply.take(32 << 10);
+        assert_eq!(ready_bytes(&pool), max);
+        let chunk = pool.take(32 << 10);
         assert_eq!((chunk.len(), chunk.capacity()), (0, 32 << 10));
-        assert_eq!(ready_bytes(&supply), max - (32 << 10));
+        assert_eq!(ready_bytes(&pool), max - (32 << 10));
     }
 
     /// Else they would keep others out for ever.
     #[test]
     fn lengths_that_nobody_takes_any_more_go() {
-        let supply = Supply::new(BUFFER);
-        let max = supply.ready_bytes_max;
+        let pool = ChunkPool::new(BUFFER);
+        let max = pool.ready_bytes_max;
         let take_and_make = |len: usize| {
             for _ in 0..max / len {
-                supply.take(len);
+                pool.take(len);
             }
-            plan_and_make(&supply);
+            plan_and_make(&pool);
         };
         take_and_make(4 << 10);
         for _ in 0..16 {
             take_and_make(64 << 10);
         }
-        let stock = supply.stock.lock();
-        assert_eq!(stock.ready[0].len(), 0);
-        assert_eq!(stock.ready[LENGTHS - 1].len(), max / (64 << 10));
+        let state = pool.state.lock();
+        assert_eq!(state.ready[0].len(), 0);
+        assert_eq!(state.ready[LENGTHS - 1].len(), max / (64 << 10));
     }
 
     /// With few taken, one more of another length changes the shares by much.
     #[test]
     fn there_is_never_more_than_was_allowed() {
-        let supply = Supply::new(READY_BYTES_MIN * 32);
+        let pool = ChunkPool::new(READY_BYTES_MIN * 32);
         for nth in (0..LENGTHS).chain((0..LENGTHS).rev()).cycle().take(100) {
-            supply.take(CHUNK_LEN_MIN << nth);
-            plan_and_make(&supply);
+            pool.take(CHUNK_LEN_MIN << nth);
+            plan_and_make(&pool);
         }
     }
 
     #[test]
     fn a_small_database_keeps_nothing_ready() {
-        let supply = Supply::new(READY_BYTES_MIN * 32 - 32);
+        let pool = ChunkPool::new(READY_BYTES_MIN * 32 - 32);
         for _ in 0..1000 {
-            assert_eq!(supply.take(CHUNK_LEN_MAX).capacity(), CHUNK_LEN_MAX);
+            assert_eq!(pool.take(CHUNK_LEN_MAX).capacity(), CHUNK_LEN_MAX);
         }
-        assert!(!supply.wants_thread());
+        assert!(!pool.wants_thread());
     }
 
     #[test]
     fn the_more_memory_the_more_is_ready_up_to_a_bound() {
         const MIB: usize = 1 << 20;
-        let ready =
-            [32, 64, 128, 256, 512, 1024, 8192].map(|mib| Supply::new(mib * MIB).ready_bytes_max);
+        let ready = [32, 64, 128, 256, 512, 1024, 8192]
+            .map(|mib| ChunkPool::new(mib * MIB).ready_bytes_max);
         assert_eq!(ready, [MIB, 2 * MIB, 2 * MIB, 2 * MIB, 4 * MIB, 8 * MIB, 8 * MIB]);
     }
 
     /// The thread starts once, has chunks ready, and leaves none behind.
     #[test]
     fn a_thread_makes_them_and_ends() {
-        let supply = Supply::new(BUFFER);
-        supply.take(CHUNK_LEN_MAX);
-        assert!(!supply.wants_thread(), "a few chunks are not worth a thread");
-        for _ in 0..supply.ready_bytes_max / CHUNK_LEN_MAX {
-            supply.take(CHUNK_LEN_MAX);
+        let pool = ChunkPool::new(BUFFER);
+        pool.take(CHUNK_LEN_MAX);
+        assert!(!pool.wants_thread(), "a few chunks are not worth a thread");
+        for _ in 0..pool.ready_bytes_max / CHUNK_LEN_MAX {
+            pool.take(CHUNK_LEN_MAX);
         }
-        assert!(supply.wants_thread());
-        supply.take(CHUNK_LEN_MAX);
-        assert!(!supply.wants_thread());
+        assert!(pool.wants_thread());
+        pool.take(CHUNK_LEN_MAX);
+        assert!(!pool.wants_thread());
 
         std::thread::scope(|scope| {
-            scope.spawn(|| supply.run());
-            while ready_bytes(&supply) < supply.ready_bytes_max {
+            scope.spawn(|| pool.run());
+            while ready_bytes(&pool) < pool.ready_bytes_max {
                 // Once it has put all away because nobody asked, it has to be asked again.
-                if ready_bytes(&supply) == 0 {
-                    supply.take(CHUNK_LEN_MAX);
+                if ready_bytes(&pool) == 0 {
+                    pool.take(CHUNK_LEN_MAX);
                 }
                 std::thread::yield_now();
             }
-            supply.close();
+            pool.close();
         });
-        assert_eq!(ready_bytes(&supply), 0);
+        assert_eq!(ready_bytes(&pool), 0);
     }
 }
