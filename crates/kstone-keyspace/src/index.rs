@@ -22,6 +22,7 @@
 //! Pure: whoever writes or reads the table uses this.
 
 use kstone::policy::IndexEntry;
+use percent_encoding::{percent_decode_str, percent_encode_byte};
 
 /// Where data of a person is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -196,36 +197,17 @@ fn escape_into(bytes: &[u8], out: &mut String) {
             out.push_str(plain);
             let length = escaped.chars().next().map_or(0, char::len_utf8);
             let (letter, after) = escaped.split_at(length);
-            letter.bytes().for_each(|byte| percent(byte, out));
+            out.extend(letter.bytes().map(percent_encode_byte));
             rest = after;
         }
         out.push_str(rest);
-        chunk.invalid().iter().for_each(|byte| percent(*byte, out));
+        out.extend(chunk.invalid().iter().copied().map(percent_encode_byte));
     }
-}
-
-fn percent(byte: u8, out: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    out.push('%');
-    out.push(char::from(HEX[usize::from(byte >> 4)]));
-    out.push(char::from(HEX[usize::from(byte & 15)]));
 }
 
 /// The bytes again; `None` for what is no form of any.
 fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        match (*first, after) {
-            (b'%', [high, low, after @ ..]) => {
-                bytes.push(hex(*high)? << 4 | hex(*low)?);
-                rest = after;
-            }
-            (b'%', _) => return None,
-            (byte, _) => bytes.push(byte),
-        }
-    }
+    let bytes: Vec<u8> = percent_decode_str(text).collect();
     let mut again = String::with_capacity(text.len());
     escape_into(&bytes, &mut again);
     (again == text).then_some(bytes)
@@ -233,14 +215,6 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 
 fn unescape_text(text: &str) -> Option<String> {
     String::from_utf8(unescape(text)?).ok()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

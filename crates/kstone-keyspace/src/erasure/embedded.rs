@@ -8,7 +8,7 @@ use kstone_core::env::{Clock, Random};
 use kstone_redis::Redis;
 
 use super::eraser::{Copies, Eraser, EraserParts, Keep, OpenCopy};
-use super::receipt::{ReceiptKey, hex};
+use super::receipt::ReceiptKey;
 use super::stores::{ErasureError, Result, Stores};
 use crate::keyspace::Keyspace;
 use crate::policy::{Governor, GovernorOptions};
@@ -41,7 +41,7 @@ impl Eraser {
             clock: Arc::new(EngineClock(db.internal())),
             random,
             key,
-            database: hex(&db.engine().id()),
+            database: hex::encode(db.engine().id()),
         }))
     }
 }

@@ -364,7 +364,7 @@ impl Eraser {
             database: self.database.clone(),
             erasure: job.id.clone(),
             subject_sha256: subject_hash(&salt, &subject),
-            salt: super::receipt::hex(&salt),
+            salt: hex::encode(salt),
             tenant: subject.tenant,
             began_ms: job.began_ms,
             finished_ms: 0,

@@ -19,7 +19,7 @@ use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Item, Value};
 use serde::{Deserialize, Serialize};
 
-use super::receipt::{PatternCount, PurgeCount, Receipt, SignedReceipt, hex, unhex};
+use super::receipt::{PatternCount, PurgeCount, Receipt, SignedReceipt};
 use super::stores::{ErasureError, Result, each_in_partition};
 use crate::index::Indexed;
 use crate::subject::Subject;
@@ -95,7 +95,7 @@ impl Job {
             id,
             subject: subject.id.clone(),
             tenant: subject.tenant.clone(),
-            salt: hex(salt),
+            salt: hex::encode(salt),
             began_ms,
             first_seq: None,
             last_seq: 0,
@@ -109,7 +109,7 @@ impl Job {
     }
 
     pub(super) fn salt(&self) -> Vec<u8> {
-        unhex(&self.salt).unwrap_or_default()
+        hex::decode(&self.salt).unwrap_or_default()
     }
 
     /// The partition in which an erasure names the person.

@@ -182,7 +182,7 @@ fn fingerprint(keyspace: &Keyspace) -> String {
         let what = (name, segments, it.partition_segments, &it.store, &it.subject, it.tenant);
         hash.update(format!("{what:?}\n"));
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hash.finalize())
 }
 
 impl Governor {

@@ -140,19 +140,15 @@ impl Erased {
 impl Token {
     /// As it is kept.
     pub(crate) fn to_text(self) -> String {
-        let mut text = format!("{:016x}", self.short);
-        self.exact.iter().for_each(|byte| text.push_str(&format!("{byte:02x}")));
-        text
+        format!("{:016x}{}", self.short, hex::encode(self.exact))
     }
 
     pub(crate) fn parse(text: &str) -> Option<Token> {
         let (short, exact) = text.split_at_checked(16)?;
         let short = u64::from_str_radix(short, 16).ok()?;
         let mut bytes = [0; 32];
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(exact.get(2 * at..2 * at + 2)?, 16).ok()?;
-        }
-        (exact.len() == 64).then_some(Token { short, exact: bytes })
+        hex::decode_to_slice(exact, &mut bytes).ok()?;
+        Some(Token { short, exact: bytes })
     }
 }
 

@@ -149,7 +149,7 @@ impl TenantItems {
         digest.update((self.tenant.id().len() as u64).to_be_bytes());
         digest.update(self.tenant.id());
         digest.update(token);
-        digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&digest.finalize()[..16])
     }
 }
 

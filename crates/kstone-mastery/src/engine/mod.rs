@@ -33,7 +33,6 @@ mod history;
 mod ingest;
 mod insight;
 pub mod keys;
-mod md5;
 mod profile;
 mod reading;
 mod school;
@@ -137,7 +136,7 @@ impl MasteryEngine {
         let spec = TableSpec { name: TABLE.to_owned(), key, ..TableSpec::default() };
         self.inner.items.require_table(&spec, Some("ttl")).await?;
         self.inner.cache.prepare().await;
-        Ok(kstone_platform::work::require_table(&*self.inner.items).await?)
+        kstone_platform::work::require_table(&*self.inner.items).await
     }
 
     /// The time.

@@ -208,8 +208,7 @@ fn crc_of(id: &str) -> u32 {
 
 /// 32 hexadecimal digits that stand for these bytes.
 pub fn short_hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&Sha256::digest(bytes)[..16])
 }
 
 #[cfg(test)]
