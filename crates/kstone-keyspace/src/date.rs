@@ -1,5 +1,4 @@
-//! Days and moments as they stand in keys: in one form each, whose order as bytes is their order in
-//! time.
+//! Dates and timestamps in keys. Each has one textual form, whose byte order is chronological.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The whole keyspace as a page for people.
+//! Documents the whole keyspace as a page of Markdown.
 
 use std::fmt::Write as _;
 

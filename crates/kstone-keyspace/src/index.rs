@@ -1,4 +1,4 @@
-//! The form of entries in the index of persons, the table `kstone.subjects`.
+//! Encoding of the entries in the index of persons, the table `kstone.subjects`.
 //!
 //! An entry's `pk` says whom it is about, and its `sk` where the data is:
 //!

@@ -1,4 +1,4 @@
-//! All declared keys together: which pattern a key belongs to, and what follows from that.
+//! [`Keyspace`]: all catalogues together. Finds the pattern that a key belongs to.
 
 use crate::catalogue::Catalogue;
 use crate::matcher::{Matcher, Segments};
@@ -20,19 +20,19 @@ pub struct Keyspace {
 
 /// Where a key is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place<'p> {
+pub enum KeyStore<'p> {
     /// Among the keys of Redis.
     Redis,
     /// In this table of items.
     Table(&'p str),
 }
 
-impl Place<'_> {
+impl KeyStore<'_> {
     /// What stands before a declared key, and the key. In a table that is the name of an
     /// application, as Dapr writes it (`shop||student:s1:profile`): the same keys are declared,
     /// whoever keeps them. Keys of Redis are what they are.
     pub(crate) fn owner_and_key<'k>(&self, key: &'k [u8]) -> (&'k [u8], &'k [u8]) {
-        if *self == Place::Redis {
+        if *self == KeyStore::Redis {
             return (&[], key);
         }
         // In most keys there is none: then this is one look at them.
@@ -234,10 +234,10 @@ impl Keyspace {
         }
     }
 
-    fn matcher(&self, place: Place<'_>) -> Option<&Matcher> {
+    fn matcher(&self, place: KeyStore<'_>) -> Option<&Matcher> {
         match place {
-            Place::Redis => Some(&self.redis),
-            Place::Table(name) => {
+            KeyStore::Redis => Some(&self.redis),
+            KeyStore::Table(name) => {
                 let mut known = self.tables.iter();
                 known.find(|(table, _)| table.accepts(name.as_bytes())).map(|(_, matcher)| matcher)
             }
@@ -246,7 +246,7 @@ impl Keyspace {
 
     /// The pattern that a key belongs to. Does not allocate.
     #[inline]
-    pub fn find<'k>(&self, place: Place<'_>, key: &'k [u8]) -> Option<Match<'_, 'k>> {
+    pub fn find<'k>(&self, place: KeyStore<'_>, key: &'k [u8]) -> Option<Match<'_, 'k>> {
         let (owner, key) = place.owner_and_key(key);
         let segments = Segments::of(key)?;
         let index = self.matcher(place)?.find(&segments)?;
@@ -275,7 +275,7 @@ impl Keyspace {
         parts: Parts<'k>,
     ) -> Option<Result<Match<'_, 'k>, Misplaced<'_>>> {
         let sk = (parts.sk != WHOLE_KEY).then_some(parts.sk);
-        let place = Place::Table(table);
+        let place = KeyStore::Table(table);
         let (owner, pk) = place.owner_and_key(parts.pk);
         let segments = Segments::of_parts(pk, sk)?;
         let index = self.matcher(place)?.find(&segments)?;
@@ -289,7 +289,7 @@ impl Keyspace {
     /// A key as the two key attributes of its item. A key that no pattern declares is a partition
     /// by itself.
     pub fn split<'k>(&self, table: &str, key: &'k [u8]) -> Parts<'k> {
-        match self.find(Place::Table(table), key) {
+        match self.find(KeyStore::Table(table), key) {
             Some(found) => found.parts(key),
             None => Parts { pk: key, sk: WHOLE_KEY },
         }
@@ -305,12 +305,12 @@ impl Keyspace {
     }
 
     /// Whether some pattern declares keys of this place.
-    pub(crate) fn has_patterns_in(&self, place: Place<'_>) -> bool {
+    pub(crate) fn has_patterns_in(&self, place: KeyStore<'_>) -> bool {
         self.matcher(place).is_some()
     }
 
     /// Whether a key belongs to a tenant.
-    pub fn tenancy(&self, place: Place<'_>, key: &[u8], tenant: &str) -> Tenancy {
+    pub fn tenancy(&self, place: KeyStore<'_>, key: &[u8], tenant: &str) -> Tenancy {
         self.find(place, key).map_or(Tenancy::Undeclared, |found| found.tenancy(tenant))
     }
 
@@ -336,10 +336,10 @@ impl Keyspace {
     }
 
     /// What all keys of a tenant begin with, in one place: `school:university_abc:`.
-    pub fn tenant_prefixes(&self, place: Place<'_>, tenant: &str) -> Vec<String> {
+    pub fn tenant_prefixes(&self, place: KeyStore<'_>, tenant: &str) -> Vec<String> {
         let here = |store: &Store| match (store, place) {
-            (Store::Redis, Place::Redis) => true,
-            (Store::Table(name), Place::Table(table)) => name.accepts(table.as_bytes()),
+            (Store::Redis, KeyStore::Redis) => true,
+            (Store::Table(name), KeyStore::Table(table)) => name.accepts(table.as_bytes()),
             _ => false,
         };
         let prefix = |pattern: &Pattern| {

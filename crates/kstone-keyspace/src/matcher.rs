@@ -100,13 +100,13 @@ struct Node {
     /// The words that may come here, and where they lead.
     words: Words,
     /// The placeholders, the most literal first, and where they lead.
-    ways: Vec<Way>,
+    slots: Vec<SlotEdge>,
     /// The pattern that ends here.
-    end: Option<Ending>,
+    end: Option<PatternEnd>,
 }
 
 #[derive(Debug)]
-struct Way {
+struct SlotEdge {
     slot: Slot,
     rank: u32,
     /// Whether there is nothing to look at but the type.
@@ -115,7 +115,7 @@ struct Way {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Ending {
+struct PatternEnd {
     pattern: u32,
     /// How literal the pattern is.
     rank: u32,
@@ -130,11 +130,11 @@ impl Matcher {
                 at = matcher.step(at, segment);
             }
             if let Some(node) = matcher.nodes.get_mut(at as usize) {
-                node.end = Some(Ending { pattern: index, rank: pattern.rank() });
+                node.end = Some(PatternEnd { pattern: index, rank: pattern.rank() });
             }
         }
         for node in &mut matcher.nodes {
-            node.ways.sort_by_key(|way| std::cmp::Reverse(way.rank));
+            node.slots.sort_by_key(|edge| std::cmp::Reverse(edge.rank));
         }
         matcher
     }
@@ -146,7 +146,7 @@ impl Matcher {
         let known = match segment {
             Segment::Literal(word) => node.words.get(word.as_bytes()),
             Segment::Slot(slot) => {
-                node.ways.iter().find(|way| same_way(&way.slot, slot)).map(|way| way.next)
+                node.slots.iter().find(|edge| is_same_slot(&edge.slot, slot)).map(|edge| edge.next)
             }
         };
         if let Some(known) = known {
@@ -154,7 +154,7 @@ impl Matcher {
         }
         match segment {
             Segment::Literal(word) => node.words.insert(word.as_bytes(), next),
-            Segment::Slot(slot) => node.ways.push(Way {
+            Segment::Slot(slot) => node.slots.push(SlotEdge {
                 slot: slot.clone(),
                 rank: slot.rank(),
                 plain: slot.prefix.is_empty()
@@ -173,13 +173,13 @@ impl Matcher {
     }
 
     /// The end that the segments from a place on lead to.
-    fn walk(&self, mut at: u32, segments: &Segments<'_>, mut place: usize) -> Option<Ending> {
+    fn walk(&self, mut at: u32, segments: &Segments<'_>, mut place: usize) -> Option<PatternEnd> {
         loop {
             let node = self.nodes.get(at as usize)?;
             let Some((segment, behind)) = segments.at(place) else { return node.end };
             place = behind;
             if let Some(next) = node.words.get(segment) {
-                if node.ways.is_empty() {
+                if node.slots.is_empty() {
                     at = next;
                     continue;
                 }
@@ -187,13 +187,13 @@ impl Matcher {
                     return Some(end);
                 }
             }
-            match node.ways.as_slice() {
+            match node.slots.as_slice() {
                 [] => return None,
                 [only] => match only.accepts(segment) {
                     true => at = only.next,
                     false => return None,
                 },
-                ways => return self.best(ways, segment, segments, place),
+                slots => return self.best(slots, segment, segments, place),
             }
         }
     }
@@ -201,30 +201,30 @@ impl Matcher {
     /// The most literal end behind several ways: of the first rank that has one.
     fn best(
         &self,
-        ways: &[Way],
+        slots: &[SlotEdge],
         segment: &[u8],
         segments: &Segments<'_>,
         place: usize,
-    ) -> Option<Ending> {
-        let mut best: Option<(u32, Ending)> = None;
-        for way in ways {
-            if best.is_some_and(|(rank, _)| rank > way.rank) {
+    ) -> Option<PatternEnd> {
+        let mut best: Option<(u32, PatternEnd)> = None;
+        for edge in slots {
+            if best.is_some_and(|(rank, _)| rank > edge.rank) {
                 break;
             }
-            if !way.accepts(segment) {
+            if !edge.accepts(segment) {
                 continue;
             }
-            if let Some(end) = self.walk(way.next, segments, place)
+            if let Some(end) = self.walk(edge.next, segments, place)
                 && best.is_none_or(|(_, known)| end.rank > known.rank)
             {
-                best = Some((way.rank, end));
+                best = Some((edge.rank, end));
             }
         }
         best.map(|(_, end)| end)
     }
 }
 
-impl Way {
+impl SlotEdge {
     #[inline]
     fn accepts(&self, segment: &[u8]) -> bool {
         let kind: &Kind = &self.slot.placeholder.kind;
@@ -236,7 +236,7 @@ impl Way {
 }
 
 /// Whether two placeholders accept the same: their names do not matter.
-fn same_way(one: &Slot, other: &Slot) -> bool {
+fn is_same_slot(one: &Slot, other: &Slot) -> bool {
     (&one.prefix, &one.suffix) == (&other.prefix, &other.suffix)
         && one.placeholder.kind == other.placeholder.kind
         && one.placeholder.except == other.placeholder.except

@@ -1,4 +1,4 @@
-//! Which of two patterns a key belongs to when it matches both.
+//! Detects patterns that match the same keys, and decides which of the two wins.
 
 use crate::pattern::Pattern;
 use crate::problem::Problem;

@@ -1,4 +1,4 @@
-//! One declared pattern of keys, and everything that is known of its keys.
+//! [`Pattern`]: one declared pattern of keys with its type, TTL, limits and fields.
 
 use std::fmt;
 use std::sync::Arc;

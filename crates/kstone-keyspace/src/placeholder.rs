@@ -1,4 +1,4 @@
-//! What may stand in the place of `{name}` in a pattern.
+//! Placeholders: the types of values that may stand for `{name}` in a pattern.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What a write to a declared key must keep to. Pure: whoever writes says what is about to be
-//! written, and hears which expiry to give it, or which rule stands against it.
+//! Checks writes against the rules of a pattern. Pure: the caller describes the write, and gets the
+//! expiry to apply or the rule that is broken.
 
 use std::fmt;
 

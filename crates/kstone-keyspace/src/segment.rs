@@ -1,4 +1,4 @@
-//! A pattern's text as segments: `student:{student_id}:mastery:{date}` is four of them.
+//! Segments of a pattern: `student:{student_id}:mastery:{date}` has four.
 
 use std::fmt;
 

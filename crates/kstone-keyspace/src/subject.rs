@@ -1,4 +1,4 @@
-//! Whose data a key holds: learners under one name, however a key writes it.
+//! Data subjects: one canonical name for a person, however a key writes it.
 //!
 //! `student_12345`, `university_abc_12345` and the bare `12345` inside `school:university_abc:…` name
 //! one learner. What is indexed and erased is the [`Subject`]: the id without prefix, and the school

@@ -1,4 +1,4 @@
-//! The letters of keys: which bytes an id may have, and how a value with others is escaped.
+//! Characters of keys: which bytes an id may have, and how other text is escaped.
 //!
 //! `:` ends a segment, so no value may hold one as it is. Ids refuse it; free text (an IPv6 address,
 //! a path) is percent-escaped: each byte that no id may have is `%` and two capital hex digits. There

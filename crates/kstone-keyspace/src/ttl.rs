@@ -1,4 +1,4 @@
-//! How long keys of a pattern live.
+//! Times to live: how long keys of a pattern live, and what a write may ask for instead.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Values as the rules see them: which fields there are, and what sort of thing each holds. Nothing
-//! is copied that need not be.
+//! Borrowed views of values for the rules: which fields there are and of which type, without
+//! copying them.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,5 +1,4 @@
-//! The learning platform of one process: every system on one base, made, started and stopped as
-//! one.
+//! The learning platform of one process: builds, starts and stops all systems together.
 //!
 //! Called by the process that serves, the demo, and tests. Several platforms, in one process or in
 //! many, may share a store.

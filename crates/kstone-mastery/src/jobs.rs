@@ -1,5 +1,5 @@
-//! What the mastery engine does in the background: batches, what a school comes to, alerts about
-//! learners, and the upkeep of every night.
+//! Background jobs of the mastery engine: batches, school aggregates, alerts about learners, and
+//! nightly maintenance.
 //!
 //! Upkeep looks at all learners, in 16 jobs side by side: each can be killed and run again, alone.
 //! A learner who cannot be looked after does not keep the others from it.
@@ -16,7 +16,7 @@ use crate::domain::StruggleKind;
 use crate::engine::{
     AGGREGATE, Error, MasteryEngine, QUEUE, RUN_BATCH, Result, STRUGGLE, StruggleBegun,
 };
-use crate::learners::{Learners, SHARDS};
+use crate::learners::{LearnerPages, SHARDS};
 use kstone_platform::time::Moment;
 use kstone_platform::work::schedule::Weekday;
 use kstone_platform::work::short_hash;
@@ -113,10 +113,11 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
         let outbox = outbox.clone();
         workers.register(UPKEEP, whole, move |job| divide(outbox.clone(), part, job));
     }
-    for (part, care) in
-        [(SNAPSHOTS_OF_PART, Care::Snapshot), (INTERVENTIONS_OF_PART, Care::LookAhead)]
-    {
-        let nurse = Nurse {
+    for (part, care) in [
+        (SNAPSHOTS_OF_PART, NightlyTask::Snapshot),
+        (INTERVENTIONS_OF_PART, NightlyTask::LookAhead),
+    ] {
+        let nurse = NightlyRun {
             engine: engine.clone(),
             alerts: alerts.clone(),
             items: Arc::clone(items),
@@ -126,7 +127,7 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
     }
 
     let mourn = (engine.clone(), alerts.clone());
-    workers.when_given_up(move |dead| {
+    workers.on_given_up(move |dead| {
         let (engine, alerts) = mourn.clone();
         async move {
             if dead.kind == RUN_BATCH
@@ -138,7 +139,7 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
             }
             // It is a dead letter in any case: that there is no alert about it is no reason to stop.
             let _ = match dead.queue.as_str() {
-                alert::QUEUE => alerts.raise_here(unsent_alert(&dead)).await,
+                alert::QUEUE => alerts.raise_without_webhook(unsent_alert(&dead)).await,
                 _ => alerts.raise(dead_alert(dead)).await,
             };
         }
@@ -163,7 +164,7 @@ struct School {
 
 /// A part of all learners.
 #[derive(Deserialize)]
-struct Share {
+struct LearnerShard {
     part: u64,
     period: Moment,
 }
@@ -190,7 +191,7 @@ async fn divide(outbox: Outbox, kind: &'static str, job: Job) -> Result<(), JobE
 
 /// What every learner gets at night.
 #[derive(Debug, Clone, Copy)]
-enum Care {
+enum NightlyTask {
     /// The snapshot is moved on.
     Snapshot,
     /// An alert, if the prediction asks for somebody.
@@ -199,28 +200,28 @@ enum Care {
 
 /// Looks after learners, one by one.
 #[derive(Debug, Clone)]
-struct Nurse {
+struct NightlyRun {
     engine: MasteryEngine,
     alerts: Alerts,
     items: Arc<dyn Items>,
-    care: Care,
+    care: NightlyTask,
 }
 
-impl Nurse {
+impl NightlyRun {
     /// Looks after each learner of a part. If some could not be looked after, the part is tried
     /// again when all the others were.
     async fn look_after_all(self, job: Job) -> Result<(), JobError> {
-        let Share { part, period } = read(&job)?;
-        let mut learners = Learners::of(&self.items, part).map_err(retry)?;
+        let LearnerShard { part, period } = read(&job)?;
+        let mut learners = LearnerPages::of(&self.items, part).map_err(retry)?;
         let (mut failed, mut last) = (0, None);
         while let Some(some) = learners.next().await.map_err(retry)? {
             for student in some {
                 let done = match self.care {
-                    Care::Snapshot => {
+                    NightlyTask::Snapshot => {
                         let before = period.minus(TAIL);
                         self.engine.advance_snapshot(&student, before).await.map(drop)
                     }
-                    Care::LookAhead => self.look_ahead(&student).await,
+                    NightlyTask::LookAhead => self.look_ahead(&student).await,
                 };
                 match done {
                     // Erased or without consent, perhaps since the page was read; or new.

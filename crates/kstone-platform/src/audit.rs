@@ -8,7 +8,7 @@ use kstone_keyspace::keys::platform::{Audit, AuditId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::page::{Page, PageAsk};
+use crate::page::{Page, PageRequest};
 use crate::store::{Range, Store, parse, put};
 use crate::time::{Date, Moment};
 
@@ -59,7 +59,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// If the store cannot be asked.
-    pub async fn of_day(&self, date: Date, page: &PageAsk) -> Result<Page<AuditEntry>> {
+    pub async fn of_day(&self, date: Date, page: &PageRequest) -> Result<Page<AuditEntry>> {
         let range = Range::with_prefix::<Audit>(Audit::partition(&date), "")
             .newest_first()
             .limit(page.limit())

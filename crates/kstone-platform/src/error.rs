@@ -1,4 +1,4 @@
-//! Why something could not be done, the same for every system of the platform.
+//! Errors of the platform, shared by all its systems.
 
 use kstone::CancellationCode;
 use kstone_keyspace::PartError;

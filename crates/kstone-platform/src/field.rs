@@ -1,4 +1,4 @@
-//! From items to fields and back, with errors that name the field.
+//! Converts between item attributes and typed fields; errors name the field.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

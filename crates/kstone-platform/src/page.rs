@@ -1,4 +1,4 @@
-//! Long lists, a page at a time: asked for by a limit and where to go on, the same everywhere.
+//! Pagination: limit and cursor, the same for every list.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,21 +15,21 @@ pub struct Page<T> {
 
 /// Which part of many to answer with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageAsk {
+pub struct PageRequest {
     /// How many at most; from 1 to 1000.
     pub limit: u32,
     /// [`Page::next`] of the page before; `None` at the beginning.
     pub cursor: Option<String>,
 }
 
-impl Default for PageAsk {
+impl Default for PageRequest {
     /// The first hundred.
     fn default() -> Self {
-        PageAsk { limit: 100, cursor: None }
+        PageRequest { limit: 100, cursor: None }
     }
 }
 
-impl PageAsk {
+impl PageRequest {
     /// The limit, within what one answer may have.
     pub fn limit(&self) -> u32 {
         self.limit.clamp(1, 1000)

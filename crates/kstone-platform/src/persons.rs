@@ -1,5 +1,5 @@
-//! What the engine asks of the catalogue's side: everything about one person, and how many keys
-//! there are. The process that has the catalogue in force gives both.
+//! Ports to the catalogue: the data of one person, and the number of keys. Implemented by the
+//! process that has the catalogue in force.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

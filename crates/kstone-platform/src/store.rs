@@ -1,4 +1,5 @@
-//! Items of declared keys with JSON in them: how every system reads and writes its state.
+//! [`Store`]: reads and writes JSON values under declared keys. All systems keep their state this
+//! way.
 //!
 //! An item has `pk` and `sk` by its key, `value` as text (what the Dapr door shows), and, where
 //! racing writers have to be told apart, `version` as a number. Its end (`ttl`) is added by the
@@ -42,7 +43,7 @@ pub struct Store {
 
 /// What is kept under a key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept<T> {
+pub struct Versioned<T> {
     /// Its value.
     pub value: T,
     /// 0 if the item has none.
@@ -133,7 +134,7 @@ impl Range {
 
 /// What must hold for a write to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Guard {
+pub enum Precondition {
     /// Whatever is there.
     Any,
     /// Nothing is there.
@@ -149,7 +150,10 @@ impl Store {
     }
 
     /// What a key holds.
-    pub async fn get<K: TypedKey, T: DeserializeOwned>(&self, key: &K) -> Result<Option<Kept<T>>> {
+    pub async fn get<K: TypedKey, T: DeserializeOwned>(
+        &self,
+        key: &K,
+    ) -> Result<Option<Versioned<T>>> {
         let request = GetItem {
             table: table_of::<K>().to_owned(),
             key: item_key(key),
@@ -157,7 +161,7 @@ impl Store {
             ..GetItem::default()
         };
         let found = self.items.get(&request).await?.item;
-        found.map(|item| kept(row(&item)?)).transpose()
+        found.map(|item| versioned(row(&item)?)).transpose()
     }
 
     /// What several keys hold, of several patterns perhaps, as of one moment.
@@ -236,12 +240,12 @@ impl Store {
     }
 
     /// Writes all of it or nothing.
-    pub async fn commit(&self, actions: Vec<TransactAction>) -> Result<(), Stopped> {
+    pub async fn commit(&self, actions: Vec<TransactAction>) -> Result<(), CommitError> {
         let request = TransactWrite { actions, ..TransactWrite::default() };
         match self.items.transact_write(&request).await {
             Ok(_) => Ok(()),
-            Err(kstone::Error::TransactionCanceled { reasons }) => Err(Stopped::of(reasons)),
-            Err(error) => Err(Stopped::Error(error.into())),
+            Err(kstone::Error::TransactionCanceled { reasons }) => Err(CommitError::of(reasons)),
+            Err(error) => Err(CommitError::Error(error.into())),
         }
     }
 
@@ -253,38 +257,38 @@ impl Store {
 
 /// Why a transaction did nothing.
 #[derive(Debug)]
-pub enum Stopped {
+pub enum CommitError {
     /// The guards of these actions did not hold, by their places in the transaction.
-    Guards(Vec<usize>),
+    PreconditionsFailed(Vec<usize>),
     /// Somebody else was at work on the same items. Trying again helps.
     Busy,
     /// Something else.
     Error(Error),
 }
 
-impl Stopped {
-    fn of(reasons: Vec<CancellationReason>) -> Stopped {
+impl CommitError {
+    fn of(reasons: Vec<CancellationReason>) -> CommitError {
         let at = |code: CancellationCode| {
             let found = reasons.iter().enumerate().filter(move |(_, it)| it.code == code);
             found.map(|(at, _)| at).collect::<Vec<usize>>()
         };
         let failed = at(CancellationCode::ConditionalCheckFailed);
         if !failed.is_empty() {
-            return Stopped::Guards(failed);
+            return CommitError::PreconditionsFailed(failed);
         }
         if !at(CancellationCode::TransactionConflict).is_empty() {
-            return Stopped::Busy;
+            return CommitError::Busy;
         }
-        Stopped::Error(kstone::Error::TransactionCanceled { reasons }.into())
+        CommitError::Error(kstone::Error::TransactionCanceled { reasons }.into())
     }
 
     /// As an error, if nobody tries again.
     pub fn into_error(self, what: &str) -> Error {
         match self {
-            Stopped::Guards(_) | Stopped::Busy => {
+            CommitError::PreconditionsFailed(_) | CommitError::Busy => {
                 Error::Conflict { what: what.to_owned(), current: None }
             }
-            Stopped::Error(error) => error,
+            CommitError::Error(error) => error,
         }
     }
 }
@@ -299,10 +303,10 @@ pub fn put_version<K: TypedKey>(
     key: &K,
     value: &impl Serialize,
     version: u64,
-    guard: Guard,
+    guard: Precondition,
 ) -> Result<TransactAction> {
     let item = item_key(key).with(VALUE, json(key, value)?).with(VERSION, version);
-    Ok(guarded(action::<K>(TransactKind::Put(item)), guard))
+    Ok(with_precondition(action::<K>(TransactKind::Put(item)), guard))
 }
 
 /// Writes a text.
@@ -317,8 +321,8 @@ pub fn put_text_version<K: TypedKey>(key: &K, text: &str, version: u64) -> Trans
 }
 
 /// Writes nothing, and lets nothing else be written unless the guard holds.
-pub fn check<K: TypedKey>(key: &K, guard: Guard) -> TransactAction {
-    guarded(action::<K>(TransactKind::Check(item_key(key))), guard)
+pub fn check<K: TypedKey>(key: &K, guard: Precondition) -> TransactAction {
+    with_precondition(action::<K>(TransactKind::Check(item_key(key))), guard)
 }
 
 /// How long the text is that a put writes.
@@ -343,16 +347,16 @@ pub fn delete<K: TypedKey>(key: &K) -> TransactAction {
 }
 
 /// The same write, if the guard holds.
-pub fn guarded(mut action: TransactAction, guard: Guard) -> TransactAction {
+pub fn with_precondition(mut action: TransactAction, guard: Precondition) -> TransactAction {
     let names = || Some(vec![("#version".to_owned(), VERSION.to_owned())]);
     let (text, placeholders) = match guard {
-        Guard::Any => return action,
-        Guard::Absent => ("attribute_not_exists(pk)", Placeholders::default()),
-        Guard::Version(0) => {
+        Precondition::Any => return action,
+        Precondition::Absent => ("attribute_not_exists(pk)", Placeholders::default()),
+        Precondition::Version(0) => {
             let placeholders = Placeholders { names: names(), values: None };
             ("attribute_not_exists(#version)", placeholders)
         }
-        Guard::Version(version) => {
+        Precondition::Version(version) => {
             let mut placeholders = values(vec![(":version", version.into())]);
             placeholders.names = names();
             ("#version = :version", placeholders)
@@ -386,8 +390,8 @@ pub fn key_of<K: TypedKey>(row: &Row) -> Option<K> {
     K::parse(format!("{}:{}", row.pk, row.sk).as_bytes())
 }
 
-fn kept<T: DeserializeOwned>(row: Row) -> Result<Kept<T>> {
-    Ok(Kept { value: parse(&row)?, version: row.version })
+fn versioned<T: DeserializeOwned>(row: Row) -> Result<Versioned<T>> {
+    Ok(Versioned { value: parse(&row)?, version: row.version })
 }
 
 /// A value as the text that is kept of it.

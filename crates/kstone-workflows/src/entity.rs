@@ -1,4 +1,4 @@
-//! What the four entities have in common: each is one item, and the item says which it is.
+//! [`Entity`]: what the four kinds of items have in common. Each item names its kind.
 
 use kstone::{Item, Value};
 

@@ -1,4 +1,4 @@
-//! What the executions of one engine came to on one day.
+//! Daily metrics of the executions of one engine.
 
 use kstone::{Item, Number};
 

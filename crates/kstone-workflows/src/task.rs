@@ -1,4 +1,4 @@
-//! A question to a human about the albums that an execution found.
+//! A human task: a question about the albums that an execution found.
 
 use kstone::{Item, Value};
 use sha2::{Digest, Sha256};

@@ -85,7 +85,7 @@ impl Catalogue {
     /// What can be wrong with one pattern alone is found here, all of it at once; what only shows
     /// beside other patterns is found by [`Keyspace::new`](crate::Keyspace::new).
     pub fn parse(file: &str, text: &str) -> Result<Catalogue, Problems> {
-        let (catalogue, problems) = Catalogue::parse_what_is_right(file, text);
+        let (catalogue, problems) = Catalogue::parse_valid_patterns(file, text);
         match catalogue {
             Some(catalogue) if problems.is_empty() => Ok(catalogue),
             _ => Err(Problems(problems)),
@@ -93,7 +93,10 @@ impl Catalogue {
     }
 
     /// Reads a catalogue; of one with problems, the patterns that have none.
-    pub(crate) fn parse_what_is_right(file: &str, text: &str) -> (Option<Catalogue>, Vec<Problem>) {
+    pub(crate) fn parse_valid_patterns(
+        file: &str,
+        text: &str,
+    ) -> (Option<Catalogue>, Vec<Problem>) {
         let mut reader = Reader::new(file, text);
         let catalogue = reader.document().map(|document| {
             let source = Arc::from(text);
@@ -118,7 +121,7 @@ fn read<'t>(reader: &mut Reader<'t>, document: &DeTable<'t>) -> Catalogue {
     const START: Range<usize> = 0..0;
     const OF: &str = "the catalogue";
     let known = ["application", "description", "table", "reserved", "placeholders", "pattern"];
-    reader.known(document, OF, &known);
+    reader.reject_unknown(document, OF, &known);
     let name = reader.required(document, &START, OF, "application", "begin with its name");
     if let Some(name) = name.as_ref().filter(|name| !is_name(name.value)) {
         let what = format!("`{}` cannot be an application's name", name.value);
@@ -176,7 +179,7 @@ fn read_placeholders<'t>(
         }
         let (kind, except) = match value.get_ref() {
             DeValue::Table(table) => {
-                reader.known(table, &format!("placeholder `{name}`"), &["type", "except"]);
+                reader.reject_unknown(table, &format!("placeholder `{name}`"), &["type", "except"]);
                 let kind = match table.get("type") {
                     Some(kind) => read_kind(reader, kind, name),
                     None => {

@@ -1,4 +1,4 @@
-//! Everything about a person, with values, as JSON that people can read.
+//! Exports all data about a person, with values, as readable JSON.
 //!
 //! Of what others share, only the person's part is shown: who asks for their data has no right to
 //! that of their classmates.

@@ -1,4 +1,4 @@
-//! What an erasure has to remember, in the table `kstone.erasures`.
+//! The durable record of an erasure, in the table `kstone.erasures`.
 //!
 //! | `pk` | `sk` | what it is |
 //! |---|---|---|
@@ -74,13 +74,13 @@ pub(super) struct Planned {
     /// The entry's `sk` in the index.
     place: String,
     pub(super) pattern: String,
-    pub(super) how: How,
+    pub(super) how: PlannedContent,
 }
 
 /// What was at a place when it was planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum How {
+pub(super) enum PlannedContent {
     /// Something of theirs alone.
     Whole,
     /// Something that others share.
@@ -124,7 +124,7 @@ impl Job {
 }
 
 impl Planned {
-    pub(super) fn new(place: &Indexed, pattern: String, how: How) -> Planned {
+    pub(super) fn new(place: &Indexed, pattern: String, how: PlannedContent) -> Planned {
         Planned { place: place.entry(String::new()).sk, pattern, how }
     }
 
@@ -142,9 +142,9 @@ pub(super) fn counts(plan: &[Planned]) -> BTreeMap<String, PatternCount> {
             false => planned.pattern.clone(),
         };
         match planned.how {
-            How::Whole => counts.entry(count()).or_default().deleted += 1,
-            How::Shared => counts.entry(count()).or_default().changed += 1,
-            How::Gone => {}
+            PlannedContent::Whole => counts.entry(count()).or_default().deleted += 1,
+            PlannedContent::Shared => counts.entry(count()).or_default().changed += 1,
+            PlannedContent::Gone => {}
         }
     }
     counts

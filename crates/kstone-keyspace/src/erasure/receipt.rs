@@ -1,5 +1,4 @@
-//! The receipt of an erasure: what was removed and when, signed with the database's own key, and
-//! without a word about whom it was.
+//! The signed receipt of an erasure: what was removed and when. It does not name the person.
 //!
 //! What is signed is the receipt in one form that every JSON library can make again: names in byte
 //! order, no spaces, whole numbers only. So a receipt can be checked without this program; see

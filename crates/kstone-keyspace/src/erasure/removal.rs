@@ -1,4 +1,4 @@
-//! Deletes what is theirs, and nothing of anybody else.
+//! Deletes the data of one person, and nothing that belongs to others.
 //!
 //! A key that has the person in its name is theirs for good, and is deleted whatever it holds. A
 //! value that names them may have changed hands since it was looked at: it is deleted or changed only

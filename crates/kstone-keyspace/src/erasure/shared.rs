@@ -1,4 +1,4 @@
-//! Values that name persons: whom they name, and the same value without one of them.
+//! Values that name several persons: reads whom they name, and takes one of them out.
 //!
 //! A field that holds one id makes the whole value that person's. A field that holds a list of ids
 //! is shared, even if the list has one member: then only the member goes, unless the catalogue says

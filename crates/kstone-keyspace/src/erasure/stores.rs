@@ -1,4 +1,4 @@
-//! The two ports together, and how keys of tables and answers of Redis are read here.
+//! [`Stores`]: both ports of a database, with helpers that read table keys and Redis replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Keys, bytes and writes of each pattern, counted with each commit; nothing is ever scanned for
-//! them.
+//! Counts keys, bytes and writes of each pattern with each commit, so that metrics need no scan.
 //!
 //! What is counted together is one pattern in one database of Redis, or in one table: so a database
 //! that is emptied and a table that is dropped take their counts with them. Each such tally has a
@@ -70,7 +69,7 @@ struct Slot {
 /// The tallies of patterns whose tables have a placeholder in their names: one for each table, made
 /// when the table is first written to.
 #[derive(Debug, Default)]
-struct Varied {
+struct TalliesByTable {
     slots: Vec<Arc<Slot>>,
     ids: HashMap<String, Vec<(u32, u32)>>,
 }
@@ -81,7 +80,7 @@ pub(super) struct Counts {
     slots: Vec<Slot>,
     /// Whether a pattern's tables have a placeholder in their names.
     is_varied: Vec<bool>,
-    varied: RwLock<Varied>,
+    varied: RwLock<TalliesByTable>,
     started_ms: u64,
 }
 
@@ -265,7 +264,7 @@ impl Counts {
     }
 
     /// Shows every tally with its pattern and its place.
-    pub(super) fn each(&self, mut show: impl FnMut(u32, Where<'_>, &mut Tally)) {
+    pub(super) fn each(&self, mut show: impl FnMut(u32, TallyScope<'_>, &mut Tally)) {
         let varied = self.varied.read();
         // A pattern whose tables are many is counted in each of them.
         let single = self.slots.iter().zip(&self.is_varied).filter(|(_, is_varied)| !**is_varied);
@@ -273,12 +272,12 @@ impl Counts {
         for slot in all {
             match &slot.table {
                 Some(table) => {
-                    show(slot.pattern, Where::Table(table), &mut slot.first());
+                    show(slot.pattern, TallyScope::Table(table), &mut slot.first());
                 }
                 None => {
-                    show(slot.pattern, Where::Db(0), &mut slot.first());
+                    show(slot.pattern, TallyScope::Db(0), &mut slot.first());
                     for (db, tally) in slot.others.lock().iter_mut() {
-                        show(slot.pattern, Where::Db(*db), tally);
+                        show(slot.pattern, TallyScope::Db(*db), tally);
                     }
                 }
             }
@@ -290,7 +289,7 @@ impl Counts {
         let mut metrics = Vec::new();
         self.each(|pattern, place, tally| {
             let is_idle = tally.figures == Figures::default();
-            if matches!(place, Where::Db(1..)) && is_idle {
+            if matches!(place, TallyScope::Db(1..)) && is_idle {
                 return;
             }
             let Some(pattern) = keyspace.patterns().get(pattern as usize) else { return };
@@ -323,16 +322,16 @@ impl Counts {
 
 /// Where a tally's keys are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Where<'w> {
+pub(super) enum TallyScope<'w> {
     Db(u8),
     Table(&'w str),
 }
 
-impl std::fmt::Display for Where<'_> {
+impl std::fmt::Display for TallyScope<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Where::Db(db) => write!(f, "db {db}"),
-            Where::Table(table) => write!(f, "table {table}"),
+            TallyScope::Db(db) => write!(f, "db {db}"),
+            TallyScope::Table(table) => write!(f, "table {table}"),
         }
     }
 }

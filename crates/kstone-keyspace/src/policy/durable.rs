@@ -1,5 +1,5 @@
-//! What of a governor outlives the process: rows of the table `kstone.keyspace`, which anybody may
-//! read, and the database's secret, which nobody may.
+//! The durable state of a governor: rows of the public table `kstone.keyspace`, and the secret of
+//! the database, which no door shows.
 //!
 //! | `pk` | `sk` | what it is |
 //! |---|---|---|
@@ -25,7 +25,7 @@ use kstone_core::env::Random;
 use kstone_core::{Key, Seq, WriteBatch};
 use sha2::{Digest, Sha256};
 
-use super::counts::{Figures, Where};
+use super::counts::{Figures, TallyScope};
 use super::erased::Token;
 use super::metrics::Metrics;
 use super::{Governor, UnknownKeys, UnknownSeen};
@@ -49,7 +49,7 @@ const RULES: &str = "rules";
 
 /// How far the counts are kept.
 #[derive(Debug, Default)]
-pub(super) struct Saved {
+pub(super) struct SaveState {
     /// Whether what is there was counted and indexed by these patterns.
     pub(super) is_counted: bool,
     /// How many changes the counts may lack.
@@ -227,7 +227,7 @@ impl Governor {
 
     /// Finds out whether anything was written that no policy has seen, and if so, that everything
     /// has to be counted again. To be called once this one is in force.
-    pub(super) fn look_for_unruled(&self) -> Result<()> {
+    pub(super) fn detect_ungoverned_writes(&self) -> Result<()> {
         if !self.db.has_unruled()? {
             return Ok(());
         }
@@ -371,7 +371,7 @@ impl Governor {
         }
     }
 
-    pub(super) fn save_now(&self, saving: &mut Saved, seq: Seq) -> Result<bool> {
+    pub(super) fn save_now(&self, saving: &mut SaveState, seq: Seq) -> Result<bool> {
         let now_ms = self.db.engine().now_ms();
         let changes = self.counts.changes();
         let is_idle = saving.changes == Some(changes);
@@ -415,7 +415,7 @@ impl Governor {
     }
 
     /// Notes that the counts are right up to a sequence number. `rows` were written after it.
-    fn note_seq(&self, saving: &mut Saved, seq: Seq, rows: u64, now_ms: u64) -> Result<()> {
+    fn note_seq(&self, saving: &mut SaveState, seq: Seq, rows: u64, now_ms: u64) -> Result<()> {
         if saving.noted >= seq && rows == 0 {
             return Ok(());
         }
@@ -430,7 +430,7 @@ impl Governor {
     }
 
     /// Notes that everything was counted by these patterns.
-    pub(super) fn note_patterns(&self, saving: &mut Saved, off_by: u64) -> Result<()> {
+    pub(super) fn note_patterns(&self, saving: &mut SaveState, off_by: u64) -> Result<()> {
         saving.off_by = off_by;
         saving.changes = None;
         put(&self.db, key(KEYSPACE, PATTERNS).with("fingerprint", fingerprint(&self.keyspace)))?;
@@ -457,14 +457,14 @@ fn expiring(sk: &str) -> String {
     format!("expiring|{sk}")
 }
 
-fn tally_row(sk: &str, place: Where<'_>, figures: &Figures) -> Item {
+fn tally_row(sk: &str, place: TallyScope<'_>, figures: &Figures) -> Item {
     let row = key(COUNTS, sk)
         .with("keys", figures.keys.max(0))
         .with("bytes", figures.bytes)
         .with("writes", figures.writes);
     match place {
-        Where::Table(_) => row,
-        Where::Db(_) => row
+        TallyScope::Table(_) => row,
+        TallyScope::Db(_) => row
             .with("members", figures.members)
             .with("members_written", figures.members_written)
             .with("member_bytes_written", figures.member_bytes_written),

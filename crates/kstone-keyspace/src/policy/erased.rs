@@ -1,4 +1,4 @@
-//! Persons whose data was erased: nothing may be written about them until they are admitted again.
+//! The list of erased persons: nothing may be written about them until they are admitted again.
 //!
 //! The ids themselves are gone with the data. What is kept is a keyed hash of each, with a secret of
 //! this database: it tells whether an id that comes along is one of them, and tells nobody who they
@@ -30,11 +30,11 @@ pub(crate) struct Erased {
     seed: u64,
     /// How many there are, so that a database that never erased anybody pays nothing.
     count: AtomicUsize,
-    known: RwLock<Known>,
+    known: RwLock<ErasedTokens>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ErasedTokens {
     /// How many of the exact ones have this short hash.
     short: HashMap<u64, u32>,
     exact: HashSet<[u8; 32]>,

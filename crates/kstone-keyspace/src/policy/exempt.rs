@@ -1,4 +1,4 @@
-//! Places whose rules do not hold for a while, because somebody is being taken out of them.
+//! Temporary exemptions: keys and items whose rules do not apply while an erasure edits them.
 //!
 //! What is stored may be older than the rules, and may name others who were erased and are still to
 //! be taken out. Were such an edit judged like any write, an erasure could never be finished. So

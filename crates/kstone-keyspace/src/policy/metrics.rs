@@ -1,4 +1,4 @@
-//! What there is of all declared keys, for people and for programs.
+//! [`Metrics`]: the counts of all declared keys, as an API and as a stored item.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Keys as types, so that a wrong key does not compile.
+//! Typed keys: a wrong key does not compile.
 //!
 //! Each pattern of a catalogue becomes a struct with a field for each placeholder, and each
 //! placeholder a type of its own. [`rust_keys`] writes them as Rust; the result is committed, and a

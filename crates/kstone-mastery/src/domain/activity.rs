@@ -1,4 +1,4 @@
-//! On which days a learner was active: streaks, and how regularly they come.
+//! Active days of a learner: streaks and regularity.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub(super) struct ActiveDays {
     /// Newest first.
     log: Vec<Date>,
     /// The row of days that the newest day belongs to.
-    row: Option<Row>,
+    row: Option<Streak>,
     max_streak: u32,
     /// What somebody said of the consistency, and on which day.
     assessed: Option<(Date, f64)>,
@@ -28,9 +28,9 @@ pub(super) struct ActiveDays {
 
 /// Days in a row, from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Row(Date, Date);
+struct Streak(Date, Date);
 
-impl Row {
+impl Streak {
     fn days(self) -> u32 {
         u32::try_from(self.1.days_since(self.0) + 1).unwrap_or(0)
     }
@@ -49,12 +49,12 @@ impl ActiveDays {
         self.row = match self.row {
             // The row may reach further back than the days that are remembered.
             Some(row) if joined.0 <= row.1.plus_days(1) && joined.1.plus_days(1) >= row.0 => {
-                Some(Row(row.0.min(joined.0), row.1.max(joined.1)))
+                Some(Streak(row.0.min(joined.0), row.1.max(joined.1)))
             }
             Some(row) if day < row.0 => Some(row),
             _ => Some(joined),
         };
-        let current = self.row.map_or(0, Row::days);
+        let current = self.row.map_or(0, Streak::days);
         self.max_streak = self.max_streak.max(current).max(joined.days());
         self.log.truncate(LOG_MAX);
     }
@@ -82,10 +82,10 @@ impl ActiveDays {
 
     /// What to say of it now.
     pub(super) fn data(&self, otherwise: Moment, today: Date, zone: &Zone) -> ActivityData {
-        let goes_on = |row: &Row| row.1 >= today.plus_days(-1);
+        let goes_on = |row: &Streak| row.1 >= today.plus_days(-1);
         ActivityData {
             last_activity: self.last_activity.unwrap_or(otherwise),
-            current_streak: self.row.filter(goes_on).map_or(0, Row::days),
+            current_streak: self.row.filter(goes_on).map_or(0, Streak::days),
             max_streak: self.max_streak,
             activity_log: self.log.clone(),
             time_zone: zone.name().to_owned(),
@@ -93,10 +93,10 @@ impl ActiveDays {
     }
 
     /// The days in a row around a day, as far as they are remembered.
-    fn row_around(&self, day: Date) -> Row {
+    fn row_around(&self, day: Date) -> Streak {
         let place = self.log.partition_point(|known| *known > day);
         let (newer, older) = self.log.split_at(place);
-        let mut row = Row(day, day);
+        let mut row = Streak(day, day);
         for known in newer.iter().rev() {
             match known.days_since(row.1) {
                 1 => row.1 = *known,

@@ -1,4 +1,4 @@
-//! Many learners together: a school on a day, learners side by side, classes side by side.
+//! Aggregates over many learners: a school on a day, learners or classes side by side.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The chance of success, by Elo ratings: a learner against a question.
+//! Elo ratings of learners and questions, which give the chance of a right answer.
 //!
 //! A learner has a rating of their own and one more for each skill; a question has one that says how
 //! hard it is. All are in logits: the chance of a right answer is the logistic function of the
@@ -9,7 +9,7 @@
 //! A learner's ratings change with their own events, in [`LearnerState`](super::LearnerState). The
 //! rating of a question is shared by all learners, and a transaction per answer on it would make
 //! them wait for each other. So it is not part of that transaction: each answer leaves an
-//! [`AnswerSeen`] behind, and somebody gathers them and folds them into the [`ItemRating`]s now and
+//! [`ObservedAnswer`] behind, and somebody gathers them and folds them into the [`ItemRating`]s now and
 //! then, many at a time. What a question was rated at when it was answered is kept in the event: a
 //! learner's state never depends on what others did later.
 
@@ -70,7 +70,7 @@ pub struct ItemRating {
 
 /// What an answer says about its question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AnswerSeen {
+pub struct ObservedAnswer {
     /// What the question is about.
     pub skill_id: String,
     /// Which question.
@@ -89,7 +89,7 @@ impl ItemRating {
     }
 
     /// Learns from an answer.
-    pub fn absorb(&mut self, answer: &AnswerSeen) {
+    pub fn absorb(&mut self, answer: &ObservedAnswer) {
         let surprise = surprise(answer.ability, self.difficulty.rating, answer.correct);
         self.difficulty.step(-surprise);
     }
@@ -128,7 +128,7 @@ mod tests {
             for (item, difficulty) in [(&mut easy, -1.0), (&mut hard, 1.0)] {
                 let correct = dice < chance_of_success(0.0, difficulty);
                 let (skill_id, item_id) = (item.skill_id.clone(), item.item_id.clone());
-                item.absorb(&AnswerSeen { skill_id, item_id, ability: 0.0, correct });
+                item.absorb(&ObservedAnswer { skill_id, item_id, ability: 0.0, correct });
             }
         }
         assert!((easy.difficulty.rating + 1.0).abs() < 0.1, "{easy:?}");

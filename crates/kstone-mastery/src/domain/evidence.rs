@@ -1,5 +1,5 @@
-//! What the components are made of: how far lessons are done, and means in which what is recent
-//! counts more.
+//! Inputs of the score components: completion of lessons, and means that weight recent results
+//! more.
 
 use std::collections::BTreeMap;
 
@@ -76,11 +76,11 @@ pub(super) struct RecentMean {
 
 /// What is kept of the weight of earlier results when one of weight 1 comes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Keeping(pub(super) f64);
+pub(super) struct Decay(pub(super) f64);
 
 impl RecentMean {
     /// Takes in a result that counts as much as `weight` of the smallest.
-    pub(super) fn absorb(&mut self, value: f64, weight: f64, keeping: Keeping) {
+    pub(super) fn absorb(&mut self, value: f64, weight: f64, keeping: Decay) {
         let kept = self.weight * keeping.0.powf(weight);
         let total = kept + weight;
         let moved = self.mean + (value - self.mean) * weight / total;
@@ -148,8 +148,8 @@ mod tests {
         let mut rising = RecentMean::default();
         let mut falling = RecentMean::default();
         for turn in 0..40 {
-            rising.absorb(f64::from(turn) / 40.0, 1.0, Keeping(0.9));
-            falling.absorb(1.0 - f64::from(turn) / 40.0, 1.0, Keeping(0.9));
+            rising.absorb(f64::from(turn) / 40.0, 1.0, Decay(0.9));
+            falling.absorb(1.0 - f64::from(turn) / 40.0, 1.0, Decay(0.9));
         }
         assert!(rising.mean() > 0.7, "{rising:?}");
         assert!(falling.mean() < 0.3, "{falling:?}");
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn the_first_result_is_the_mean() {
         let mut mean = RecentMean::default();
-        mean.absorb(0.9, 10.0, Keeping(0.98));
+        mean.absorb(0.9, 10.0, Decay(0.98));
         assert_eq!(mean.mean(), 0.9);
     }
 
@@ -184,7 +184,7 @@ mod tests {
         ) {
             let mut mean = RecentMean::default();
             for (value, weight) in values {
-                mean.absorb(value, weight, Keeping(0.98));
+                mean.absorb(value, weight, Decay(0.98));
                 prop_assert!((0.199_999..=0.800_001).contains(&mean.mean()));
             }
         }

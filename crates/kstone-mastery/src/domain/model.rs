@@ -1,4 +1,4 @@
-//! What the engine says of learners, batches and schools: the forms that are stored and answered.
+//! Result types of the engine for learners, batches and schools, as they are stored and returned.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Where a score is going: a straight line through the days that are known.
+//! Predicts scores by a straight line through the known days.
 
 use super::model::{PredictionResult, Trend};
 use super::score::to_millionths;

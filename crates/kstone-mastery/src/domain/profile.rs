@@ -1,4 +1,4 @@
-//! Who a learner is, and what they agreed to.
+//! Learner profiles: name, school, classes, time zone and consent.
 
 use std::collections::BTreeSet;
 

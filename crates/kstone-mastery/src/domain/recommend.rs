@@ -1,4 +1,4 @@
-//! What would help a learner most: recommendations with their reasons, and a path of steps.
+//! Recommendations with their reasons, and adaptive paths of next steps.
 
 use super::model::{Component, Components, Level, Priority, Recommendation, SkillRating, Struggle};
 use super::score::to_millionths;

@@ -1,4 +1,4 @@
-//! From components to a score and a level.
+//! Computes a score and a level from the four components.
 
 use super::model::{Component, Components, Level, MasteryResult};
 use kstone_platform::field::Invalid;

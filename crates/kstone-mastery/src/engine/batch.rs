@@ -1,4 +1,4 @@
-//! Many learners at once, each for itself, with progress that others can watch.
+//! Updates many learners in one batch, each for itself, with progress that others can watch.
 //!
 //! A batch is a status, which counts, and a request for each learner, which says what is to be
 //! written and what went wrong. They are items of their own so that a learner can be erased from a
@@ -16,7 +16,9 @@ use tokio::task::JoinSet;
 use super::{Error, MasteryEngine, Result, student};
 use crate::domain::{BatchFailure, BatchState, BatchStatus, Components};
 use kstone_platform::field::{Invalid, check_id};
-use kstone_platform::store::{Guard, Kept, Range, Stopped, parse, put, put_version};
+use kstone_platform::store::{
+    CommitError, Precondition, Range, Versioned, parse, put, put_version,
+};
 use kstone_platform::time::Moment;
 use kstone_platform::work::short_hash;
 
@@ -43,7 +45,7 @@ pub struct BatchRequest {
 
 /// A request as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct KeptRequest {
+struct StoredRequest {
     #[serde(flatten)]
     request: BatchRequest,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -59,7 +61,7 @@ impl MasteryEngine {
         let now = self.now();
         let mut status = self.new_batch(&self.new_id(now), requests, now)?;
         let key = key_of(&status)?;
-        self.store().put(put_version(&key, &status, 1, Guard::Absent)?).await?;
+        self.store().put(put_version(&key, &status, 1, Precondition::Absent)?).await?;
         let mut version = 1;
         // The status never keeps them: it would name learners where erasure does not look.
         let mut all_failures = Vec::new();
@@ -100,12 +102,12 @@ impl MasteryEngine {
         if self.store().get::<_, BatchStatus>(&key).await?.is_some() {
             return self.batch_status(&status.batch_id).await;
         }
-        let kept = |request: &BatchRequest| KeptRequest {
+        let kept = |request: &BatchRequest| StoredRequest {
             request: request.clone(),
             done: false,
             problem: None,
         };
-        let kept: Vec<KeptRequest> = requests
+        let kept: Vec<StoredRequest> = requests
             .iter()
             .filter(|request| !self.is_erased(&request.student_id))
             .map(kept)
@@ -115,14 +117,16 @@ impl MasteryEngine {
         let failed = requests.len() - kept.len() + refused.len();
         advance(&mut status, failed, failed, self.now());
         // Last, so that a batch that can be seen is complete.
-        let mut writes = vec![put_version(&key, &status, 1, Guard::Absent)?];
+        let mut writes = vec![put_version(&key, &status, 1, Precondition::Absent)?];
         if let Some(work) = &self.inner.work {
             writes.push(work.run_batch(&status.batch_id)?);
         }
         match self.store().commit(writes).await {
             Ok(()) => {}
             // Somebody else asked for it by the same name, just now.
-            Err(Stopped::Guards(_)) => return self.batch_status(&status.batch_id).await,
+            Err(CommitError::PreconditionsFailed(_)) => {
+                return self.batch_status(&status.batch_id).await;
+            }
             Err(stopped) => return Err(stopped.into_error("the batch")),
         }
         if let Some(work) = &self.inner.work {
@@ -135,10 +139,11 @@ impl MasteryEngine {
     /// done is not done again.
     pub async fn run_batch(&self, batch_id: &str) -> Result<BatchStatus> {
         let key = StatusKey { batch_id: BatchId::new(batch_id)? };
-        let Some(Kept { value: mut status, mut version }) = self.store().get(&key).await? else {
+        let Some(Versioned { value: mut status, mut version }) = self.store().get(&key).await?
+        else {
             return Err(Error::not_found(format!("batch {batch_id}")));
         };
-        let left: Vec<KeptRequest> = self.requests(&key.batch_id).await?;
+        let left: Vec<StoredRequest> = self.requests(&key.batch_id).await?;
         let (done, failed) = counts(&left);
         let left: Vec<BatchRequest> = left
             .into_iter()
@@ -160,9 +165,9 @@ impl MasteryEngine {
             };
             let kept = |request: &BatchRequest| {
                 let problem = problem_of(request);
-                KeptRequest { request: request.clone(), done: problem.is_none(), problem }
+                StoredRequest { request: request.clone(), done: problem.is_none(), problem }
             };
-            let kept: Vec<KeptRequest> = some.iter().map(kept).collect();
+            let kept: Vec<StoredRequest> = some.iter().map(kept).collect();
             // A learner who is being erased is not written about any more.
             self.keep_requests(&key.batch_id, &kept).await?;
             advance(&mut status, some.len(), failures.len(), self.now());
@@ -179,7 +184,7 @@ impl MasteryEngine {
     /// run again.
     pub async fn give_up_batch(&self, batch_id: &str) -> Result<()> {
         let key = StatusKey { batch_id: BatchId::new(batch_id)? };
-        let Some(Kept { value: mut status, version }) =
+        let Some(Versioned { value: mut status, version }) =
             self.store().get::<_, BatchStatus>(&key).await?
         else {
             return Err(Error::not_found(format!("batch {batch_id}")));
@@ -256,17 +261,17 @@ impl MasteryEngine {
     async fn keep_requests(
         &self,
         batch_id: &BatchId,
-        requests: &[KeptRequest],
+        requests: &[StoredRequest],
     ) -> Result<Vec<String>> {
         let write =
-            |kept: &KeptRequest| put(&request_key(batch_id, &kept.request.student_id)?, kept);
+            |kept: &StoredRequest| put(&request_key(batch_id, &kept.request.student_id)?, kept);
         let mut refused = Vec::new();
         for some in requests.chunks(REQUESTS_TOGETHER) {
             let writes = some.iter().map(write).collect::<Result<_>>()?;
             match self.store().commit(writes).await {
                 Ok(()) => continue,
                 // One of them was erased: the others are kept for themselves.
-                Err(Stopped::Error(Error::Refused { .. })) => {}
+                Err(CommitError::Error(Error::Refused { .. })) => {}
                 Err(stopped) => return Err(stopped.into_error("the batch")),
             }
             for kept in some {
@@ -287,7 +292,7 @@ impl MasteryEngine {
         failure: &BatchFailure,
     ) -> Result<()> {
         let problem = Some(failure.problem.clone());
-        let kept = KeptRequest { request: request.clone(), done: false, problem };
+        let kept = StoredRequest { request: request.clone(), done: false, problem };
         match self.store().put(put(&request_key(batch_id, &request.student_id)?, &kept)?).await {
             // Nothing is written about who was erased, not even this.
             Err(Error::Refused { .. }) => Ok(()),
@@ -304,10 +309,10 @@ impl MasteryEngine {
         mut version: u64,
     ) -> Result<u64> {
         for _ in 0..5 {
-            let write = put_version(key, status, version + 1, Guard::Version(version))?;
+            let write = put_version(key, status, version + 1, Precondition::Version(version))?;
             match self.store().commit(vec![write]).await {
                 Ok(()) => return Ok(version + 1),
-                Err(Stopped::Error(error @ Error::Refused { .. })) => {
+                Err(CommitError::Error(error @ Error::Refused { .. })) => {
                     let Some(kept) = self.store().get::<_, BatchStatus>(key).await? else {
                         return Err(error);
                     };
@@ -315,14 +320,14 @@ impl MasteryEngine {
                     status.students.retain(|student| !self.is_erased(student));
                     version = kept.version;
                 }
-                Err(Stopped::Guards(_) | Stopped::Busy) => {
+                Err(CommitError::PreconditionsFailed(_) | CommitError::Busy) => {
                     let Some(kept) = self.store().get::<_, BatchStatus>(key).await? else {
                         return Err(Error::not_found("batch any more"));
                     };
                     status.students = kept.value.students;
                     version = kept.version;
                 }
-                Err(Stopped::Error(error)) => return Err(error),
+                Err(CommitError::Error(error)) => return Err(error),
             }
         }
         Err(Error::Conflict { what: "the batch".to_owned(), current: Some(version) })
@@ -334,7 +339,7 @@ impl MasteryEngine {
         persons.is_some_and(|it| it.is_erased(&Subject::canonical(student_id, None)))
     }
 
-    async fn requests(&self, batch_id: &BatchId) -> Result<Vec<KeptRequest>> {
+    async fn requests(&self, batch_id: &BatchId) -> Result<Vec<StoredRequest>> {
         let range = Range::of::<RequestKey>(RequestKey::partition(batch_id));
         let (rows, _) = self.store().list(&range).await?;
         rows.iter().map(parse).collect()
@@ -402,7 +407,7 @@ fn check_requests(requests: &[BatchRequest]) -> Result<()> {
     Ok(())
 }
 
-fn counts(requests: &[KeptRequest]) -> (u32, u32) {
+fn counts(requests: &[StoredRequest]) -> (u32, u32) {
     let done = requests.iter().filter(|it| it.done).count();
     let failed = requests.iter().filter(|it| it.problem.is_some()).count();
     (done as u32, failed as u32)

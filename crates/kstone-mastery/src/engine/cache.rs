@@ -1,5 +1,5 @@
-//! The current mastery in two levels of cache: this process's memory for 30 seconds, then Redis for
-//! five minutes. Both are written through.
+//! A two-level cache of current mastery: 30 seconds in the memory of this process, then five
+//! minutes in Redis. Both are written through.
 //!
 //! Other processes hear of a change by a short stream of Redis: who writes adds a hash of the
 //! learner's id (so that no entry names anybody who may have to be erased) and the version; who
@@ -29,7 +29,7 @@ use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use super::telling::{News, Telling};
+use super::update_batcher::{CacheUpdate, UpdateBatcher};
 use crate::domain::MasteryResult;
 
 /// The stream by which processes tell each other.
@@ -74,31 +74,31 @@ pub struct CacheStats {
     pub redis_hits: u64,
     /// The item had to be read.
     pub misses: u64,
-    /// Redis could not be asked or told.
+    /// Redis could not be asked or invalidation.
     pub failures: u64,
 }
 
 /// The two levels.
 #[derive(Debug)]
-pub(crate) struct Cached {
+pub(crate) struct TwoLevelCache {
     keys: Arc<dyn Keys>,
-    telling: Telling,
+    batcher: UpdateBatcher,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     options: CacheOptions,
     /// `None` until it was read.
     salt: SyncMutex<Option<Arc<Salt>>>,
-    memory: Cache<u64, Remembered>,
+    memory: Cache<u64, MemoryEntry>,
     newer_only: Vec<SyncMutex<()>>,
-    watch: Mutex<Watch>,
+    watch: Mutex<StreamReader>,
     /// Grows whenever entries of the stream may have been missed: what was remembered before is not
     /// believed any more, only that there is nothing older.
     epoch: AtomicU64,
-    counts: Counts,
+    counts: CacheCounters,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct CacheCounters {
     memory_hits: AtomicU64,
     redis_hits: AtomicU64,
     misses: AtomicU64,
@@ -106,7 +106,7 @@ struct Counts {
 }
 
 #[derive(Debug, Clone)]
-struct Remembered {
+struct MemoryEntry {
     /// Nothing older is believed.
     version: u64,
     /// `None` if only the version is known.
@@ -121,12 +121,12 @@ pub(crate) enum Lookup {
     /// This.
     Found(Arc<MasteryResult>),
     /// Nothing that may be believed.
-    Missing(Unseen),
+    Missing(CacheMiss),
 }
 
 /// What was known when the item had to be read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unseen {
+pub(crate) struct CacheMiss {
     /// Whether Redis has something older.
     is_outdated: bool,
     epoch: u64,
@@ -142,7 +142,7 @@ struct Salt {
 
 /// What an entry of the stream tells.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct Invalidation {
     salt: u64,
     place: u64,
     version: u64,
@@ -150,20 +150,20 @@ pub(super) struct Told {
 
 /// How far the stream has been read.
 #[derive(Debug, Default)]
-struct Watch {
+struct StreamReader {
     last: Option<Bytes>,
     looked_at: Option<Duration>,
 }
 
-impl Cached {
+impl TwoLevelCache {
     pub(crate) fn new(
         keys: Arc<dyn Keys>,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         options: CacheOptions,
-    ) -> Cached {
-        Cached {
-            telling: Telling::new(Arc::clone(&keys)),
+    ) -> TwoLevelCache {
+        TwoLevelCache {
+            batcher: UpdateBatcher::new(Arc::clone(&keys)),
             keys,
             clock,
             random,
@@ -171,9 +171,9 @@ impl Cached {
             memory: Cache::new(options.memory_entries.max(1)),
             options,
             newer_only: (0..LOCKS).map(|_| SyncMutex::new(())).collect(),
-            watch: Mutex::new(Watch::default()),
+            watch: Mutex::new(StreamReader::default()),
             epoch: AtomicU64::new(0),
-            counts: Counts::default(),
+            counts: CacheCounters::default(),
         }
     }
 
@@ -201,7 +201,7 @@ impl Cached {
             }
             (_, _, outdated) => {
                 self.counts.misses.fetch_add(1, Ordering::Relaxed);
-                Lookup::Missing(Unseen { is_outdated: outdated.is_some(), epoch })
+                Lookup::Missing(CacheMiss { is_outdated: outdated.is_some(), epoch })
             }
         }
     }
@@ -212,7 +212,7 @@ impl Cached {
         &self,
         student: &StudentId,
         mastery: &Arc<MasteryResult>,
-        unseen: Unseen,
+        unseen: CacheMiss,
     ) {
         let Some(place) = self.place_of(student) else { return };
         let version = mastery.version;
@@ -223,13 +223,13 @@ impl Cached {
         // that nobody should believe.
         let set = self.set_command(student, mastery, !unseen.is_outdated);
         if set.is_some() {
-            self.tell(News { told: None, command: set }).await;
+            self.send(CacheUpdate { invalidation: None, command: set }).await;
         }
     }
 
     /// Believes nothing older than a version that is about to be written. If whoever writes it is
     /// cut off before it can say that it did, the item is read.
-    pub(crate) fn expect(&self, student: &StudentId, version: u64) {
+    pub(crate) fn begin_write(&self, student: &StudentId, version: u64) {
         // Without a salt nothing has been remembered, and so nothing is believed.
         if let Some(place) = self.place_of(student) {
             self.remember(place, version, None, self.epoch());
@@ -237,25 +237,26 @@ impl Cached {
     }
 
     /// What was about to be written was not.
-    pub(crate) fn take_back(&self, student: &StudentId, version: u64) {
-        let is_it = |known: &Remembered| known.version == version && known.mastery.is_none();
+    pub(crate) fn cancel_write(&self, student: &StudentId, version: u64) {
+        let is_it = |known: &MemoryEntry| known.version == version && known.mastery.is_none();
         if let Some(place) = self.place_of(student) {
             self.memory.remove_if(&place, is_it);
         }
     }
 
     /// Remembers what was written, and tells the other processes.
-    pub(crate) async fn wrote(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
+    pub(crate) async fn finish_write(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
         let version = mastery.version;
-        let told = self.note(student, version, Some(Arc::clone(mastery))).await;
-        self.tell(News { told, command: self.set_command(student, mastery, false) }).await;
+        let invalidation = self.note(student, version, Some(Arc::clone(mastery))).await;
+        self.send(CacheUpdate { invalidation, command: self.set_command(student, mastery, false) })
+            .await;
     }
 
     /// Forgets a learner, here and everywhere.
     pub(crate) async fn forget(&self, student: &StudentId) {
-        let told = self.note(student, u64::MAX, None).await;
+        let invalidation = self.note(student, u64::MAX, None).await;
         let delete = vec![Bytes::from_static(b"DEL"), redis_key(student)];
-        self.tell(News { told, command: Some(delete) }).await;
+        self.send(CacheUpdate { invalidation, command: Some(delete) }).await;
     }
 
     /// Remembers a version here; answers with what to tell the others.
@@ -264,12 +265,12 @@ impl Cached {
         student: &StudentId,
         version: u64,
         mastery: Option<Arc<MasteryResult>>,
-    ) -> Option<Told> {
+    ) -> Option<Invalidation> {
         self.prepare().await;
         let salt = self.salt()?;
         let place = salt.place_of(student);
         self.remember(place, version, mastery, self.epoch());
-        Some(Told { salt: salt.id, place, version })
+        Some(Invalidation { salt: salt.id, place, version })
     }
 
     /// Forgets everybody, in this process; what is being read just now is not remembered either.
@@ -296,7 +297,7 @@ impl Cached {
         }
     }
 
-    fn fresh(&self, known: &Remembered, student: &StudentId) -> Option<Arc<MasteryResult>> {
+    fn fresh(&self, known: &MemoryEntry, student: &StudentId) -> Option<Arc<MasteryResult>> {
         let age = self.clock.monotonic().saturating_sub(known.at);
         let is_fresh = age < self.options.memory_life && known.epoch == self.epoch();
         let mastery = known.mastery.as_ref().filter(|_| is_fresh)?;
@@ -318,7 +319,7 @@ impl Cached {
     }
 
     /// What was said longer ago than Redis keeps anything says nothing about what it has.
-    fn is_moot(&self, known: &Remembered) -> bool {
+    fn is_moot(&self, known: &MemoryEntry) -> bool {
         self.clock.monotonic().saturating_sub(known.at) >= REDIS_LIFE
     }
 
@@ -346,7 +347,7 @@ impl Cached {
                 return false;
             }
         }
-        self.memory.insert(place, Remembered { version, mastery, at, epoch });
+        self.memory.insert(place, MemoryEntry { version, mastery, at, epoch });
         true
     }
 
@@ -378,8 +379,8 @@ impl Cached {
         Some(set)
     }
 
-    async fn tell(&self, news: News) {
-        if !self.telling.tell(news).await {
+    async fn send(&self, update: CacheUpdate) {
+        if !self.batcher.send(update).await {
             self.counts.failures.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -406,7 +407,7 @@ impl Cached {
             }
             None => {
                 self.counts.failures.fetch_add(1, Ordering::Relaxed);
-                *watch = Watch::default();
+                *watch = StreamReader::default();
                 false
             }
         }
@@ -454,11 +455,12 @@ impl Cached {
             let page = streams(&reply).map(entries).unwrap_or_default();
             let salt = self.salt().map(|salt| salt.id);
             for (id, all) in &page {
-                let are_clear = |all: &&Vec<Told>| all.iter().all(|it| Some(it.salt) == salt);
-                // Whom it means cannot be told.
+                let are_clear =
+                    |all: &&Vec<Invalidation>| all.iter().all(|it| Some(it.salt) == salt);
+                // Whom it means cannot be invalidation.
                 let Some(all) = all.as_ref().filter(are_clear) else { return self.begin().await };
-                for told in all {
-                    self.remember(told.place, told.version, None, self.epoch());
+                for invalidation in all {
+                    self.remember(invalidation.place, invalidation.version, None, self.epoch());
                 }
                 last = id.clone();
             }
@@ -495,14 +497,14 @@ fn redis_key(student: &StudentId) -> Bytes {
 }
 
 /// One entry of the stream that tells several things: salt, learner and version of each.
-pub(super) fn invalidation(all: &[Told]) -> Vec<Bytes> {
+pub(super) fn invalidation_command(all: &[Invalidation]) -> Vec<Bytes> {
     let mut command = [&b"XADD"[..], STREAM, b"MAXLEN", b"~"].map(Bytes::from_static).to_vec();
     command.extend([STREAM_LEN.to_string(), "*".to_owned()].map(Bytes::from));
-    for told in all {
+    for invalidation in all {
         let fields = [
-            ("s", format!("{:016x}", told.salt)),
-            ("l", format!("{:016x}", told.place)),
-            ("v", told.version.to_string()),
+            ("s", format!("{:016x}", invalidation.salt)),
+            ("l", format!("{:016x}", invalidation.place)),
+            ("v", invalidation.version.to_string()),
         ];
         for (name, value) in fields {
             command.extend([Bytes::from_static(name.as_bytes()), Bytes::from(value)]);
@@ -524,16 +526,16 @@ fn streams(reply: &Reply) -> Option<&Reply> {
 }
 
 /// The ids of entries, and what they tell.
-fn entries(reply: &Reply) -> Vec<(Bytes, Option<Vec<Told>>)> {
+fn entries(reply: &Reply) -> Vec<(Bytes, Option<Vec<Invalidation>>)> {
     let Reply::Array(entries) = reply else { return Vec::new() };
     let text = |reply: &Reply| match reply {
         Reply::Bulk(text) => String::from_utf8(text.clone()).ok(),
         _ => None,
     };
     let hex = |reply: &Reply| u64::from_str_radix(&text(reply)?, 16).ok();
-    let told = |salt: &Reply, place: &Reply, version: &Reply| {
+    let invalidation = |salt: &Reply, place: &Reply, version: &Reply| {
         let version = text(version)?.parse().ok()?;
-        Some(Told { salt: hex(salt)?, place: hex(place)?, version })
+        Some(Invalidation { salt: hex(salt)?, place: hex(place)?, version })
     };
     let entry = |entry: &Reply| {
         let Reply::Array(parts) = entry else { return None };
@@ -542,7 +544,7 @@ fn entries(reply: &Reply) -> Vec<(Bytes, Option<Vec<Told>>)> {
             Some(Reply::Array(fields)) => fields
                 .chunks(6)
                 .map(|fields| match fields {
-                    [_, salt, _, place, _, version] => told(salt, place, version),
+                    [_, salt, _, place, _, version] => invalidation(salt, place, version),
                     _ => None,
                 })
                 .collect(),
@@ -576,7 +578,7 @@ mod tests {
         };
         let db = Database::open_with(env, "db", DatabaseOptions::default()).unwrap();
         let keys = Arc::new(Redis::open(&db).unwrap().keys(0).unwrap());
-        let cache = Cached::new(keys, clock, random, CacheOptions::default());
+        let cache = TwoLevelCache::new(keys, clock, random, CacheOptions::default());
         let student = StudentId::new("s").unwrap();
         let read = Arc::new(MasteryResult {
             student_id: "s".to_owned(),

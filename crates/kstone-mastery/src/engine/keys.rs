@@ -1,5 +1,5 @@
-//! The keys of a learner's state by the names that the mastery engine's users know, the short forms
-//! included.
+//! Keys of a learner's state as text, by the names that users of the mastery engine know, short
+//! forms included.
 //!
 //! The engine itself writes typed keys ([`kstone_keyspace::keys::mastery`]); these are for who has
 //! to say a key as text. The short forms are read where the catalogue declares them and written by

@@ -1,4 +1,4 @@
-//! What predicts answers, and the simplest that does.
+//! The [`Model`] trait of predictors, and the baseline models.
 
 use std::collections::HashMap;
 
@@ -57,9 +57,9 @@ impl Model for RunningAccuracy {
 }
 
 /// The chance that the simulation drew the answer with: nothing can predict better.
-pub(super) struct Known;
+pub(super) struct TrueChance;
 
-impl Model for Known {
+impl Model for TrueChance {
     fn chance(&self, answer: &Answer) -> f64 {
         answer.truth.map_or(0.5, |truth| f64::from(truth.chance))
     }

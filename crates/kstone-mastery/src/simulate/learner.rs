@@ -1,4 +1,4 @@
-//! A simulated learner: who it is, how able, how diligent, and how that changes over the weeks.
+//! A simulated learner: ability, diligence, and how both change over the weeks.
 
 use crate::simulate::chance::{Chance, logistic};
 use crate::simulate::course::SKILLS;

@@ -1,4 +1,4 @@
-//! A school over some weeks, as the events that its learners' programs would have sent.
+//! Simulates a school over some weeks, as the events that its learners would have sent.
 
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ fn moment(learner: &Learner, date: Date, local_hour: f64) -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{AcceptedEvent, LearnerState, What};
+    use crate::domain::{AcceptedEvent, EventDetail, LearnerState};
     use crate::simulate::Course;
     use kstone_platform::time::Zone;
     use std::collections::BTreeMap;
@@ -215,7 +215,7 @@ mod tests {
             for learner in school.learners().iter().filter(|learner| learner.course == course) {
                 for event in school.events_of(learner, 60, now()) {
                     let is_late = event.occurred_at.date() > "2026-02-18".parse().unwrap();
-                    if let What::Answer { correct, .. } = event.what
+                    if let EventDetail::Answer { correct, .. } = event.what
                         && late.is_none_or(|late| late == is_late)
                     {
                         right += f64::from(u8::from(correct));

@@ -1,4 +1,4 @@
-//! Days and moments.
+//! Dates, moments and time zones.
 //!
 //! | type | what it is |
 //! |---|---|

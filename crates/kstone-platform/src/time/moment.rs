@@ -1,4 +1,4 @@
-//! A millisecond in UTC.
+//! [`Moment`]: a UTC timestamp with milliseconds.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Alerts: what a person should look at. Kept for the console, told to the log, sent to a webhook.
+//! Alerts for operators and teachers: stored for the console, logged, and sent to a webhook.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::job::NewJob;
 use super::outbox::Outbox;
 use super::queue::{is_condition, wrong_cursor};
-use super::request::{Words, action, between, decoded, key_of, text};
+use super::request::{Bindings, action, between, decoded, key_of, text};
 use super::table::{PK, SK};
 use crate::error::{Error, Result};
 use crate::page::Page;
@@ -103,7 +103,7 @@ impl Alerts {
     ///
     /// # Errors
     /// If a field is wrong, or the store refuses.
-    pub async fn raise_here(&self, alert: Alert) -> Result<Alert> {
+    pub async fn raise_without_webhook(&self, alert: Alert) -> Result<Alert> {
         self.keep(alert, false).await
     }
 
@@ -121,7 +121,7 @@ impl Alerts {
         })?;
         let item = key_of(&key).with("value", written);
         let absent = Some("attribute_not_exists(#pk)");
-        let mut actions = vec![action(TransactKind::Put(item), absent, Words::names(&[PK]))];
+        let mut actions = vec![action(TransactKind::Put(item), absent, Bindings::names(&[PK]))];
         if is_sent {
             let payload = serde_json::json!({ "alert": alert });
             let mut job = NewJob::new(QUEUE, WEBHOOK, payload).once_per(format!(

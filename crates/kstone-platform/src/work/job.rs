@@ -1,4 +1,4 @@
-//! A job: asked for, kept, handed to its handler.
+//! Jobs: how they are described, stored and handed to their handler.
 
 use kstone::Item;
 use kstone_keyspace::keys::platform::{Job as JobKey, JobId, Part, Queue};
@@ -189,7 +189,7 @@ impl Record {
 
 /// The key of a job.
 pub(crate) fn job_key(queue: &str, id: &str) -> Result<JobKey> {
-    let part = Part::new(u64::from(crc_of(id)) % PARTS)?;
+    let part = Part::new(u64::from(fnv_hash(id)) % PARTS)?;
     Ok(JobKey { queue: Queue::new(queue)?, part, job_id: JobId::new(id)? })
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn partitions(queue: &str) -> Result<Vec<String>> {
 }
 
 /// Any even spread does: this one is short.
-fn crc_of(id: &str) -> u32 {
+fn fnv_hash(id: &str) -> u32 {
     id.bytes()
         .fold(2_166_136_261_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
         >> 7

@@ -1,4 +1,4 @@
-//! What comes round: every so often, every night, every week.
+//! Recurring jobs: at an interval, every night, every week.
 //!
 //! A period is known by the moment at which it begins. Whoever notices first that a new one has
 //! begun says so in an item and asks for the job in the same transaction, so with any number of
@@ -24,7 +24,7 @@ use tokio::time::sleep;
 use super::job::NewJob;
 use super::outbox::Outbox;
 use super::queue::is_condition;
-use super::request::{Words, action, get, key_of, number, number_option};
+use super::request::{Bindings, action, get, key_of, number, number_option};
 use crate::error::Result;
 use crate::time::Moment;
 
@@ -210,9 +210,10 @@ impl Schedules {
             return Ok(true);
         }
         // Somebody else was first, or this is the first time of all.
-        let words = Words::names(&["period"]);
+        let bindings = Bindings::names(&["period"]);
         let first = key.clone().with("period", period.epoch_ms());
-        let first = action(TransactKind::Put(first), Some("attribute_not_exists(#period)"), words);
+        let first =
+            action(TransactKind::Put(first), Some("attribute_not_exists(#period)"), bindings);
         let request = TransactWrite { actions: vec![first], ..TransactWrite::default() };
         match self.inner.items.transact_write(&request).await {
             Ok(_) => return Ok(false),
@@ -239,11 +240,11 @@ impl Schedules {
         now: Moment,
         asking: TransactAction,
     ) -> Result<bool> {
-        let words = Words::names(&["period", "asked_at"])
+        let bindings = Bindings::names(&["period", "asked_at"])
             .value("period", period.epoch_ms())
             .value("now", now.epoch_ms());
         let update = Update::Text("SET #period = :period, #asked_at = :now".to_owned());
-        let turn = action(TransactKind::Update(key.clone(), update), Some(condition), words);
+        let turn = action(TransactKind::Update(key.clone(), update), Some(condition), bindings);
         let request = TransactWrite { actions: vec![turn, asking], ..TransactWrite::default() };
         match self.inner.items.transact_write(&request).await {
             Ok(_) => Ok(true),

@@ -1,4 +1,4 @@
-//! Workers: they claim jobs, run the handlers, keep up the leases, retry and give up.
+//! Workers: claim jobs, run their handlers, renew leases, retry, and give up.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -19,9 +19,10 @@ use super::queue::{Candidate, Claim, DeadJob, QueueDepth, Queues};
 use crate::error::Result;
 use crate::time::Moment;
 
-type Doing = Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
-type Handler = Arc<dyn Fn(Job) -> Doing + Send + Sync>;
-type Mourner = Arc<dyn Fn(DeadJob) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+type HandlerFuture = Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
+type Handler = Arc<dyn Fn(Job) -> HandlerFuture + Send + Sync>;
+type GivenUpHandler =
+    Arc<dyn Fn(DeadJob) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// How workers go about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +69,7 @@ struct Inner {
     options: WorkersOptions,
     /// By queue and kind.
     handlers: Mutex<BTreeMap<String, BTreeMap<String, Handler>>>,
-    mourner: Mutex<Option<Mourner>>,
+    given_up_handler: Mutex<Option<GivenUpHandler>>,
     stopping: watch::Sender<bool>,
     loops: Mutex<JoinSet<()>>,
 }
@@ -90,7 +91,7 @@ impl Workers {
             random,
             options,
             handlers: Mutex::new(BTreeMap::new()),
-            mourner: Mutex::new(None),
+            given_up_handler: Mutex::new(None),
             stopping,
             loops: Mutex::new(JoinSet::new()),
         };
@@ -110,12 +111,12 @@ impl Workers {
     }
 
     /// Says who is told of jobs that are given up, after they have become dead letters.
-    pub fn when_given_up<F, D>(&self, tell: F)
+    pub fn on_given_up<F, D>(&self, tell: F)
     where
         F: Fn(DeadJob) -> D + Send + Sync + 'static,
         D: Future<Output = ()> + Send + 'static,
     {
-        *self.inner.mourner.lock() = Some(Arc::new(move |dead| Box::pin(tell(dead))));
+        *self.inner.given_up_handler.lock() = Some(Arc::new(move |dead| Box::pin(tell(dead))));
     }
 
     /// Begins to work on all queues that have a handler by now. To be called within a runtime.
@@ -251,7 +252,7 @@ impl Inner {
 
     async fn attempt(&self, claim: &Claim) -> Result<()> {
         let Some(handler) = self.handler(&claim.job.queue, &claim.job.kind) else {
-            return self.queues.give_back(claim).await;
+            return self.queues.release(claim).await;
         };
         let mut until = claim.until;
         let mut stopping = self.stopping.subscribe();
@@ -275,7 +276,7 @@ impl Inner {
                 () = until_stopped(&mut stopping) => {
                     match timeout(self.options.stop_within, doing.join_next()).await {
                         Ok(Some(Ok(outcome))) => break outcome,
-                        _ => return self.queues.give_back(claim).await,
+                        _ => return self.queues.release(claim).await,
                     }
                 }
             }
@@ -288,15 +289,15 @@ impl Inner {
             }
             Err(JobError::Retry(problem)) => {
                 let until = self.now().plus(self.wait_after(claim.job.attempt));
-                self.queues.put_off(claim, until, &problem).await
+                self.queues.postpone(claim, until, &problem).await
             }
         }
     }
 
     async fn give_up(&self, claim: &Claim, problem: &str) -> Result<()> {
-        let dead = self.queues.bury(claim, problem).await?;
-        let mourner = self.mourner.lock().clone();
-        if let (Some(dead), Some(tell)) = (dead, mourner) {
+        let dead = self.queues.move_to_dead_letters(claim, problem).await?;
+        let given_up_handler = self.given_up_handler.lock().clone();
+        if let (Some(dead), Some(tell)) = (dead, given_up_handler) {
             tell(dead).await;
         }
         Ok(())

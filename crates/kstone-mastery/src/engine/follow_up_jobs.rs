@@ -1,4 +1,4 @@
-//! The jobs that follow from a change: they are asked for in its own transaction.
+//! Enqueues the jobs that follow from a change, within the transaction of that change.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub const STRUGGLE: &str = "struggle";
 /// A job that does what is left of a batch: `{"batch_id": …}`.
 pub const RUN_BATCH: &str = "run_batch";
 
-/// A school is asked for so often at most. Every learner's change would make all of them wait for
+/// A school is requested for so often at most. Every learner's change would make all of them wait for
 /// one item otherwise.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 /// And computed so much later: long enough that changes which did not ask are in it.
@@ -44,14 +44,14 @@ pub struct StruggleBegun {
 
 /// Asks for the jobs that follow.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct FollowUpJobs {
     outbox: Outbox,
-    asked: Mutex<HashMap<String, Moment>>,
+    requested: Mutex<HashMap<String, Moment>>,
 }
 
-impl Following {
-    pub(super) fn new(outbox: Outbox) -> Following {
-        Following { outbox, asked: Mutex::new(HashMap::new()) }
+impl FollowUpJobs {
+    pub(super) fn new(outbox: Outbox) -> FollowUpJobs {
+        FollowUpJobs { outbox, requested: Mutex::new(HashMap::new()) }
     }
 
     /// Adds what follows from a learner's event.
@@ -95,23 +95,23 @@ impl Following {
         self.outbox.wake();
     }
 
-    /// What was asked for in a transaction that did not happen was not asked for.
-    pub(super) fn take_back(&self, outcome: &Outcome) {
+    /// What was requested for in a transaction that did not happen was not requested for.
+    pub(super) fn cancel(&self, outcome: &Outcome) {
         if let Some(school) = &outcome.mastery.school_id {
-            self.asked.lock().remove(school);
+            self.requested.lock().remove(school);
         }
     }
 
-    /// Whether a school was not asked for of late; then it is as if it had been, now.
+    /// Whether a school was not requested for of late; then it is as if it had been, now.
     fn is_due(&self, school: &str, now: Moment) -> bool {
-        let mut asked = self.asked.lock();
-        if asked.get(school).is_some_and(|at| now.since(*at) < ASK_EVERY && *at <= now) {
+        let mut requested = self.requested.lock();
+        if requested.get(school).is_some_and(|at| now.since(*at) < ASK_EVERY && *at <= now) {
             return false;
         }
-        if asked.len() >= SCHOOLS_MAX {
-            asked.clear();
+        if requested.len() >= SCHOOLS_MAX {
+            requested.clear();
         }
-        asked.insert(school.to_owned(), now);
+        requested.insert(school.to_owned(), now);
         true
     }
 }
