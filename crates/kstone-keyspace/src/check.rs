@@ -6,7 +6,7 @@ use crate::catalogue::Catalogue;
 use crate::keyspace::Keyspace;
 use crate::problem::{Problem, Severity};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// All problems, in the order of files and lines.

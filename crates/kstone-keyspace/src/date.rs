@@ -24,7 +24,7 @@ pub(crate) const MILLIS_DIGITS: usize = 13;
 /// The last moment that [`Millis`] can say.
 pub(crate) const MILLIS_MAX: u64 = 9_999_999_999_999;
 
-/// It is no day, or no moment, that a key can say.
+/// An invalid date or timestamp for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be {expected}")]
 pub struct TimeError {
@@ -39,14 +39,14 @@ impl TimeError {
 }
 
 impl Default for Date {
-    /// The first day there is.
+    /// 1970-01-01.
     fn default() -> Date {
         Date(FIRST)
     }
 }
 
 impl Date {
-    /// This day, if there is one.
+    /// This date, if it exists.
     pub fn new(year: u16, month: u8, day: u8) -> Result<Date, TimeError> {
         let day = match (i16::try_from(year), i8::try_from(month), i8::try_from(day)) {
             (Ok(year @ 1970..), Ok(month), Ok(day)) => civil::Date::new(year, month, day).ok(),
@@ -77,8 +77,7 @@ impl Date {
         self.epoch_days() * DAY_MS
     }
 
-    /// The day this many days later, or earlier if negative. Before 1970 it is the first day there
-    /// is, after 9999 the last.
+    /// The date this many days later, or earlier if negative; clamped to 1970-01-01 and 9999-12-31.
     #[must_use]
     pub fn plus_days(self, days: i64) -> Date {
         let days = self.epoch_days().saturating_add_signed(days);
@@ -95,7 +94,8 @@ impl Date {
         (self.0.year() as u16, self.0.month() as u8, self.0.day() as u8)
     }
 
-    /// Its text, without the machinery of formatting: days stand in many keys and values.
+    /// The text, formatted without `core::fmt`, which is slower: dates stand in many keys and
+    /// values.
     pub fn ascii(self) -> [u8; 10] {
         let digit = |number: u16| b'0' + (number % 10) as u8;
         let (year, month, day) = self.parts();

@@ -8,7 +8,7 @@ use crate::pattern::{Pattern, Store};
 use crate::segment::Segment;
 use crate::subject::Subjects;
 
-/// What is known of a key, in every place where it is declared.
+/// The explanation of a key, in every store where it is declared.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     /// The key.
@@ -106,7 +106,7 @@ impl Keyspace {
         }
     }
 
-    /// What is known of a key in a place, and how literal its pattern is.
+    /// Explains a key in one store, with the rank of its pattern.
     fn finding(&self, place: KeyStore<'_>, key: &str) -> Option<(u32, Finding)> {
         let found = self.find(place, key.as_bytes())?;
         let pattern = found.pattern;

@@ -24,7 +24,7 @@
 use kstone::policy::IndexEntry;
 use percent_encoding::{percent_decode_str, percent_encode_byte};
 
-/// Where data of a person is.
+/// Where data of a person is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Location {
     /// A key of Redis.
@@ -54,7 +54,7 @@ pub enum Location {
     },
 }
 
-/// What an entry's `sk` says.
+/// The decoded `sk` of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Indexed {
     /// The tenant whose data it is.
@@ -68,8 +68,7 @@ pub fn pk_of_subject(id: &str) -> String {
     format!("subject#{id}")
 }
 
-/// The `pk` of all entries about whoever this place belongs to. A member is no such place: its
-/// collection is.
+/// The `pk` of all entries about the owner of this place. Of a member it is that of its collection.
 pub fn pk_via(location: &Location) -> String {
     let mut pk = String::from("via#");
     match location {
@@ -88,7 +87,7 @@ pub fn pk_via(location: &Location) -> String {
     pk
 }
 
-/// The `pk` of all entries about whoever this key of Redis belongs to.
+/// The `pk` of all entries about the owner of this Redis key.
 pub fn pk_via_key(db: u8, key: &[u8]) -> String {
     let mut pk = String::with_capacity(key.len() + 8);
     pk.push_str("via#");
@@ -205,7 +204,7 @@ fn escape_into(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// The bytes again; `None` for what is no form of any.
+/// Decodes the escaped form; `None` if it is not the one form that [`escape_into`] writes.
 fn unescape(text: &str) -> Option<Vec<u8>> {
     let bytes: Vec<u8> = percent_decode_str(text).collect();
     let mut again = String::with_capacity(text.len());

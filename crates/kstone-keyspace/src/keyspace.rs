@@ -18,7 +18,7 @@ pub struct Keyspace {
     warnings: Vec<Problem>,
 }
 
-/// Where a key is looked for.
+/// The store in which a key is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyStore<'p> {
     /// Among the keys of Redis.
@@ -28,9 +28,9 @@ pub enum KeyStore<'p> {
 }
 
 impl KeyStore<'_> {
-    /// What stands before a declared key, and the key. In a table that is the name of an
-    /// application, as Dapr writes it (`shop||student:s1:profile`): the same keys are declared,
-    /// whoever keeps them. Keys of Redis are what they are.
+    /// Splits off the application name that Dapr puts before a key in a table
+    /// (`shop||student:s1:profile`): keys are declared without it, so they are the same whichever
+    /// application wrote them. Redis keys have none.
     pub(crate) fn owner_and_key<'k>(&self, key: &'k [u8]) -> (&'k [u8], &'k [u8]) {
         if *self == KeyStore::Redis {
             return (&[], key);
@@ -79,7 +79,7 @@ pub(crate) struct Misplaced<'s> {
     pub(crate) pattern: &'s Pattern,
 }
 
-/// Whom a key belongs to among tenants.
+/// The tenant that a key belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tenancy {
     /// The tenant in question.
@@ -105,7 +105,7 @@ impl Keyspace {
         }
     }
 
-    /// The same, of catalogues that may have problems beside each other.
+    /// The same for catalogues that may conflict; the conflicts are returned.
     pub(crate) fn with_problems(catalogues: Vec<Catalogue>) -> (Keyspace, Vec<Problem>) {
         let patterns: Vec<Pattern> =
             catalogues.iter().flat_map(|catalogue| catalogue.patterns.iter().cloned()).collect();
@@ -200,7 +200,7 @@ impl Keyspace {
         problems
     }
 
-    /// What may surprise somebody one day.
+    /// Warnings: overlaps and gaps that are allowed but may surprise.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
@@ -253,7 +253,7 @@ impl Keyspace {
         Some(Match { pattern: self.at(index)?, index, keyspace: self, owner, segments })
     }
 
-    /// The same for a key of Redis whose pattern was found before.
+    /// The same for a Redis key whose pattern was found before.
     #[inline]
     pub(crate) fn known<'k>(&self, index: u32, key: &'k [u8]) -> Option<Match<'_, 'k>> {
         let segments = Segments::of(key)?;
@@ -335,7 +335,7 @@ impl Keyspace {
         declared.peek().is_some() && declared.all(is_own)
     }
 
-    /// What all keys of a tenant begin with, in one place: `school:university_abc:`.
+    /// The prefixes of all keys of a tenant in one store: `school:university_abc:`.
     pub fn tenant_prefixes(&self, place: KeyStore<'_>, tenant: &str) -> Vec<String> {
         let here = |store: &Store| match (store, place) {
             (Store::Redis, KeyStore::Redis) => true,
@@ -368,13 +368,13 @@ impl<'k> Parts<'k> {
 }
 
 impl<'s, 'k> Match<'s, 'k> {
-    /// What stands in the place of a placeholder, as it is in the key.
+    /// The part of the key that stands for a placeholder, still escaped.
     pub fn capture(&self, placeholder: &str) -> Option<&'k [u8]> {
         let at = self.pattern.segment_of(placeholder)?;
         self.pattern.segments.get(at)?.slot()?.capture(self.segments.get(at)?)
     }
 
-    /// The value of a placeholder: what stands in its place, without escapes.
+    /// The value of a placeholder, unescaped.
     pub fn value(&self, placeholder: &str) -> Option<String> {
         let at = self.pattern.segment_of(placeholder)?;
         let kind = &self.pattern.segments.get(at)?.slot()?.placeholder.kind;
@@ -447,7 +447,7 @@ impl<'s, 'k> Match<'s, 'k> {
         }
     }
 
-    /// The key that this one is short for.
+    /// The long form of a short key.
     pub fn long_form(&self) -> Option<String> {
         self.key_as(self.pattern.short_form_of.as_deref()?)
     }

@@ -14,8 +14,8 @@ use crate::words::Words;
 /// A key, or a part of one, that is longer belongs to no pattern.
 const PART_LEN_MAX: usize = 65_535;
 
-/// A key, in one part or two, whose segments are cut off as they are looked at: to find the pattern of
-/// a key is one walk over it, and nobody asks again where its segments are but who makes a key.
+/// The segments of a key, which is stored in one part or two. They are split lazily, since finding
+/// the pattern is one walk over the key and positions of segments are rarely needed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segments<'k> {
     /// The key, or its partition key.
@@ -38,7 +38,7 @@ impl<'k> Segments<'k> {
         (is_short(pk) && sk.is_none_or(is_short)).then_some(Segments { first: pk, second: sk })
     }
 
-    /// The segment that begins at a place, and the place behind it and its colon. Between the two
+    /// The segment that begins at a position, and the position after its colon. Between the two
     /// parts there is a colon, too. `None` behind the last segment.
     #[inline]
     fn at(&self, place: usize) -> Option<(&'k [u8], usize)> {
@@ -89,7 +89,7 @@ impl<'k> Segments<'k> {
     }
 }
 
-/// All patterns of one place where keys live.
+/// The search tree of all patterns of one store.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     nodes: Vec<Node>,
@@ -139,7 +139,7 @@ impl Matcher {
         matcher
     }
 
-    /// The node behind a segment, made if it is not there.
+    /// The child node for a segment, added if it is not there.
     fn step(&mut self, from: u32, segment: &Segment) -> u32 {
         let next = self.nodes.len() as u32;
         let Some(node) = self.nodes.get_mut(from as usize) else { return from };
@@ -172,7 +172,7 @@ impl Matcher {
         self.walk(0, segments, 0).map(|end| end.pattern)
     }
 
-    /// The end that the segments from a place on lead to.
+    /// The pattern end that the segments from a position on lead to.
     fn walk(&self, mut at: u32, segments: &Segments<'_>, mut place: usize) -> Option<PatternEnd> {
         loop {
             let node = self.nodes.get(at as usize)?;
@@ -198,7 +198,8 @@ impl Matcher {
         }
     }
 
-    /// The most literal end behind several ways: of the first rank that has one.
+    /// The most literal pattern end behind several placeholder edges: of the first rank that has
+    /// one.
     fn best(
         &self,
         slots: &[SlotEdge],
@@ -235,7 +236,7 @@ impl SlotEdge {
     }
 }
 
-/// Whether two placeholders accept the same: their names do not matter.
+/// Whether two placeholders accept the same values; their names do not matter.
 fn is_same_slot(one: &Slot, other: &Slot) -> bool {
     (&one.prefix, &one.suffix) == (&other.prefix, &other.suffix)
         && one.placeholder.kind == other.placeholder.kind

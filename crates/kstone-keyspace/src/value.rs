@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// What a field holds, as far as the rules look.
+/// The value of a field as the rules see it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldValue<'v> {
     /// Bytes that may mean anything: all that Redis knows.
@@ -66,7 +66,7 @@ impl<'v> FieldValue<'v> {
         }
     }
 
-    /// What it is, in words.
+    /// A description of the value, for messages.
     pub(crate) fn describe(&self) -> String {
         /// Enough to recognise a value by; the rest of it stays out of logs.
         const SHOWN: usize = 40;

@@ -1,7 +1,7 @@
 //! [`Words`]: a small hash table from literal segments to nodes of the matcher. Words are compared
 //! by their length and both ends, so up to 16 bytes need no byte-by-byte comparison.
 
-/// A table with open addressing; at most half of it is in use.
+/// A hash table with open addressing; at most half of it is in use.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     slots: Vec<Option<Entry>>,

@@ -43,7 +43,7 @@ const TAIL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How far ahead a prediction that asks for somebody looks.
 const AHEAD_DAYS: u16 = 7;
 
-/// What the jobs are registered with, and what they use.
+/// The parts that the jobs use.
 #[derive(Debug, Clone, Copy)]
 pub struct JobParts<'p> {
     /// Whose jobs they are.
@@ -162,7 +162,7 @@ struct School {
     school_id: String,
 }
 
-/// A part of all learners.
+/// The payload of a job about one shard of all learners.
 #[derive(Deserialize)]
 struct LearnerShard {
     part: u64,
@@ -178,7 +178,7 @@ fn read<T: DeserializeOwned>(job: &Job) -> Result<T, JobError> {
     serde_json::from_value(job.payload.clone()).map_err(JobError::fatal)
 }
 
-/// Asks for the same for each part of the learners.
+/// Enqueues a job for each shard of the learners.
 async fn divide(outbox: Outbox, kind: &'static str, job: Job) -> Result<(), JobError> {
     let Period { period } = read(&job)?;
     for part in 0..SHARDS {
@@ -189,7 +189,7 @@ async fn divide(outbox: Outbox, kind: &'static str, job: Job) -> Result<(), JobE
     Ok(())
 }
 
-/// What every learner gets at night.
+/// The nightly tasks that run for every learner.
 #[derive(Debug, Clone, Copy)]
 enum NightlyTask {
     /// The snapshot is moved on.
@@ -198,7 +198,7 @@ enum NightlyTask {
     LookAhead,
 }
 
-/// Looks after learners, one by one.
+/// Runs a nightly task for one learner after another.
 #[derive(Debug, Clone)]
 struct NightlyRun {
     engine: MasteryEngine,
@@ -208,8 +208,8 @@ struct NightlyRun {
 }
 
 impl NightlyRun {
-    /// Looks after each learner of a part. If some could not be looked after, the part is tried
-    /// again when all the others were.
+    /// Runs a task for each learner of a shard. If it fails for some, the shard is retried after
+    /// all the others have had it.
     async fn look_after_all(self, job: Job) -> Result<(), JobError> {
         let LearnerShard { part, period } = read(&job)?;
         let mut learners = LearnerPages::of(&self.items, part).map_err(retry)?;
@@ -245,7 +245,7 @@ impl NightlyRun {
         }
     }
 
-    /// Raises an alert about a learner whose prediction asks for somebody: once a week at most.
+    /// Raises an alert about a learner whose predicted score is low: once a week at most.
     async fn look_ahead(&self, student: &str) -> Result<(), Error> {
         let prediction = self.engine.prediction(student, AHEAD_DAYS).await?;
         if !prediction.intervention_needed {
@@ -317,7 +317,7 @@ fn unsent_alert(dead: &DeadJob) -> Alert {
     }
 }
 
-/// What is wrong as it stands will be wrong again.
+/// Errors that a retry cannot mend are fatal.
 fn problem(error: Error) -> JobError {
     let kind = kind_of(&error);
     match error {
@@ -330,8 +330,8 @@ fn retry(error: Error) -> JobError {
     JobError::retry(kind_of(&error))
 }
 
-/// What is kept of an error: of which kind it is. Its own text may name a learner, and what is kept
-/// of work for many is nobody's, so that it would outlive the learner's erasure.
+/// The kind of an error, without its text: that may name a learner, and the record of a job for
+/// many learners is not erased with one of them.
 fn kind_of(error: &Error) -> &'static str {
     match error {
         Error::Invalid(_) => "what was asked for is not as it must be",

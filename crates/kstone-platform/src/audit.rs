@@ -12,7 +12,7 @@ use crate::page::{Page, PageRequest};
 use crate::store::{Range, Store, parse, put};
 use crate::time::{Date, Moment};
 
-/// Who did what, and to whose data.
+/// One entry of the audit log: who did what, and to whose data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEntry {
@@ -39,7 +39,7 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// The log among these items.
+    /// A log that is stored through this port.
     pub fn new(items: Arc<dyn Items>, random: Arc<dyn Random>) -> AuditLog {
         AuditLog { store: Store::new(items), random }
     }

@@ -31,7 +31,7 @@ const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 const BODY_BYTES_MAX: usize = 256 * 1024;
 const KEY_BYTES_MAX: usize = 255;
 
-/// Requests that came before.
+/// The stored requests with an idempotency key.
 #[derive(Clone)]
 pub struct Idempotency {
     items: Arc<dyn Items>,
@@ -39,7 +39,7 @@ pub struct Idempotency {
     random: Arc<dyn Random>,
 }
 
-/// A request that may be sent again.
+/// A request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RepeatableRequest {
     /// Who asks: keys of two clients are two.
@@ -52,7 +52,7 @@ pub struct RepeatableRequest {
     pub students: Vec<String>,
 }
 
-/// An answer that was given.
+/// The response to a request that was carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResponse {
     /// Its status.
@@ -63,7 +63,7 @@ pub struct StoredResponse {
     pub body: String,
 }
 
-/// What to do with a request.
+/// What the caller has to do with a request that it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeginOutcome {
     /// Carry it out, then [`finish`](Idempotency::finish), [`abandon`](Idempotency::abandon) or
@@ -77,7 +77,7 @@ pub enum BeginOutcome {
     Mismatch,
 }
 
-/// The right to carry out a request.
+/// The right to carry out one request, for one caller at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
     key: Item,
@@ -86,15 +86,15 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// What the request is called, by who carries it out: an id that comes from the client, its key,
-    /// the request, and when it first came. Every attempt has the same, until the key is forgotten.
+    /// A name for what the request creates: derived from the client, its key, the request and when
+    /// it first came. Every attempt has the same name, until the key expires.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
 impl Idempotency {
-    /// Requests that are kept in these items.
+    /// Idempotency keys that are stored through this port.
     pub fn new(
         items: Arc<dyn Items>,
         clock: Arc<dyn Clock>,
@@ -152,7 +152,7 @@ impl Idempotency {
         })
     }
 
-    /// Writes down that a request came, if none came with its key.
+    /// Records a request, unless there is one with its key.
     async fn begin_first(
         &self,
         request: &RepeatableRequest,
@@ -191,8 +191,8 @@ impl Idempotency {
         }
     }
 
-    /// Takes the place of whoever carried the request out and says so no longer; of several who try,
-    /// one succeeds.
+    /// Takes over a request whose caller no longer renews its lease; of several who try, one
+    /// succeeds.
     async fn take_over(&self, before: &Item, key: &Item, owner: &str, now: u64) -> Result<bool> {
         let bindings = Bindings::names(&["owner", "busy_until", "state"])
             .value("me", owner)
@@ -206,8 +206,8 @@ impl Idempotency {
         Ok(taken.is_some())
     }
 
-    /// Says that the request is still being carried out: nobody takes its place for another minute. To
-    /// be called more often than that.
+    /// Renews the lease: nobody else carries the request out for another minute. To be called more
+    /// often than that.
     ///
     /// # Errors
     /// If the store refuses.
@@ -220,9 +220,9 @@ impl Idempotency {
         Ok(())
     }
 
-    /// Keeps what was answered. If the request took so long that another took its place, that one's
-    /// answer counts. One that is too long to be kept is not: a repetition is carried out then, under
-    /// the same name.
+    /// Stores the response. If another caller took the request over meanwhile, its response counts.
+    /// A response that is too long is not stored: a repetition is carried out then, under the same
+    /// name.
     ///
     /// # Errors
     /// If the store refuses; then a repetition is carried out again after a minute.
@@ -243,8 +243,8 @@ impl Idempotency {
         Ok(())
     }
 
-    /// It is not known whether the request was carried out, or not what it came to: a repetition
-    /// tries again at once, under the same name.
+    /// Gives up the lease of a request whose outcome is unknown: a repetition tries again at once,
+    /// under the same name.
     ///
     /// # Errors
     /// If the store refuses; then it does after a minute.
@@ -257,7 +257,7 @@ impl Idempotency {
         Ok(())
     }
 
-    /// The request was not carried out: a repetition is a new one.
+    /// Removes a request that was not carried out: a repetition is a new request.
     ///
     /// # Errors
     /// If the store refuses; then it is one after a minute.
@@ -278,7 +278,8 @@ impl Idempotency {
     }
 }
 
-/// Each part with its length before it, so that no two lists of parts look alike.
+/// The SHA-256 of several parts, each preceded by its length, so that no two lists have the same
+/// hash.
 fn hash(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Some of many, and where to go on.
+/// One page of a list, and the cursor of the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Page<T> {
@@ -13,7 +13,7 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// Which part of many to answer with.
+/// Which page of a list to return.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
     /// How many at most; from 1 to 1000.
@@ -30,7 +30,7 @@ impl Default for PageRequest {
 }
 
 impl PageRequest {
-    /// The limit, within what one answer may have.
+    /// The limit, clamped to what one page may have.
     pub fn limit(&self) -> u32 {
         self.limit.clamp(1, 1000)
     }

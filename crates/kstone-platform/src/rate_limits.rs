@@ -39,7 +39,7 @@ if now * 60000 + before * (60000 - tonumber(ARGV[2])) + 60000 <= limit * 60000 t
 end
 return {passes, now, before}";
 
-/// What is asked for.
+/// The kinds of requests, each with its own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LimitKind {
     /// Reading.
@@ -94,7 +94,7 @@ impl LimitKind {
     }
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
     /// Whether it may be carried out.
@@ -107,7 +107,7 @@ pub struct Decision {
     pub reset_s: u64,
 }
 
-/// How often clients may ask.
+/// Rate limits of all clients.
 #[derive(Debug, Clone)]
 pub struct RateLimits {
     keys: Arc<dyn Keys>,
@@ -163,7 +163,7 @@ impl RateLimits {
     }
 }
 
-/// The two minutes, after the request.
+/// The counts of this minute and the one before, after the request.
 #[derive(Debug, Clone, Copy)]
 struct WindowCounts {
     passes: bool,
@@ -182,8 +182,8 @@ impl WindowCounts {
         Decision { allowed: self.passes, limit, remaining, reset_s: wait_ms.div_ceil(1000) }
     }
 
-    /// How long until so many could be sent: within this minute the one before fades, in the next
-    /// one this one does.
+    /// How long until this many requests fit into the window: the previous minute fades out of it
+    /// within this one, this one in the next.
     fn wait(self, limit_ms: u64, into: u64, needed: u64) -> u64 {
         let goal = limit_ms.saturating_sub(needed * MINUTE_MS);
         let fades = |count: u64, fixed: u64| match count {

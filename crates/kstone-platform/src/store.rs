@@ -35,13 +35,13 @@ const TTL: &str = "ttl";
 /// How many items DynamoDB reads at once.
 const BATCH_MAX: usize = 100;
 
-/// Items by their declared keys.
+/// A typed store of items under declared keys.
 #[derive(Debug, Clone)]
 pub struct Store {
     items: Arc<dyn Items>,
 }
 
-/// What is kept under a key.
+/// A stored value with its version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Versioned<T> {
     /// Its value.
@@ -114,13 +114,13 @@ impl Range {
         self
     }
 
-    /// From behind this sort key on.
+    /// Begins after this sort key.
     pub fn after(mut self, after: Option<String>) -> Range {
         self.after = after;
         self
     }
 
-    /// Where to go on comes from whoever asks: it must be a place in the range.
+    /// Checks a cursor: it comes from the client, and must lie in the range.
     fn check(&self) -> Result<()> {
         match &self.after {
             Some(after) if *after < self.first || *after > self.last => {
@@ -132,7 +132,7 @@ impl Range {
     }
 }
 
-/// What must hold for a write to happen.
+/// The condition under which a write happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
     /// Whatever is there.
@@ -149,7 +149,7 @@ impl Store {
         Store { items }
     }
 
-    /// What a key holds.
+    /// Reads one key.
     pub async fn get<K: TypedKey, T: DeserializeOwned>(
         &self,
         key: &K,
@@ -164,7 +164,7 @@ impl Store {
         found.map(|item| versioned(row(&item)?)).transpose()
     }
 
-    /// What several keys hold, of several patterns perhaps, as of one moment.
+    /// Reads several keys in one transaction: all as of one moment.
     pub async fn get_together(&self, keys: Vec<(&str, Item)>) -> Result<Vec<Option<Row>>> {
         let gets = keys.into_iter().map(|(table, key)| TransactGetRequest {
             table: table.to_owned(),
@@ -176,7 +176,7 @@ impl Store {
         found.iter().map(|item| item.as_ref().map(row).transpose()).collect()
     }
 
-    /// What keys of one table hold, each for itself; those that are not there are left out.
+    /// Reads several keys of one table in batches; missing ones are left out.
     pub async fn get_many<K: TypedKey>(&self, keys: &[K]) -> Result<Vec<Row>> {
         let mut found = Vec::with_capacity(keys.len());
         for batch in keys.chunks(BATCH_MAX) {
@@ -239,7 +239,7 @@ impl Store {
         }
     }
 
-    /// Writes all of it or nothing.
+    /// Commits a transaction: all writes or none.
     pub async fn commit(&self, actions: Vec<TransactAction>) -> Result<(), CommitError> {
         let request = TransactWrite { actions, ..TransactWrite::default() };
         match self.items.transact_write(&request).await {
@@ -255,7 +255,7 @@ impl Store {
     }
 }
 
-/// Why a transaction did nothing.
+/// Why a transaction was not committed.
 #[derive(Debug)]
 pub enum CommitError {
     /// The guards of these actions did not hold, by their places in the transaction.
@@ -282,7 +282,7 @@ impl CommitError {
         CommitError::Error(kstone::Error::TransactionCanceled { reasons }.into())
     }
 
-    /// As an error, if nobody tries again.
+    /// The error for callers that do not retry.
     pub fn into_error(self, what: &str) -> Error {
         match self {
             CommitError::PreconditionsFailed(_) | CommitError::Busy => {
@@ -298,7 +298,7 @@ pub fn put<K: TypedKey>(key: &K, value: &impl Serialize) -> Result<TransactActio
     Ok(put_text(key, json(key, value)?))
 }
 
-/// Writes a value as JSON with a version, if the guard holds.
+/// Writes a value as JSON with a version, if the precondition holds.
 pub fn put_version<K: TypedKey>(
     key: &K,
     value: &impl Serialize,
@@ -320,7 +320,7 @@ pub fn put_text_version<K: TypedKey>(key: &K, text: &str, version: u64) -> Trans
     action::<K>(TransactKind::Put(item))
 }
 
-/// Writes nothing, and lets nothing else be written unless the guard holds.
+/// Writes nothing, but cancels the transaction unless the precondition holds.
 pub fn check<K: TypedKey>(key: &K, guard: Precondition) -> TransactAction {
     with_precondition(action::<K>(TransactKind::Check(item_key(key))), guard)
 }
@@ -333,7 +333,7 @@ pub fn text_len(action: &TransactAction) -> usize {
     }
 }
 
-/// The same write, but what it writes ends at this moment and not when its rule says.
+/// The same write with an explicit expiry, instead of that of its pattern.
 pub fn expiring(mut action: TransactAction, at: Moment) -> TransactAction {
     if let TransactKind::Put(item) = &mut action.kind {
         item.insert(TTL, at.epoch_ms().div_ceil(1000));
@@ -341,12 +341,12 @@ pub fn expiring(mut action: TransactAction, at: Moment) -> TransactAction {
     action
 }
 
-/// Deletes what is there, if anything is.
+/// Deletes the item, if it exists.
 pub fn delete<K: TypedKey>(key: &K) -> TransactAction {
     action::<K>(TransactKind::Delete(item_key(key)))
 }
 
-/// The same write, if the guard holds.
+/// The same write, if the precondition holds.
 pub fn with_precondition(mut action: TransactAction, guard: Precondition) -> TransactAction {
     let names = || Some(vec![("#version".to_owned(), VERSION.to_owned())]);
     let (text, placeholders) = match guard {
@@ -377,7 +377,7 @@ pub fn table_of<K: TypedKey>() -> &'static str {
     K::FACTS.table.unwrap_or("state")
 }
 
-/// The value that a row's text is.
+/// Parses the value of a row.
 pub fn parse<T: DeserializeOwned>(row: &Row) -> Result<T> {
     serde_json::from_str(&row.text).map_err(|error| Error::Unreadable {
         key: format!("{}:{}", row.pk, row.sk),
@@ -385,7 +385,7 @@ pub fn parse<T: DeserializeOwned>(row: &Row) -> Result<T> {
     })
 }
 
-/// The key that a row has, as its pattern says it.
+/// Parses the key of a row.
 pub fn key_of<K: TypedKey>(row: &Row) -> Option<K> {
     K::parse(format!("{}:{}", row.pk, row.sk).as_bytes())
 }

@@ -92,7 +92,7 @@ impl Catalogue {
         }
     }
 
-    /// Reads a catalogue; of one with problems, the patterns that have none.
+    /// Reads a catalogue; if it has problems, only the patterns that have none.
     pub(crate) fn parse_valid_patterns(
         file: &str,
         text: &str,
@@ -108,7 +108,7 @@ impl Catalogue {
     }
 }
 
-/// What the patterns of a file share.
+/// The settings that all patterns of a file share.
 struct Shared {
     application: Arc<str>,
     table: Option<String>,

@@ -13,7 +13,7 @@ pub(super) struct Reader<'t> {
     pub(super) problems: Vec<Problem>,
 }
 
-/// A text of the catalogue.
+/// A string of the catalogue, with its position.
 #[derive(Debug, Clone)]
 pub(super) struct Text<'a> {
     pub(super) value: &'a str,
@@ -61,7 +61,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reports keys of a table that nobody knows.
+    /// Reports unknown keys of a table.
     pub(super) fn reject_unknown(&mut self, table: &DeTable<'t>, of: &str, known: &[&str]) {
         for (key, _) in in_order(table) {
             let name = key.get_ref();

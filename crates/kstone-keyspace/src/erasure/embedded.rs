@@ -73,7 +73,8 @@ impl CheckpointStore for Checkpoints {
     }
 }
 
-/// A checkpoint with the keyspace in force. The database and its governor hold each other.
+/// An open checkpoint with its keyspace in force. Dropping it unlinks the database and its
+/// governor, which refer to each other.
 #[derive(Debug)]
 struct Governed {
     governor: Arc<Governor>,

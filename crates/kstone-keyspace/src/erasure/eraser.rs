@@ -39,12 +39,13 @@ use crate::subject::Subject;
 /// How often what is left is looked for again before somebody has to be told.
 const ROUNDS: usize = 4;
 
-/// The checkpoints that were made from a database.
+/// Lists and opens the checkpoints that were made from a database.
 pub trait CheckpointStore: Debug + Send + Sync {
-    /// Where they were made.
+    /// The directories of all checkpoints.
     fn list(&self) -> Vec<PathBuf>;
 
-    /// Opens one, with an index of persons that is complete; `None` if it is not where it was made.
+    /// Opens a checkpoint, with a complete index of persons; `None` if it is no longer in its
+    /// directory.
     fn open(&self, path: &Path) -> Result<Option<OpenCheckpoint>>;
 }
 
@@ -59,7 +60,7 @@ pub struct OpenCheckpoint {
     pub keep: Box<dyn Keep>,
 }
 
-/// Something that is dropped in its turn.
+/// A resource that is held until its owner is dropped.
 pub trait Keep: Debug + Send + Sync {}
 
 /// Erases persons from one database.
@@ -76,7 +77,7 @@ pub struct Eraser {
     is_busy: AtomicBool,
 }
 
-/// How far an erasure is.
+/// The progress of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Writes about the person are being refused, and those under way waited for.
@@ -93,7 +94,7 @@ pub enum Progress {
     Sealing,
 }
 
-/// What an [`Eraser`] is made of.
+/// The parts that an [`Eraser`] is built from.
 #[derive(Debug)]
 pub struct EraserParts {
     /// The stores. The handle to items may write to the database's own tables.
@@ -142,14 +143,14 @@ impl Eraser {
         self.go_on(job, plan, progress).await
     }
 
-    /// Remembers that a person is to be erased, and answers with the erasure's id; of one that runs
-    /// already, if there is one. Nothing is removed yet: [`carry_out`](Eraser::carry_out) does that,
-    /// or [`resume`](Eraser::resume) after a restart.
+    /// Records an erasure, and returns its id, or that of a running one of the same person. Nothing
+    /// is removed yet: [`carry_out`](Eraser::carry_out) does that, or [`resume`](Eraser::resume)
+    /// after a restart.
     pub async fn ask(&self, subject: &Subject) -> Result<String> {
         Ok(self.find_or_begin(subject).await?.0.id)
     }
 
-    /// Does what an erasure has left to do, and answers with the receipt.
+    /// Completes an erasure, and returns its receipt.
     ///
     /// # Errors
     /// [`ErasureError::Running`] while another erasure is under way: try again.
@@ -283,7 +284,7 @@ impl Eraser {
         Err(ErasureError::Busy("what is left of the person".to_owned()))
     }
 
-    /// Refuses writes to keys that say whose they are through another key of the person.
+    /// Refuses writes to keys that belong to the person through another key.
     async fn refuse_through(&self, subject: &Subject) -> Result<()> {
         let links = self.stores.link_keys_of(subject).await?;
         for way in &links {
@@ -295,8 +296,8 @@ impl Eraser {
         }
     }
 
-    /// Adds every place to the plan that is not in it, and remembers that. Answers which places the
-    /// index names: also those that are somebody else's by now.
+    /// Adds every indexed place to the plan that is not in it, and stores the plan. Returns all
+    /// places that the index names, also those that belong to others by now.
     async fn plan(
         &self,
         job: &Job,
@@ -379,7 +380,7 @@ impl Eraser {
         self.finish(receipt).await
     }
 
-    /// Forgets whom an erasure was about, and signs its receipt.
+    /// Removes the record of whom an erasure was about, and signs its receipt.
     async fn finish(&self, mut receipt: Receipt) -> Result<SignedReceipt> {
         let partitions = vec![(ERASURES_TABLE.to_owned(), Job::partition_of(&receipt.erasure))];
         let report =
@@ -452,7 +453,7 @@ impl Job {
     }
 }
 
-/// Two erasures at a time would get into each other's way.
+/// Ensures that only one erasure runs at a time.
 struct ErasureLock<'b>(&'b AtomicBool);
 
 impl<'b> ErasureLock<'b> {

@@ -16,7 +16,7 @@ use crate::keyspace::{KeyStore, Keyspace, Match, Parts, WHOLE_KEY};
 use crate::pattern::{SubjectSource, ValueType};
 use crate::subject::Subject;
 
-/// A place that holds data of a person.
+/// A key, member or item that holds data of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
     /// The pattern, as in `mastery.daily_mastery`; empty when none declares the key any more.
@@ -31,7 +31,7 @@ pub struct Holding {
     pub is_shared: bool,
 }
 
-/// A place that the index names, and what is there.
+/// A place that the index of persons names, and who owns what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SurveyedPlace {
     pub(super) indexed: Indexed,
@@ -39,7 +39,7 @@ pub(super) struct SurveyedPlace {
     pub(super) ownership: Ownership,
 }
 
-/// Whose what is there is.
+/// Who owns the data at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ownership {
     Theirs {
@@ -56,7 +56,7 @@ pub(super) enum Ownership {
 const BATCH_MAX: usize = 100;
 
 impl Stores {
-    /// Everything that there is of a person: in the tenant that is named, or in all of them.
+    /// All data of a person: in the tenant that is named, or in all of them.
     pub async fn holdings(&self, subject: &Subject) -> Result<Vec<Holding>> {
         let seen = self.survey(subject).await?;
         let theirs = seen.into_iter().filter_map(|it| match it.ownership {
@@ -72,7 +72,7 @@ impl Stores {
         Ok(theirs.collect())
     }
 
-    /// The places of a person through which others are found.
+    /// The keys of a person through which other keys are found to be theirs.
     pub(super) async fn link_keys_of(&self, subject: &Subject) -> Result<Vec<Location>> {
         let links = LinkPatterns::of(&self.keyspace);
         let mut entries = self.entries(&pk_of_subject(&subject.id)).await?;
@@ -86,7 +86,7 @@ impl Stores {
         Ok(theirs.map(|it| it.indexed.location).collect())
     }
 
-    /// Those of these places through which others are found.
+    /// Those of these places through which other keys are found.
     pub(super) fn link_keys_among<'p>(&self, places: &'p [Indexed]) -> Vec<&'p Location> {
         let links = LinkPatterns::of(&self.keyspace);
         let is_link_key = |place: &&Location| {
@@ -96,7 +96,7 @@ impl Stores {
         places.iter().map(|it| &it.location).filter(is_link_key).collect()
     }
 
-    /// Every place that the index names for a person, and what is there.
+    /// Looks at every place that the index names for a person.
     pub(super) async fn survey(&self, subject: &Subject) -> Result<Vec<SurveyedPlace>> {
         let mut tables = TableKeys::new();
         let mut entries = self.entries(&pk_of_subject(&subject.id)).await?;
@@ -119,7 +119,8 @@ impl Stores {
         Ok(seen)
     }
 
-    /// What is at these places. Without a subject they belong to whoever the other key belongs to.
+    /// Determines the ownership of these places. Without a subject they belong to the owner of the
+    /// key that links to them.
     pub(super) async fn look(
         &self,
         mut entries: Vec<Indexed>,
@@ -207,7 +208,7 @@ impl Stores {
         Ok(standings)
     }
 
-    /// What to ask a key in order to know whose it is, if its name does not say that.
+    /// The command that reads who owns a key, if its name does not say that.
     fn question(&self, place: &Location, key: &[u8]) -> Option<Vec<bytes::Bytes>> {
         let found = match_of(&self.keyspace, place);
         let kind = found.as_ref().map(|found| found.pattern.value_type);
@@ -363,7 +364,7 @@ impl Stores {
     }
 }
 
-/// The pattern of what is at a place.
+/// The pattern that a place belongs to.
 pub(super) fn match_of<'s, 'k>(
     keyspace: &'s Keyspace,
     place: &'k Location,
@@ -391,7 +392,7 @@ fn is_list(found: &Option<Match<'_, '_>>) -> bool {
     found.as_ref().is_some_and(|found| found.pattern.value_type == ValueType::List)
 }
 
-/// The patterns through whose keys those of others are found.
+/// The patterns whose keys link to keys of other patterns.
 struct LinkPatterns(BTreeSet<String>);
 
 impl LinkPatterns {
@@ -409,7 +410,7 @@ impl LinkPatterns {
 }
 
 impl Named {
-    /// Whose a value is that names these.
+    /// Who owns a value that names these persons.
     fn ownership(&self, subject: &Subject, expires_at_ms: Option<u64>) -> Ownership {
         match self.share_of(subject) {
             Share::Whole => Ownership::Theirs { expires_at_ms, is_shared: false },

@@ -18,7 +18,7 @@ use crate::subject::Subject;
 /// The form of receipts that this version writes.
 pub const RECEIPT_VERSION: u32 = 1;
 
-/// What an erasure did.
+/// The receipt of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
@@ -48,7 +48,7 @@ pub struct Receipt {
     pub purge: PurgeCount,
 }
 
-/// What there was of one pattern.
+/// How many keys and items of one pattern were deleted or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PatternCount {
@@ -58,7 +58,7 @@ pub struct PatternCount {
     pub changed: u64,
 }
 
-/// What the purge of the files did.
+/// How much the purge removed from files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PurgeCount {
@@ -94,7 +94,7 @@ pub struct ReceiptKey {
     key: SigningKey,
 }
 
-/// Why something is no receipt.
+/// Why a receipt is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
     /// It cannot be read.
@@ -202,7 +202,7 @@ impl SignedReceipt {
     }
 }
 
-/// The hash by which a receipt knows a person.
+/// The salted hash of a person in a receipt.
 pub(crate) fn subject_hash(salt: &[u8], subject: &Subject) -> String {
     let mut hash = Sha256::new();
     hash.update(salt);

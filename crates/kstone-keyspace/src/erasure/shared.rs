@@ -26,7 +26,7 @@ pub(super) struct Named {
     owners: Vec<Subject>,
 }
 
-/// What of a value is a person's.
+/// Which part of a value belongs to a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
     /// Nothing.
@@ -56,7 +56,7 @@ impl Named {
         self.add(found, id);
     }
 
-    /// What of the value is this person's.
+    /// Which part of the value belongs to this person.
     pub(super) fn share_of(&self, subject: &Subject) -> Share {
         let has = |persons: &[Subject]| persons.iter().any(|person| subject.covers(person));
         match (has(&self.owners), has(&self.persons)) {

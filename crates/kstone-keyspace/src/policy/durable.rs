@@ -47,7 +47,7 @@ const ERASED: &str = "erased";
 const CATALOGUE: &str = "catalogue";
 const RULES: &str = "rules";
 
-/// How far the counts are kept.
+/// How far the stored counts are up to date.
 #[derive(Debug, Default)]
 pub(super) struct SaveState {
     /// Whether what is there was counted and indexed by these patterns.
@@ -143,7 +143,7 @@ fn delete(db: &Database, key: Item) -> Result<()> {
     db.delete_item(&delete).wait().map(drop)
 }
 
-/// What a database was last governed by.
+/// The rules that last governed a database.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Remembered {
     /// The catalogues: names of files, and their texts.
@@ -162,8 +162,8 @@ pub(super) fn remembered(db: &Database) -> Result<Option<Remembered>> {
     Ok(Some(Remembered { files, unknown_keys }))
 }
 
-/// Nothing is in force from now on: what is written is neither counted nor indexed, so that it has
-/// to be one day.
+/// Records that no rules are in force: what is written from now on is neither counted nor indexed,
+/// so a recount is due later.
 pub(super) fn forget(db: &Database) -> Result<bool> {
     if db.describe_table(TABLE).is_err() || row(db, RULES)?.is_none() {
         return Ok(false);
@@ -174,7 +174,7 @@ pub(super) fn forget(db: &Database) -> Result<bool> {
     Ok(was_counted)
 }
 
-/// What tells patterns apart as far as counting and indexing go.
+/// A hash of everything in the patterns that counting and indexing depend on.
 fn fingerprint(keyspace: &Keyspace) -> String {
     let mut hash = Sha256::new();
     for it in keyspace.patterns() {
@@ -225,8 +225,8 @@ impl Governor {
         Ok(())
     }
 
-    /// Finds out whether anything was written that no policy has seen, and if so, that everything
-    /// has to be counted again. To be called once this one is in force.
+    /// Detects writes that no governor has seen; then a recount is due. To be called once this
+    /// governor is in force.
     pub(super) fn detect_ungoverned_writes(&self) -> Result<()> {
         if !self.db.has_unruled()? {
             return Ok(());
@@ -253,7 +253,7 @@ impl Governor {
         Ok(removed)
     }
 
-    /// Notes the catalogues, for those who open the database next.
+    /// Stores the catalogues for the next start.
     fn remember(&self) -> Result<()> {
         let catalogues = self.keyspace.catalogues();
         let file = |it: &Catalogue| (it.at.file.to_string(), it.source.to_string());
@@ -326,7 +326,7 @@ impl Governor {
         self.unknown.seen()
     }
 
-    /// What there is of all declared keys, now. Reads nothing that is stored.
+    /// The metrics of all declared keys, now. Reads nothing from disk.
     pub fn metrics(&self) -> Metrics {
         let off_by = self.saving.lock().off_by;
         self.metrics_at(self.db.engine().now_ms(), off_by)
@@ -344,9 +344,8 @@ impl Governor {
         key(KEYSPACE, METRICS)
     }
 
-    /// Keeps the counts, if they have changed; answers whether they had. To be called about once a
-    /// second, and [`close`](Governor::close) at the end: what is not kept has to be counted again
-    /// one day.
+    /// Saves changed counts; returns whether there were any. To be called about once a second, and
+    /// [`close`](Governor::close) at the end: counts that are not saved have to be recounted.
     pub fn save(&self) -> Result<bool> {
         let mut saving = self.saving.lock();
         self.note_dropped()?;
@@ -356,7 +355,7 @@ impl Governor {
         self.save_now(&mut saving, seq)
     }
 
-    /// Keeps the counts when nobody writes any more. The database may be closed then.
+    /// Saves the counts before the database is closed.
     pub fn close(&self) -> Result<()> {
         let mut saving = self.saving.lock();
         self.note_dropped()?;

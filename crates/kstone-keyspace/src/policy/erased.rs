@@ -24,7 +24,7 @@ pub(crate) struct Token {
     exact: [u8; 32],
 }
 
-/// What is known of the erased.
+/// The set of erased persons, and keys whose owner was erased.
 pub(crate) struct Erased {
     secret: [u8; 32],
     seed: u64,
@@ -47,7 +47,7 @@ impl Erased {
         Erased { secret, seed, count: AtomicUsize::new(0), known: RwLock::default() }
     }
 
-    /// That nobody was ever erased.
+    /// An empty set.
     pub(crate) fn nobody() -> Erased {
         Erased::new([0; 32])
     }
@@ -64,7 +64,7 @@ impl Erased {
         Token { short: self.short(id.as_bytes()), exact }
     }
 
-    /// The token of whoever a place belonged to, by its `pk` in the index.
+    /// The token of the owner of a place, by its `pk` in the index.
     pub(crate) fn token_via(&self, pk: &str) -> Token {
         let exact = self.hash([b"place", b"", b""], pk.as_bytes());
         Token { short: self.short(pk.as_bytes()), exact }
@@ -85,7 +85,7 @@ impl Erased {
         mac.finalize().into_bytes().into()
     }
 
-    /// Whether it was new.
+    /// Adds a token; returns whether it was new.
     pub(crate) fn insert(&self, token: Token) -> bool {
         let mut known = self.known.write();
         let is_new = known.exact.insert(token.exact);
@@ -96,7 +96,7 @@ impl Erased {
         is_new
     }
 
-    /// Whether it was there.
+    /// Removes a token; returns whether it was there.
     pub(crate) fn remove(&self, token: Token) -> bool {
         let mut known = self.known.write();
         let was_there = known.exact.remove(&token.exact);
@@ -129,7 +129,7 @@ impl Erased {
         known.exact.contains(&everywhere) || here.is_some_and(|here| known.exact.contains(&here))
     }
 
-    /// Whether whoever a place belonged to was erased.
+    /// Whether the owner of a place was erased.
     pub(crate) fn has_via(&self, pk: &str) -> bool {
         self.any()
             && self.known.read().short.contains_key(&self.short(pk.as_bytes()))
@@ -138,7 +138,7 @@ impl Erased {
 }
 
 impl Token {
-    /// As it is kept.
+    /// The stored form.
     pub(crate) fn to_text(self) -> String {
         format!("{:016x}{}", self.short, hex::encode(self.exact))
     }

@@ -22,7 +22,7 @@ pub(super) struct Exempt {
     places: Mutex<HashMap<Location, usize>>,
 }
 
-/// Nothing written to a place is refused while this lives.
+/// A guard: nothing written to a place is refused while it lives.
 #[derive(Debug)]
 pub(crate) struct ExemptPlace<'g> {
     exempt: &'g Exempt,

@@ -147,7 +147,7 @@ impl Governor {
         admitted
     }
 
-    /// All entries that an item has in the index.
+    /// All index entries of an item.
     fn entries_of_item(
         &self,
         found: &Match<'_, '_>,
@@ -291,8 +291,8 @@ impl Pattern {
         }
     }
 
-    /// The life that an item asks for. It says the second in which it ends, so the life that was
-    /// meant may be up to a second shorter or longer: what the rule allows is taken for it.
+    /// The TTL that an item asks for. It names the second of expiry, so the intended TTL may be up
+    /// to a second shorter or longer: the allowed one is taken.
     fn life_of_item(&self, write: &ItemWrite<'_>) -> AskedTtl {
         let AskedTtl::Ms(ms) = write.asked else { return write.asked };
         let whole_seconds = ms / 1000 * 1000;
@@ -393,7 +393,7 @@ fn is_key(value: &ValueRef<'_, [u8]>, write: &ItemWrite<'_>) -> bool {
     }
 }
 
-/// A value as far as the rules look.
+/// A value as the rules see it.
 fn field_value(value: ValueRef<'_>) -> FieldValue<'_> {
     match value {
         ValueRef::S(text) => FieldValue::Text(text.into()),
@@ -401,7 +401,7 @@ fn field_value(value: ValueRef<'_>) -> FieldValue<'_> {
     }
 }
 
-/// The same of a value whose text was not looked at yet.
+/// The same for a value whose text was not parsed yet.
 fn field_value_of<'v>(value: &ValueRef<'v, [u8]>) -> FieldValue<'v> {
     match value {
         ValueRef::S(bytes) => match std::str::from_utf8(bytes) {
@@ -412,7 +412,7 @@ fn field_value_of<'v>(value: &ValueRef<'v, [u8]>) -> FieldValue<'v> {
     }
 }
 
-/// The same of a value that is no text.
+/// The same for a value that is no text.
 fn other_value<'v, T: ?Sized>(value: &ValueRef<'v, T>) -> FieldValue<'v> {
     match value {
         ValueRef::N(number) => match number.to_i64() {

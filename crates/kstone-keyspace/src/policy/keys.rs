@@ -52,8 +52,8 @@ impl Governor {
         Ok(admitted)
     }
 
-    /// Whether it need not be found out whose data a write is: nobody is refused, and what was
-    /// indexed when the key was made is still right.
+    /// Whether the owner of a write need not be determined: nobody is refused, and what was indexed
+    /// when the key was made is still right.
     pub(super) fn is_nobody_new(&self, pattern: &Pattern, is_new: bool) -> bool {
         let is_indexed = match &pattern.subject {
             SubjectSource::Nobody => true,
@@ -78,7 +78,7 @@ impl Governor {
         Some((PatternId(found.index), admitted.index))
     }
 
-    /// Finds out whose data is written: adds the entries, and refuses what is of an erased person.
+    /// Determines whose data is written: adds index entries, and refuses data of erased persons.
     fn index_key(
         &self,
         erased: &Erased,
@@ -225,12 +225,12 @@ impl Governor {
         admitted
     }
 
-    /// Whether other keys belong to whomever this one belongs to.
+    /// Whether other keys belong to the owner of this key.
     pub(super) fn is_link_key(&self, found: &Match<'_, '_>) -> bool {
         self.plans.get(found.index as usize).is_some_and(|plan| plan.is_link_key)
     }
 
-    /// The `pk` of the entries about whoever this key belongs to by another key.
+    /// The index `pk` of the key through which this key has its owner.
     pub(super) fn link_pk(&self, found: &Match<'_, '_>, db: u8) -> Option<String> {
         let SubjectSource::Through(name) = &found.pattern.subject else { return None };
         let key = found.key_as(name)?;
@@ -249,7 +249,7 @@ impl Governor {
     }
 }
 
-/// What the rules of its pattern say to a write.
+/// Checks a write against the rules of its pattern.
 #[inline]
 fn judge(pattern: &Pattern, write: &KeyWrite<'_>) -> Result<Admission, Box<Refusal>> {
     let admission = pattern.judge(&Write {
@@ -331,8 +331,8 @@ pub(super) fn ids_in_json(value: &[u8], field: &str) -> Vec<String> {
     ids
 }
 
-/// A key that must end and was there without an end, from before the pattern was declared, gets one
-/// with the first write that changes it.
+/// A key that must expire but has no expiry, because it is older than its pattern, gets one with
+/// the first write that changes it.
 pub(super) fn never_without_end(
     pattern: &Pattern,
     effect: Effect,

@@ -72,7 +72,7 @@ pub struct Governor {
     saving: Mutex<durable::SaveState>,
 }
 
-/// How a keyspace is put in force.
+/// Options of a governor.
 #[derive(Debug, Clone)]
 pub struct GovernorOptions {
     /// What becomes of writes to keys that no pattern declares.
@@ -87,7 +87,7 @@ impl Default for GovernorOptions {
     }
 }
 
-/// What is known of a pattern before any key of it is seen.
+/// Precomputed facts about a pattern.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     /// Whether other keys belong to whomever a key of this pattern belongs to.
@@ -95,7 +95,7 @@ struct Plan {
 }
 
 impl Governor {
-    /// Puts a keyspace in force. From when this returns, every write to the database keeps to it.
+    /// Puts a keyspace in force. Once this returns, every write to the database is checked.
     ///
     /// What was written before is neither checked nor given an expiry. It is counted and indexed
     /// by [`recount`](Governor::recount), which [`is_counted`](Governor::is_counted) says is due.
@@ -177,13 +177,13 @@ impl Governor {
         self.mark(self.erased.token(subject)).await
     }
 
-    /// Refuses writes to keys that belong to whomever this key of Redis belonged to: of a pattern
-    /// whose subject is found through another key.
+    /// Refuses writes to keys that belonged to the owner of this Redis key: of patterns whose
+    /// subject is found through another key.
     pub async fn mark_key_erased(&self, db: u8, key: &[u8]) -> Result<()> {
         self.mark(self.erased.token_via(&pk_via_key(db, key))).await
     }
 
-    /// The same for a place of any kind.
+    /// The same for a key or item.
     pub(crate) async fn mark_place_erased(&self, place: &Location) -> Result<()> {
         self.mark(self.erased.token_via(&pk_via(place))).await
     }

@@ -27,7 +27,7 @@ const BATCH: usize = 25;
 /// What DynamoDB still takes for an expiry: one further back is none.
 const FIVE_YEARS_S: u64 = 5 * 365 * 86_400;
 
-/// What a recount came to.
+/// The result of a recount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recount {
     /// Items of declared patterns.
@@ -45,7 +45,7 @@ pub struct Recount {
     pub off_by_changes_max: u64,
 }
 
-/// What was found so far.
+/// The state of a running recount.
 struct RecountPass<'g> {
     governor: &'g Governor,
     tallies: HashMap<(PatternId, u8), Tally>,
@@ -218,7 +218,7 @@ impl RecountPass<'_> {
     }
 }
 
-/// Why a walk over the keys of Redis ended early.
+/// The error of a walk over Redis keys.
 enum WalkError {
     Database(Error),
     Redis(Fault),
@@ -230,7 +230,7 @@ impl From<Fault> for WalkError {
     }
 }
 
-/// The attributes of a table that mean something to the database.
+/// The attributes of a table with a special meaning: key and TTL.
 #[derive(Clone, Copy)]
 struct Names<'n> {
     hash: &'n str,

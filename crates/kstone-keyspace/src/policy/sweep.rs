@@ -35,7 +35,7 @@ use crate::index::{Indexed, Location, pk_via};
 use crate::keyspace::{KeyStore, Parts, WHOLE_KEY};
 use crate::pattern::SubjectSource;
 
-/// What a step of the sweep came to.
+/// The result of one step of the sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepReport {
     /// Entries that were looked at.
@@ -46,7 +46,7 @@ pub struct SweepReport {
     pub is_done: bool,
 }
 
-/// How far the sweep is.
+/// The progress of the sweep.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     /// How often something happened that may have left entries behind.
@@ -66,17 +66,17 @@ struct SweepRound {
 }
 
 impl Sweep {
-    /// A table was dropped.
+    /// Records that a table was dropped.
     pub(super) fn note_dropped(&self) {
         self.is_table_dropped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether one was since this was last asked.
+    /// Whether a table was dropped since the last call.
     pub(super) fn take_dropped(&self) -> bool {
         self.is_table_dropped.swap(false, Ordering::Relaxed)
     }
 
-    /// Something may have left entries behind.
+    /// Records that entries may be outdated now.
     pub(super) fn note(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
@@ -256,7 +256,7 @@ impl Governor {
         }
     }
 
-    /// Whether there are keys or items that belong to whoever had this one.
+    /// Whether any entry is left of keys that belong to the owner of this one.
     fn leads_to_any(&self, via: &str) -> Result<bool> {
         let query = Query {
             table: SUBJECTS_TABLE.to_owned(),
@@ -295,7 +295,7 @@ fn remove(db: &Database, entry: &IndexEntry) -> Result<()> {
     db.with_durability(Durability::Os).delete_item(&delete).wait().map(drop)
 }
 
-/// Why a key was not looked at.
+/// The error of reading a key or entry.
 enum SweepError {
     Database(Error),
     Redis(Fault),

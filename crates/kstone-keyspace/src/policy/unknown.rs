@@ -16,7 +16,7 @@ const SHOWN_BYTES_MAX: usize = 200;
 /// How much of a key's first word is remembered.
 const WORD_BYTES_MAX: usize = 32;
 
-/// What becomes of writes to keys that no pattern declares.
+/// What to do with writes to keys that no pattern declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownKeys {
     /// They happen.
@@ -105,7 +105,7 @@ impl Unknown {
     }
 }
 
-/// What a key looks like: its first word, up to what may be an id.
+/// An outline of a key without ids: its first word.
 fn outline(place: KeyStore<'_>, key: &[u8]) -> String {
     let is_word = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_' || *byte == b'-';
     let length = key.iter().take(WORD_BYTES_MAX).take_while(|byte| is_word(byte)).count();

@@ -143,7 +143,8 @@ impl TenantItems {
         Ok(())
     }
 
-    /// A token that no other tenant has, whatever it chooses. As long as Amazon allows.
+    /// The client token with the tenant mixed in, so that tokens of two tenants never collide. As
+    /// long as DynamoDB allows.
     fn own_token(&self, token: &str) -> String {
         let mut digest = Sha256::new();
         digest.update((self.tenant.id().len() as u64).to_be_bytes());

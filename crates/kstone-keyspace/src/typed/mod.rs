@@ -35,7 +35,7 @@ use crate::placeholder::{Kind, PartError, excepts};
 use crate::text;
 use crate::ttl::Ttl;
 
-/// What a catalogue says of a pattern, for code that knows the pattern when it is compiled.
+/// Facts about a pattern that are known at compile time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// The pattern's full name: `mastery.daily_mastery`.
@@ -107,7 +107,7 @@ pub trait KeyPart: Sized {
     fn read_part(part: &[u8]) -> Option<Self>;
 }
 
-/// A key as it grows.
+/// Builds the text of a key.
 #[derive(Debug, Default)]
 pub struct KeyWriter(String);
 
@@ -138,7 +138,7 @@ impl KeyWriter {
     }
 }
 
-/// A key as it is read.
+/// Reads the text of a key.
 #[derive(Debug)]
 pub struct KeyReader<'k> {
     rest: Option<&'k [u8]>,

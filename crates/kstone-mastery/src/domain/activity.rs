@@ -26,7 +26,7 @@ pub(super) struct ActiveDays {
     assessed: Option<(Date, f64)>,
 }
 
-/// Days in a row, from the first to the last.
+/// A streak of consecutive days, from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Streak(Date, Date);
 
@@ -37,7 +37,8 @@ impl Streak {
 }
 
 impl ActiveDays {
-    /// The learner was active at a moment, on this day where they were. It may come late.
+    /// Records activity at a moment, on this day in the learner's time zone. Days may arrive out of
+    /// order.
     pub(super) fn active(&mut self, at: Moment, day: Date) {
         self.last_activity = self.last_activity.max(Some(at));
         let place = self.log.partition_point(|known| *known > day);
@@ -59,12 +60,12 @@ impl ActiveDays {
         self.log.truncate(LOG_MAX);
     }
 
-    /// Somebody said how consistent the learner is.
+    /// Records an external assessment of consistency.
     pub(super) fn assess(&mut self, consistency: f64, day: Date) {
         self.assessed = Some((day, to_millionths(consistency)));
     }
 
-    /// How regularly the learner came in the two weeks up to this day, from 0 to 1.
+    /// How regularly the learner was active in the two weeks up to this day, from 0 to 1.
     ///
     /// What somebody said counts for the days before they said it, and so less with each day.
     pub(super) fn consistency(&self, today: Date) -> f64 {
@@ -80,7 +81,7 @@ impl ActiveDays {
         to_millionths((said + active as f64 / WINDOW_ACTIVE).clamp(0.0, 1.0))
     }
 
-    /// What to say of it now.
+    /// The activity as of now.
     pub(super) fn data(&self, otherwise: Moment, today: Date, zone: &Zone) -> ActivityData {
         let goes_on = |row: &Streak| row.1 >= today.plus_days(-1);
         ActivityData {
@@ -92,7 +93,7 @@ impl ActiveDays {
         }
     }
 
-    /// The days in a row around a day, as far as they are remembered.
+    /// The streak around a day, as far as days are remembered.
     fn row_around(&self, day: Date) -> Streak {
         let place = self.log.partition_point(|known| *known > day);
         let (newer, older) = self.log.split_at(place);

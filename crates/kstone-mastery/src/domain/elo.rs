@@ -35,8 +35,8 @@ pub struct Rating {
 }
 
 impl Rating {
-    /// Moves towards what was seen: `surprise` is how much more (or less) success there was than
-    /// expected, from -1 to 1.
+    /// Updates the rating: `surprise` is how much more (or less) success there was than expected,
+    /// from -1 to 1.
     pub fn step(&mut self, surprise: f64) {
         let step = STEP_FIRST / (1.0 + STEP_DECAY * f64::from(self.answers));
         let moved = (self.rating + step * surprise).clamp(-RATING_MAX, RATING_MAX);
@@ -55,7 +55,7 @@ pub fn surprise(ability: f64, difficulty: f64, correct: bool) -> f64 {
     f64::from(u8::from(correct)) - chance_of_success(ability, difficulty)
 }
 
-/// How hard a question is, from the answers of all learners. It names none of them.
+/// The difficulty of a question, from the answers of all learners. It names none of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ItemRating {
@@ -68,7 +68,7 @@ pub struct ItemRating {
     pub difficulty: Rating,
 }
 
-/// What an answer says about its question.
+/// An answer as evidence of the difficulty of its question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObservedAnswer {
     /// What the question is about.
@@ -82,7 +82,7 @@ pub struct ObservedAnswer {
 }
 
 impl ItemRating {
-    /// A question of which nothing is known.
+    /// The rating of a question without answers.
     pub fn new(skill_id: impl Into<String>, item_id: impl Into<String>) -> ItemRating {
         let (skill_id, item_id) = (skill_id.into(), item_id.into());
         ItemRating { skill_id, item_id, difficulty: Rating::default() }

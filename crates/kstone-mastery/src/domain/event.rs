@@ -9,7 +9,7 @@ use super::score::check_share;
 use kstone_platform::field::{Invalid, check_id, check_length};
 use kstone_platform::time::{Date, Moment, Zone};
 
-/// Something that a learner did, as it is sent to the engine.
+/// An event as it is sent to the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "super::wire::Wire")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -26,12 +26,12 @@ pub struct LearningEvent {
     pub school_id: Option<String>,
     /// When it happened. It decides the learner's day; the order of events is that of acceptance.
     pub occurred_at: Moment,
-    /// What happened.
+    /// What happened, with the details of its kind.
     #[serde(flatten)]
     pub what: EventDetail,
 }
 
-/// What happened.
+/// What happened, with the details of its kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -112,8 +112,8 @@ pub enum EventDetail {
     },
 }
 
-/// An event as it was accepted: with everything else that its effect depends on, so that it has the
-/// same effect whenever it is folded again, whatever became of time zones and questions meanwhile.
+/// An accepted event, with everything else that its effect depends on (time zone, difficulty), so
+/// that folding it again always has the same effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AcceptedEvent {
@@ -125,7 +125,7 @@ pub struct AcceptedEvent {
     /// How hard the question was, as far as was known; in logits, 0 if unknown. Answers only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difficulty: Option<f64>,
-    /// What happened.
+    /// What happened, with the details of its kind.
     pub event: LearningEvent,
 }
 
@@ -137,8 +137,8 @@ const ERROR_KIND_MAX: usize = 128;
 const MINUTES_MAX: f64 = 1440.0;
 
 impl LearningEvent {
-    /// Refuses an event that is not as it must be, by the name of the field. `now` is the moment of
-    /// acceptance: what has not happened yet is refused.
+    /// Validates an event; the error names the field. `now` is the moment of acceptance: events in
+    /// the future are refused.
     pub fn check(&self, now: Moment) -> Result<(), Invalid> {
         check_id("event_id", &self.event_id)?;
         check_id("student_id", &self.student_id)?;

@@ -12,7 +12,7 @@ const LESSONS_MAX: usize = 128;
 /// An assessment from outside counts as so many lessons.
 const ASSESSED_LESSONS: u32 = 5;
 
-/// How far the lessons that were begun are done: of each the best.
+/// The completion of started lessons: the best progress of each.
 ///
 /// The last 128 are remembered by name. When one more is begun, the one that was longest left alone
 /// is settled: it still counts with its best, but its name is forgotten, and should it be taken up
@@ -30,7 +30,7 @@ pub(super) struct Lessons {
 struct Lesson(f64, u64);
 
 impl Lessons {
-    /// Takes note of how far a lesson is, at this change of the learner.
+    /// Records progress in a lesson, at this version of the learner.
     pub(super) fn progress(&mut self, lesson_id: &str, fraction: f64, version: u64) {
         let fraction = to_millionths(fraction);
         if let Some(Lesson(best, touched)) = self.best.get_mut(lesson_id) {
@@ -52,7 +52,7 @@ impl Lessons {
         self.sum = to_millionths(self.sum + fraction);
     }
 
-    /// Forgets all lessons for what somebody says.
+    /// Replaces all lessons by an external assessment.
     pub(super) fn assess(&mut self, completion: f64) {
         let sum = to_millionths(completion * f64::from(ASSESSED_LESSONS));
         *self = Lessons { best: BTreeMap::new(), settled: ASSESSED_LESSONS, sum };
@@ -74,12 +74,12 @@ pub(super) struct RecentMean {
     weight: f64,
 }
 
-/// What is kept of the weight of earlier results when one of weight 1 comes.
+/// The factor by which earlier results lose weight with each result of weight 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decay(pub(super) f64);
 
 impl RecentMean {
-    /// Takes in a result that counts as much as `weight` of the smallest.
+    /// Adds a result with this weight.
     pub(super) fn absorb(&mut self, value: f64, weight: f64, keeping: Decay) {
         let kept = self.weight * keeping.0.powf(weight);
         let total = kept + weight;
@@ -88,7 +88,7 @@ impl RecentMean {
         self.weight = to_millionths(total);
     }
 
-    /// Replaces what is known by what somebody says.
+    /// Replaces the mean by an external assessment.
     pub(super) fn assess(&mut self, mean: f64, weight: f64) {
         *self = RecentMean { mean: to_millionths(mean), weight };
     }

@@ -34,7 +34,8 @@ const SKILLS_MAX: usize = 128;
 /// How quickly the difficulty of the questions a learner gets is followed.
 const DIFFICULTY: Decay = Decay(0.95);
 
-/// Everything that a learner's events come to. It is bounded in size, however many there were.
+/// The state that a learner's events fold into. Its size is bounded, however many events there
+/// were.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LearnerState {
     student_id: String,
@@ -62,7 +63,7 @@ pub struct LearnerState {
     signs: Signs,
 }
 
-/// What a learner can do in one skill, beyond what they can do in general.
+/// A learner's rating in one skill, relative to their general ability.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 struct Skill {
     beyond: Rating,
@@ -73,7 +74,7 @@ struct Skill {
     last: Moment,
 }
 
-/// What an event changed.
+/// The effect of one event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// What the learner's mastery is now.
@@ -93,7 +94,7 @@ pub struct Outcome {
 }
 
 impl LearnerState {
-    /// A learner of whom nothing is known.
+    /// The state of a learner without events.
     pub fn new(student_id: impl Into<String>) -> LearnerState {
         LearnerState {
             student_id: student_id.into(),
@@ -112,7 +113,7 @@ impl LearnerState {
         }
     }
 
-    /// Takes in an event: the next in the order of acceptance.
+    /// Applies the next event, in order of acceptance.
     pub fn apply(&mut self, accepted: &AcceptedEvent) -> Outcome {
         let event = &accepted.event;
         self.version += 1;
@@ -165,7 +166,7 @@ impl LearnerState {
         &self.student_id
     }
 
-    /// How many changes there were.
+    /// The version: the number of applied events.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -185,8 +186,8 @@ impl LearnerState {
         self.mastery_on(self.accepted_at, self.day)
     }
 
-    /// The mastery as of a later moment, on that day of the learner. Only consistency falls while
-    /// nothing happens.
+    /// The mastery as of a later moment, on that day of the learner. Without events only
+    /// consistency changes: it falls.
     pub fn mastery_on(&self, now: Moment, today: Date) -> MasteryResult {
         let components = Components {
             completion: self.lessons.completion(),
@@ -216,7 +217,7 @@ impl LearnerState {
         self.signs.struggles(now)
     }
 
-    /// Moves the learner's ratings. Answers with the skill's, and how able they were in it before.
+    /// Updates the learner's ratings. Returns that of the skill, and the ability in it before.
     fn answered(
         &mut self,
         skill_id: &str,

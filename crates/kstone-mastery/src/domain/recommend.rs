@@ -37,7 +37,7 @@ impl Priority {
     }
 }
 
-/// What would lift a learner's score, the widest gap first; nothing for whoever is as expected.
+/// Recommendations for the components below what is expected, the widest gap first.
 pub fn recommend(
     components: &Components,
     skills: &[SkillRating],

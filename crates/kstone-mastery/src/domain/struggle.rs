@@ -30,7 +30,7 @@ const LIFE: Duration = Duration::from_secs(7 * 86_400);
 /// How many signs are remembered; beyond that, the one that was longest not seen is forgotten.
 const SIGNS_MAX: usize = 24;
 
-/// What points to struggles, whether there is one already or not yet.
+/// Counters per task and skill from which struggles are detected.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Signs(Vec<Sign>);
 
@@ -48,8 +48,8 @@ struct Sign {
 }
 
 impl Signs {
-    /// Takes in what happened, and when it was told. Answers with the struggles that began with it,
-    /// unless that is so long ago that they are over.
+    /// Updates the counters with an event. Returns the struggles that began with it, unless they
+    /// are over by now.
     pub(super) fn observe(
         &mut self,
         what: &EventDetail,
@@ -113,7 +113,7 @@ impl Signs {
         self.0.retain(|sign| sign.kind == StruggleKind::LowQuiz || sign.subject != task);
     }
 
-    /// One more of the same.
+    /// Counts one more sign of this kind.
     fn count(
         &mut self,
         kind: StruggleKind,
@@ -128,7 +128,7 @@ impl Signs {
         (sign.is_struggle() && !was_struggle).then(|| sign.told())
     }
 
-    /// The same, only more or less of it.
+    /// Sets the count of signs of this kind.
     fn set(
         &mut self,
         kind: StruggleKind,

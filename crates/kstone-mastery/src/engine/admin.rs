@@ -24,7 +24,7 @@ const METRICS: [&str; 6] = [
     "paths",
 ];
 
-/// A key with what it holds.
+/// A key with its value and TTL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StoredKey {
@@ -81,9 +81,9 @@ impl MasteryEngine {
         Ok(receipt?)
     }
 
-    /// Forgets what is at hand of a learner, in every process. For those who erase by another way
-    /// than through the engine: to be called before and after, as memory is not to outlive what was
-    /// stored.
+    /// Drops a learner from the memory and caches of every process. For callers that erase by
+    /// another way than through the engine: to be called before and after, so that memory does not
+    /// outlive the stored data.
     ///
     /// # Errors
     /// If the id cannot be a learner's; then nothing is at hand of them.
@@ -97,8 +97,8 @@ impl MasteryEngine {
         self.inner.cache.forget(student).await;
     }
 
-    /// Forgets what is at hand of all learners, in this process. For those who erased and do not know
-    /// whom: an erasure that a restart has interrupted.
+    /// Drops all learners from the memory of this process: for an erasure that a restart has
+    /// interrupted, of which it is not known whom it was about.
     pub fn forget_all(&self) {
         self.inner.learners.forget_all();
         self.inner.cache.forget_all();

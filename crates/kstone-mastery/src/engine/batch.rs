@@ -33,7 +33,7 @@ const REQUESTS_TOGETHER: usize = 100;
 /// What became of a learner in a batch that was given up before their turn.
 const NOT_REACHED: &str = "the batch was given up before it came to them";
 
-/// What is to be written of one learner.
+/// The update of one learner in a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchRequest {
@@ -43,7 +43,7 @@ pub struct BatchRequest {
     pub components: Components,
 }
 
-/// A request as it is kept.
+/// A request as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct StoredRequest {
     #[serde(flatten)]
@@ -55,8 +55,8 @@ struct StoredRequest {
 }
 
 impl MasteryEngine {
-    /// Writes what is said of many learners, and answers when all of it is done. Each learner is
-    /// written completely or not at all; those who fail do not stop the others.
+    /// Updates many learners, and returns when all are done. Each learner is written completely or
+    /// not at all; failures do not stop the others.
     pub async fn save_batch_mastery(&self, requests: &[BatchRequest]) -> Result<BatchStatus> {
         let now = self.now();
         let mut status = self.new_batch(&self.new_id(now), requests, now)?;
@@ -89,8 +89,8 @@ impl MasteryEngine {
         self.start_batch_once(&self.new_id(self.now()), requests).await
     }
 
-    /// The same under a name: asked for again by that name, it is the batch that was kept then, and
-    /// the answer says how far it is by now.
+    /// The same under a unique name: started again by that name, it returns the progress of the
+    /// existing batch.
     pub async fn start_batch_once(
         &self,
         name: &str,
@@ -135,8 +135,8 @@ impl MasteryEngine {
         Ok(status)
     }
 
-    /// Does what is left of a batch. It can be interrupted anywhere and run again: a learner who is
-    /// done is not done again.
+    /// Runs what is left of a batch. Can be interrupted anywhere and run again: finished learners
+    /// are not repeated.
     pub async fn run_batch(&self, batch_id: &str) -> Result<BatchStatus> {
         let key = StatusKey { batch_id: BatchId::new(batch_id)? };
         let Some(Versioned { value: mut status, mut version }) = self.store().get(&key).await?
@@ -180,8 +180,7 @@ impl MasteryEngine {
         self.batch_status(batch_id).await
     }
 
-    /// Says that nobody will go on with a batch: whoever was not done has failed. It can still be
-    /// run again.
+    /// Marks an abandoned batch: learners who are not done have failed. It can still be run again.
     pub async fn give_up_batch(&self, batch_id: &str) -> Result<()> {
         let key = StatusKey { batch_id: BatchId::new(batch_id)? };
         let Some(Versioned { value: mut status, version }) =
@@ -257,7 +256,7 @@ impl MasteryEngine {
         done.into_iter().flatten().collect()
     }
 
-    /// Writes requests down; answers with the learners of whom nothing may be kept.
+    /// Stores requests; returns the learners about whom nothing may be written.
     async fn keep_requests(
         &self,
         batch_id: &BatchId,
@@ -346,7 +345,7 @@ impl MasteryEngine {
     }
 }
 
-/// Carries out futures, so many at a time, and answers in whatever order they end.
+/// Runs futures with bounded concurrency; results come in order of completion.
 pub(super) async fn together<F>(
     limit: usize,
     futures: impl IntoIterator<Item = F>,
@@ -413,7 +412,7 @@ fn counts(requests: &[StoredRequest]) -> (u32, u32) {
     (done as u32, failed as u32)
 }
 
-/// The counts of what the requests say. Who is in none of them failed.
+/// Counts the outcomes of all requests. Learners without a request have failed.
 fn recount(status: &mut BatchStatus, done: u32, failed: u32, left: usize) {
     let left = left as u32;
     let gone = status.total_requests.saturating_sub(done + failed + left);

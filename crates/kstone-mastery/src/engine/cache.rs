@@ -43,7 +43,7 @@ const REDIS_LIFE: Duration = Duration::from_secs(300);
 /// Locks, so that what is newer is never replaced by what is older.
 const LOCKS: usize = 16;
 
-/// How the current mastery is cached.
+/// Options of the mastery cache.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheOptions {
     /// How many learners this process remembers; 0 for no cache in memory.
@@ -65,7 +65,7 @@ impl Default for CacheOptions {
     }
 }
 
-/// How often the cache had what was asked for.
+/// Hits, misses and failures of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
     /// It was in memory.
@@ -78,7 +78,7 @@ pub struct CacheStats {
     pub failures: u64,
 }
 
-/// The two levels.
+/// The cache: a level in memory and one in Redis.
 #[derive(Debug)]
 pub(crate) struct TwoLevelCache {
     keys: Arc<dyn Keys>,
@@ -115,7 +115,7 @@ struct MemoryEntry {
     epoch: u64,
 }
 
-/// What the cache knows.
+/// The result of a cache lookup.
 #[derive(Debug)]
 pub(crate) enum Lookup {
     /// This.
@@ -124,7 +124,7 @@ pub(crate) enum Lookup {
     Missing(CacheMiss),
 }
 
-/// What was known when the item had to be read.
+/// A cache miss; to be passed to [`TwoLevelCache::fill`] with the item that is read then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheMiss {
     /// Whether Redis has something older.
@@ -132,7 +132,7 @@ pub(crate) struct CacheMiss {
     epoch: u64,
 }
 
-/// What is hashed together with a learner's id.
+/// The salt of hashed learner ids.
 #[derive(Debug, PartialEq, Eq)]
 struct Salt {
     text: Bytes,
@@ -140,7 +140,7 @@ struct Salt {
     id: u64,
 }
 
-/// What an entry of the stream tells.
+/// An entry of the invalidation stream: older versions of a learner are outdated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Invalidation {
     salt: u64,
@@ -148,7 +148,7 @@ pub(super) struct Invalidation {
     version: u64,
 }
 
-/// How far the stream has been read.
+/// The position in the invalidation stream.
 #[derive(Debug, Default)]
 struct StreamReader {
     last: Option<Bytes>,
@@ -177,7 +177,7 @@ impl TwoLevelCache {
         }
     }
 
-    /// What is cached of a learner.
+    /// Looks a learner up.
     pub(crate) async fn get(&self, student: &StudentId) -> Lookup {
         let is_up_to_date = self.look().await;
         let epoch = self.epoch();
@@ -206,8 +206,8 @@ impl TwoLevelCache {
         }
     }
 
-    /// Remembers what was read from the item, unless something newer is known, or everybody was
-    /// forgotten since it was found missing.
+    /// Caches what was read from the item after a miss, unless something newer is known, or all
+    /// entries were dropped meanwhile.
     pub(crate) async fn fill(
         &self,
         student: &StudentId,
@@ -227,8 +227,8 @@ impl TwoLevelCache {
         }
     }
 
-    /// Believes nothing older than a version that is about to be written. If whoever writes it is
-    /// cut off before it can say that it did, the item is read.
+    /// Announces a version that is about to be written: nothing older is used from now on. If the
+    /// writer is interrupted, the item is read.
     pub(crate) fn begin_write(&self, student: &StudentId, version: u64) {
         // Without a salt nothing has been remembered, and so nothing is believed.
         if let Some(place) = self.place_of(student) {
@@ -236,7 +236,7 @@ impl TwoLevelCache {
         }
     }
 
-    /// What was about to be written was not.
+    /// Withdraws an announced version that was not written.
     pub(crate) fn cancel_write(&self, student: &StudentId, version: u64) {
         let is_it = |known: &MemoryEntry| known.version == version && known.mastery.is_none();
         if let Some(place) = self.place_of(student) {
@@ -244,7 +244,7 @@ impl TwoLevelCache {
         }
     }
 
-    /// Remembers what was written, and tells the other processes.
+    /// Caches what was written, and invalidates it in other processes.
     pub(crate) async fn finish_write(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
         let version = mastery.version;
         let invalidation = self.note(student, version, Some(Arc::clone(mastery))).await;
@@ -252,14 +252,14 @@ impl TwoLevelCache {
             .await;
     }
 
-    /// Forgets a learner, here and everywhere.
+    /// Drops a learner from all caches of all processes.
     pub(crate) async fn forget(&self, student: &StudentId) {
         let invalidation = self.note(student, u64::MAX, None).await;
         let delete = vec![Bytes::from_static(b"DEL"), redis_key(student)];
         self.send(CacheUpdate { invalidation, command: Some(delete) }).await;
     }
 
-    /// Remembers a version here; answers with what to tell the others.
+    /// Caches a version here; returns the invalidation for other processes.
     async fn note(
         &self,
         student: &StudentId,
@@ -273,14 +273,14 @@ impl TwoLevelCache {
         Some(Invalidation { salt: salt.id, place, version })
     }
 
-    /// Forgets everybody, in this process; what is being read just now is not remembered either.
+    /// Drops all learners in this process, also those that are being read just now.
     pub(crate) fn forget_all(&self) {
         let _nobody_remembers: Vec<_> = self.newer_only.iter().map(SyncMutex::lock).collect();
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.memory.clear();
     }
 
-    /// Reads the salt, or makes one, unless it is known.
+    /// Reads or creates the salt, unless it is known.
     pub(crate) async fn prepare(&self) {
         if self.salt().is_none() && self.read_salt().await.is_none() {
             self.counts.failures.fetch_add(1, Ordering::Relaxed);
@@ -313,17 +313,19 @@ impl TwoLevelCache {
         self.salt.lock().clone()
     }
 
-    /// Which learner an entry means, without naming them.
+    /// The salted hash of a learner's id.
     fn place_of(&self, student: &StudentId) -> Option<u64> {
         self.salt().map(|salt| salt.place_of(student))
     }
 
-    /// What was said longer ago than Redis keeps anything says nothing about what it has.
+    /// Whether a known version is older than Redis keeps entries, so that it says nothing about
+    /// what Redis has.
     fn is_moot(&self, known: &MemoryEntry) -> bool {
         self.clock.monotonic().saturating_sub(known.at) >= REDIS_LIFE
     }
 
-    /// Whether it was remembered: nothing newer is known, and nobody was forgotten since the epoch.
+    /// Caches a version; returns whether it did: nothing newer is known, and no newer epoch has
+    /// begun.
     fn remember(
         &self,
         place: u64,
@@ -385,7 +387,7 @@ impl TwoLevelCache {
         }
     }
 
-    /// Hears what other processes changed. Answers whether memory may be believed.
+    /// Reads new invalidations. Returns whether the memory level may be used.
     async fn look(&self) -> bool {
         let mut watch = self.watch.lock().await;
         let now = self.clock.monotonic();
@@ -413,7 +415,7 @@ impl TwoLevelCache {
         }
     }
 
-    /// Reads the salt that the store has, or gives it one.
+    /// Reads the salt from Redis, or creates it.
     async fn read_salt(&self) -> Option<()> {
         let get = [&b"GET"[..], SALT].map(Bytes::from_static);
         let mut kept = self.keys.command(&get).await.ok()?;
@@ -433,7 +435,7 @@ impl TwoLevelCache {
         Some(())
     }
 
-    /// Believes nothing that was remembered before; answers with where the stream ends.
+    /// Starts a new epoch, in which nothing cached before is used; returns the end of the stream.
     async fn begin(&self) -> Option<Bytes> {
         self.read_salt().await?;
         let command = [&b"XREVRANGE"[..], STREAM, b"+", b"-", b"COUNT", b"1"];
@@ -444,7 +446,7 @@ impl TwoLevelCache {
         Some(newest.map_or(Bytes::from_static(b"0-0"), |(id, _)| id))
     }
 
-    /// Hears what came after this entry; answers with the last that came.
+    /// Applies the entries after this one; returns the last.
     async fn read_after(&self, mut last: Bytes) -> Option<Bytes> {
         let mut heard = 0;
         loop {
@@ -496,7 +498,8 @@ fn redis_key(student: &StudentId) -> Bytes {
     MasteryCache { student_id: student.clone() }.key().into()
 }
 
-/// One entry of the stream that tells several things: salt, learner and version of each.
+/// The command that appends one stream entry with several invalidations: salt, learner and version
+/// of each.
 pub(super) fn invalidation_command(all: &[Invalidation]) -> Vec<Bytes> {
     let mut command = [&b"XADD"[..], STREAM, b"MAXLEN", b"~"].map(Bytes::from_static).to_vec();
     command.extend([STREAM_LEN.to_string(), "*".to_owned()].map(Bytes::from));
@@ -513,7 +516,7 @@ pub(super) fn invalidation_command(all: &[Invalidation]) -> Vec<Bytes> {
     command
 }
 
-/// The entries of the only stream that was asked for.
+/// The entries in the reply for the one stream that was read.
 fn streams(reply: &Reply) -> Option<&Reply> {
     match reply {
         Reply::Map(streams) => streams.first().map(|(_, entries)| entries),
@@ -525,7 +528,7 @@ fn streams(reply: &Reply) -> Option<&Reply> {
     }
 }
 
-/// The ids of entries, and what they tell.
+/// The ids of entries with their invalidations.
 fn entries(reply: &Reply) -> Vec<(Bytes, Option<Vec<Invalidation>>)> {
     let Reply::Array(entries) = reply else { return Vec::new() };
     let text = |reply: &Reply| match reply {

@@ -35,7 +35,7 @@ const LOCKS: usize = 4096;
 /// How much memory the states of learners take, about.
 const STATES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What is known of a learner, as it was read or written last.
+/// The state and profile of a learner, as last read or written.
 #[derive(Debug, Clone)]
 pub(super) struct KnownLearner {
     pub(super) state: LearnerState,
@@ -57,7 +57,7 @@ impl KnownLearner {
     }
 }
 
-/// Learners who were active of late, and who is changing which.
+/// Recently active learners in memory, and the locks of those that are being changed.
 #[derive(Debug)]
 pub(super) struct RecentLearners {
     at_hand: Cache<StudentId, Arc<KnownLearner>, Bytes>,
@@ -82,7 +82,7 @@ impl RecentLearners {
         }
     }
 
-    /// Waits until nobody else in this process changes the learner.
+    /// Locks a learner against other changes in this process.
     pub(super) async fn lock(&self, student: &StudentId) -> Option<MutexGuard<'_, ()>> {
         let hash = lock_of(student.as_str().as_bytes());
         match self.locks.get(hash as usize % LOCKS) {
@@ -100,7 +100,7 @@ impl RecentLearners {
     }
 }
 
-/// Why a change is made.
+/// The cause of a change.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) event: LearningEvent,
@@ -110,7 +110,7 @@ pub(super) struct Change {
     pub(super) marked: bool,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Debug)]
 pub(super) enum ChangeOutcome {
     /// It was made.
@@ -120,7 +120,7 @@ pub(super) enum ChangeOutcome {
 }
 
 impl MasteryEngine {
-    /// What is known of a learner, from memory or from the store.
+    /// Loads a learner from memory or from the store.
     pub(super) async fn known(&self, student: &StudentId) -> Result<Arc<KnownLearner>> {
         match self.inner.learners.at_hand.get(student) {
             Some(known) => Ok(known),
@@ -128,7 +128,7 @@ impl MasteryEngine {
         }
     }
 
-    /// What is known of a learner, from the store.
+    /// Loads a learner from the store.
     pub(super) async fn read_known(&self, student: &StudentId) -> Result<Arc<KnownLearner>> {
         let state = StateKey { student_id: student.clone() };
         let learner = Learner { student_id: student.clone() };
@@ -155,7 +155,7 @@ impl MasteryEngine {
         Ok(known)
     }
 
-    /// Takes in an event: everything that it changes in one transaction.
+    /// Applies an event: everything that it changes, in one transaction.
     pub(super) async fn change(&self, change: &Change) -> Result<ChangeOutcome> {
         let student = student(&change.event.student_id)?;
         let event_id = EventId::new(change.event.event_id.as_str())?;
@@ -216,7 +216,7 @@ impl MasteryEngine {
         Err(conflict(&student, known.state.version()))
     }
 
-    /// What a change would write.
+    /// Plans the writes of a change.
     async fn step(
         &self,
         student: &StudentId,
@@ -280,8 +280,8 @@ impl MasteryEngine {
         Ok(PlannedChange { actions, outcome, known, mark })
     }
 
-    /// Makes the profile of a learner who is new, or new at this school; else sees to it that
-    /// nobody changes it meanwhile, since what was agreed to is in it.
+    /// Creates the profile of a learner who is new, or new at this school; otherwise makes the
+    /// transaction fail if the profile, which holds the consent, changes meanwhile.
     fn add_profile(
         &self,
         actions: &mut Vec<TransactAction>,
@@ -314,7 +314,7 @@ impl MasteryEngine {
     }
 }
 
-/// What a change writes, and what is known then.
+/// The writes of a change, and the learner after it.
 struct PlannedChange {
     actions: Vec<TransactAction>,
     outcome: Outcome,

@@ -26,7 +26,7 @@ const EVENTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600 - 3600);
 /// How many days are put aside in one transaction.
 const DAYS_TOGETHER: usize = 90;
 
-/// What the events up to some moment came to.
+/// The state after all events up to some moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Snapshot {
     state: LearnerState,
@@ -111,9 +111,9 @@ impl MasteryEngine {
         Ok(true)
     }
 
-    /// The state that is kept, if events expired before they were in the snapshot: nothing did its
-    /// work for as long as they live. Then it alone knows them, and a snapshot of what is left
-    /// would be wrong for good.
+    /// The stored state, if events expired before the snapshot included them, because no background
+    /// job ran for as long as events live. Then only that state has their effect, and a snapshot of
+    /// the remaining events would be wrong for good.
     async fn if_events_are_missing(
         &self,
         student: &StudentId,
@@ -134,7 +134,7 @@ impl MasteryEngine {
         Ok((whole.version() < known.state.version()).then(|| known.state.clone()))
     }
 
-    /// What the snapshot and the events after it come to, up to a moment or all of them.
+    /// Folds the snapshot and the events after it, up to a moment or all of them.
     async fn folded(
         &self,
         student: &StudentId,
@@ -176,7 +176,7 @@ impl MasteryEngine {
         }
     }
 
-    /// Puts a state in the place of the one that has this version.
+    /// Replaces the stored state of this version.
     async fn restore(
         &self,
         student: &StudentId,
@@ -207,7 +207,7 @@ impl MasteryEngine {
         }
     }
 
-    /// Keeps the days before one of them for good.
+    /// Archives the days before one day.
     async fn archive_days(&self, student: &StudentId, before: Date) -> Result<bool> {
         let day = |date| DailyMastery { student_id: student.clone(), date };
         let aside = |date| HistoryDay {

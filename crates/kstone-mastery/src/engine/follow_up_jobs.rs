@@ -30,7 +30,7 @@ const COMPUTE_AFTER: Duration = Duration::from_secs(10);
 /// So many schools are remembered.
 const SCHOOLS_MAX: usize = 10_000;
 
-/// What a job of kind [`STRUGGLE`] is about.
+/// The payload of a job of kind [`STRUGGLE`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StruggleBegun {
     /// Who struggles.
@@ -42,7 +42,7 @@ pub struct StruggleBegun {
     pub struggle: Struggle,
 }
 
-/// Asks for the jobs that follow.
+/// Enqueues follow-up jobs.
 #[derive(Debug)]
 pub(super) struct FollowUpJobs {
     outbox: Outbox,
@@ -54,7 +54,7 @@ impl FollowUpJobs {
         FollowUpJobs { outbox, requested: Mutex::new(HashMap::new()) }
     }
 
-    /// Adds what follows from a learner's event.
+    /// Adds the jobs that follow from a learner's event to its transaction.
     pub(super) fn add(
         &self,
         actions: &mut Vec<TransactAction>,
@@ -84,25 +84,25 @@ impl FollowUpJobs {
         Ok(())
     }
 
-    /// Asks for a batch to be done.
+    /// The write that enqueues a batch.
     pub(super) fn run_batch(&self, batch_id: &str) -> Result<TransactAction> {
         let job = NewJob::new(QUEUE, RUN_BATCH, json!({ "batch_id": batch_id }));
         self.outbox.action(&job.once_per(batch_id))
     }
 
-    /// Has workers look now.
+    /// Wakes the workers.
     pub(super) fn wake(&self) {
         self.outbox.wake();
     }
 
-    /// What was requested for in a transaction that did not happen was not requested for.
+    /// Undoes [`add`](Self::add) for a transaction that was not committed.
     pub(super) fn cancel(&self, outcome: &Outcome) {
         if let Some(school) = &outcome.mastery.school_id {
             self.requested.lock().remove(school);
         }
     }
 
-    /// Whether a school was not requested for of late; then it is as if it had been, now.
+    /// Whether an aggregate of the school is due; if so, records that it is enqueued now.
     fn is_due(&self, school: &str, now: Moment) -> bool {
         let mut requested = self.requested.lock();
         if requested.get(school).is_some_and(|at| now.since(*at) < ASK_EVERY && *at <= now) {

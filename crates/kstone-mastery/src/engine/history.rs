@@ -139,8 +139,8 @@ impl MasteryEngine {
         Ok(Page { items, next })
     }
 
-    /// Recommendations that were put aside, behind a place among all of them, the newest first; and
-    /// whether there are more than so many.
+    /// Archived recommendations after a cursor, the newest first; and whether there are more than
+    /// this many.
     async fn archived_recommendations(
         &self,
         student: &StudentId,
@@ -174,7 +174,7 @@ impl MasteryEngine {
         Ok((found, more))
     }
 
-    /// Puts recommendations aside, by the day on which they were made, before they end. Answers
+    /// Archives recommendations by the day on which they were made, before they expire. Returns
     /// whether there were any.
     pub(super) async fn archive_recommendations(&self, student: &StudentId) -> Result<bool> {
         let before = Moment::start_of(self.now().minus(ADVICE_ASIDE).date());
@@ -212,7 +212,7 @@ impl MasteryEngine {
     }
 }
 
-/// Where a recommendation is kept while it can be answered.
+/// The key of a recommendation while it can get feedback.
 pub(super) fn advice_key(student: &StudentId, advice: &Recommendation) -> Result<AdviceKey> {
     Ok(AdviceKey {
         student_id: student.clone(),

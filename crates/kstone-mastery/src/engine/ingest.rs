@@ -17,7 +17,7 @@ use kstone_platform::time::Moment;
 /// How many events of several learners are taken in at the same time.
 const TOGETHER: usize = 64;
 
-/// What an event came to.
+/// The result of ingesting an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Ingested {
@@ -83,8 +83,8 @@ impl MasteryEngine {
         done.into_iter().map(|(_, result)| result).collect()
     }
 
-    /// Writes down what somebody else says of a learner: six operations (the mastery now, that of
-    /// the day, its four components) with the event that says so, in one transaction.
+    /// Stores an external assessment of a learner: six operations (current mastery, daily mastery,
+    /// its four components) with the event of the assessment, in one transaction.
     pub async fn save_mastery_update(
         &self,
         student_id: &str,
@@ -160,7 +160,7 @@ impl MasteryEngine {
         }
     }
 
-    /// Writes an assessment down unless that was done before, under the same name.
+    /// Stores an assessment, unless one of the same name was stored.
     pub(super) async fn assess_once(
         &self,
         event_id: String,
@@ -187,7 +187,7 @@ impl MasteryEngine {
         })
     }
 
-    /// What an assessment came to when it was written down, if it was.
+    /// The result of an assessment that was stored before.
     async fn assessed_before(
         &self,
         event_id: &EventId,
@@ -214,7 +214,7 @@ impl MasteryEngine {
         Ok(Some(mastery))
     }
 
-    /// What is answered to an event that was taken in before.
+    /// The result of an event that was ingested before.
     async fn known_already(&self, event: &LearningEvent) -> Result<Ingested> {
         let event_id = EventId::new(event.event_id.as_str())?;
         let record = self.store().get::<_, ProcessingRecord>(&ProcessedEvent { event_id }).await?;
@@ -229,7 +229,7 @@ impl MasteryEngine {
     }
 }
 
-/// The mark by which an event is known when it comes again.
+/// The marker that makes a repeated event known.
 pub(super) fn mark(
     event_id: &EventId,
     mastery: &MasteryResult,

@@ -117,7 +117,7 @@ impl MasteryEngine {
         Ok(advice)
     }
 
-    /// What a learner says of a recommendation; said again, the last counts.
+    /// Stores a learner's feedback on a recommendation; the last counts.
     pub async fn give_feedback(
         &self,
         student_id: &str,
@@ -206,7 +206,7 @@ impl MasteryEngine {
         Err(Error::Conflict { what: format!("question {}", key.item_id), current: None })
     }
 
-    /// Keeps what was computed from a state, unless the learner's consent changed meanwhile.
+    /// Stores a derived value, unless the learner's consent changed meanwhile.
     async fn keep_derived(
         &self,
         student: &StudentId,

@@ -70,7 +70,7 @@ pub struct MasteryEngine {
     inner: Arc<Inner>,
 }
 
-/// What an engine is made of.
+/// The parts that an engine is built from.
 #[derive(Debug, Clone)]
 pub struct EngineParts {
     /// Where learners' state is.
@@ -144,7 +144,7 @@ impl MasteryEngine {
         Moment::from_epoch_ms(self.inner.clock.now_ms())
     }
 
-    /// How often the cache had what was asked for.
+    /// Hits and misses of the cache.
     pub fn cache_stats(&self) -> CacheStats {
         self.inner.cache.stats()
     }
@@ -153,13 +153,13 @@ impl MasteryEngine {
         &self.inner.store
     }
 
-    /// An id that nothing else has: it sorts by time.
+    /// A new unique id, which sorts by time.
     fn new_id(&self, now: Moment) -> String {
         format!("{}-{:016x}", now.millis(), self.inner.random.next_u64())
     }
 }
 
-/// A learner's id, if it can be one.
+/// Validates a learner's id.
 fn student(student_id: &str) -> Result<StudentId> {
     Ok(StudentId::new(student_id)?)
 }

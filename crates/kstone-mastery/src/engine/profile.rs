@@ -14,7 +14,7 @@ use crate::domain::{Consent, LearnerProfile};
 use kstone_platform::store::{self, CommitError, Precondition, put, put_version};
 
 impl MasteryEngine {
-    /// Who a learner is.
+    /// A learner's profile.
     ///
     /// # Errors
     /// [`Error::NotFound`] if nobody said, and no event came.
@@ -24,8 +24,8 @@ impl MasteryEngine {
         known.profile.clone().ok_or_else(missing)
     }
 
-    /// Says who a learner is: a new one, or one who is known. Since when they are known, and what
-    /// they agreed to, stays as it was; see [`set_consent`](Self::set_consent).
+    /// Creates or changes a profile. The date since which the learner is known, and the consent,
+    /// stay as they were; see [`set_consent`](Self::set_consent).
     pub async fn put_profile(&self, profile: &LearnerProfile) -> Result<LearnerProfile> {
         profile.check()?;
         let student = student(&profile.student_id)?;
@@ -40,7 +40,7 @@ impl MasteryEngine {
         .await
     }
 
-    /// Says what may be done with a learner's data from now on.
+    /// Sets a learner's consent.
     pub async fn set_consent(
         &self,
         student_id: &str,

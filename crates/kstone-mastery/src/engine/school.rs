@@ -30,7 +30,7 @@ const TREND_DAYS: usize = 14;
 /// How long days are kept.
 const DAYS_KEPT: i64 = 90;
 
-/// A class, to list them by.
+/// A class in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClassSummary {
@@ -40,7 +40,7 @@ pub struct ClassSummary {
     pub name: String,
 }
 
-/// A class and how it does.
+/// A class with its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClassView {
@@ -192,7 +192,7 @@ impl MasteryEngine {
         Ok(ClassSummary { class_id: class_id.to_string(), name: profile.name })
     }
 
-    /// Makes somebody a learner of a class, and of its school.
+    /// Adds a learner to a class, and to its school.
     pub async fn add_member(
         &self,
         school_id: &str,
@@ -227,7 +227,7 @@ impl MasteryEngine {
         Ok(())
     }
 
-    /// Takes somebody out of a class; they stay in the school.
+    /// Removes a learner from a class; they stay in the school.
     pub async fn remove_member(
         &self,
         school_id: &str,
@@ -252,8 +252,9 @@ impl MasteryEngine {
         Ok(())
     }
 
-    /// What a school comes to on a day, computed and kept. Today is computed from its learners as
-    /// they are; a day in the past from the last that was known of them then, unless it is kept.
+    /// The aggregate of a school on a day, computed and stored. Today is computed from the current
+    /// state of its learners; a day in the past from the last that was known of them then, unless
+    /// it is stored.
     pub async fn aggregate(&self, school_id: &str, date: Date) -> Result<AggregateStats> {
         let school = SchoolId::new(school_id)?;
         let now = self.now();
@@ -281,7 +282,7 @@ impl MasteryEngine {
         Ok(stats)
     }
 
-    /// What a school came to on each day from one to another, both included.
+    /// The aggregates of a school on each day from one to another, both included.
     pub async fn aggregates(
         &self,
         school_id: &str,

@@ -31,7 +31,7 @@ const HELD_BACK: usize = 5;
 /// A rating from fewer answers says little about the learner, and is not compared with the truth.
 const COMPARED_ANSWERS_MIN: u32 = 5;
 
-/// The table cannot be evaluated.
+/// The error that a table cannot be evaluated.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
     /// Reading failed.
@@ -59,7 +59,7 @@ pub enum EvaluateError {
     OneLearner,
 }
 
-/// What was found.
+/// The results of an evaluation.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Report {
     /// How many answers were used.

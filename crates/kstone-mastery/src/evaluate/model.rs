@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::evaluate::answers::Answer;
 
-/// Predicts answers one after the other, and learns from each.
+/// A model that predicts answers one after the other, and learns from each.
 pub(super) trait Model {
     /// The chance that this answer is right. Whether it is, must not be looked at.
     fn chance(&self, answer: &Answer) -> f64;
@@ -21,7 +21,7 @@ struct Share {
 }
 
 impl Share {
-    /// As if the answers of `first` had come before.
+    /// Starts from the share in `first`.
     fn from(self, first: f64, weight: f64) -> f64 {
         (self.right + first * weight) / (self.all + weight)
     }

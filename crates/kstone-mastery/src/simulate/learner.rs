@@ -4,7 +4,7 @@ use crate::simulate::chance::{Chance, logistic};
 use crate::simulate::course::SKILLS;
 use crate::simulate::names;
 
-/// What becomes of a learner over the weeks.
+/// How a learner develops over the weeks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Course {
     /// Gets along.

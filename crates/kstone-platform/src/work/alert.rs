@@ -37,7 +37,7 @@ pub enum Severity {
     Critical,
 }
 
-/// Something that a person should look at.
+/// An alert: something that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Alert {
@@ -61,9 +61,9 @@ pub struct Alert {
     pub at: Moment,
 }
 
-/// Something that is told of alerts at once, such as a log. It must not wait.
+/// Receives alerts at once, such as a log. Must not block.
 pub trait AlertSink: Debug + Send + Sync {
-    /// This was raised just now.
+    /// Called for each new alert.
     fn raised(&self, alert: &Alert);
 }
 
@@ -90,8 +90,8 @@ impl Alerts {
         Alerts { items, clock, outbox, sinks: sinks.into(), to_webhook }
     }
 
-    /// Keeps an alert and has it sent, both or neither; then tells the sinks. One that was raised
-    /// before is let be.
+    /// Stores an alert and enqueues its webhook call, both or neither; then calls the sinks. An
+    /// alert with a known id is ignored.
     ///
     /// # Errors
     /// If a field is wrong, or the store refuses.
@@ -99,7 +99,7 @@ impl Alerts {
         self.keep(alert, self.to_webhook).await
     }
 
-    /// The same, but not sent: for what is wrong with sending.
+    /// The same without webhook: for alerts about the webhook itself.
     ///
     /// # Errors
     /// If a field is wrong, or the store refuses.

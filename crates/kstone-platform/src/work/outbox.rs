@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::field::check_id;
 use crate::time::Moment;
 
-/// Asks for jobs.
+/// Enqueues jobs.
 #[derive(Clone)]
 pub struct Outbox {
     items: Arc<dyn Items>,
@@ -24,7 +24,7 @@ pub struct Outbox {
     wake: Arc<Notify>,
 }
 
-/// When a job begins that is asked for once more.
+/// When a job starts that is enqueued again while it waits.
 #[derive(Debug, Clone, Copy)]
 enum RepeatStart {
     /// When it would have, or after it has ended.
@@ -59,7 +59,7 @@ impl Outbox {
         self.ask(job, &id, None, RepeatStart::Anew)
     }
 
-    /// Asks for a job by itself, and has workers of this process look at once.
+    /// Enqueues a job by itself, and wakes the workers of this process.
     ///
     /// # Errors
     /// If it is wrong, or the store refuses.
@@ -70,8 +70,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Has workers of this process look now and not at their next turn. Call it after a transaction
-    /// with an [`action`](Outbox::action) in it; without it a job only begins a little later.
+    /// Wakes the workers of this process. Call it after a transaction with an
+    /// [`action`](Outbox::action) in it; without it a job only starts a little later.
     pub fn wake(&self) {
         self.wake.notify_waiters();
     }
@@ -80,7 +80,7 @@ impl Outbox {
         &self.wake
     }
 
-    /// The write that asks once more for a job that was given up.
+    /// The write that enqueues a dead job again.
     pub(crate) fn ask_again(&self, job: &Job) -> Result<TransactAction> {
         let new = NewJob {
             queue: job.queue.clone(),
@@ -147,7 +147,7 @@ impl Outbox {
         Ok(action(TransactKind::Update(key, Update::Text(update)), None, bindings))
     }
 
-    /// Ids sort by time, so that what was asked for first is looked at first.
+    /// Ids sort by time, so that older jobs come first.
     pub(crate) fn new_id(&self) -> String {
         format!("{:013}-{:016x}", self.clock.now_ms(), self.random.next_u64())
     }

@@ -33,7 +33,7 @@ const PAGES_MAX: usize = 50;
 /// A problem's text may come from anywhere.
 const PROBLEM_CHARS_MAX: usize = 2000;
 
-/// The queues as they are kept.
+/// Reads and changes the stored queues.
 #[derive(Clone)]
 pub struct Queues {
     items: Arc<dyn Items>,
@@ -41,7 +41,7 @@ pub struct Queues {
     outbox: Outbox,
 }
 
-/// How much there is to do in a queue.
+/// The depth of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueueDepth {
@@ -59,7 +59,7 @@ pub struct QueueDepth {
     pub lag_ms: u64,
 }
 
-/// A job that was given up.
+/// A dead letter: a job that was given up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadJob {
@@ -85,7 +85,7 @@ pub struct DeadJob {
     pub student_id: Option<String>,
 }
 
-/// A job that may be begun, as the index shows it.
+/// A due job, as the index shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) queue: String,
@@ -93,7 +93,7 @@ pub(crate) struct Candidate {
     pub(crate) due: String,
 }
 
-/// A job that this worker holds.
+/// A job that this worker has claimed.
 #[derive(Debug, Clone)]
 pub(crate) struct Claim {
     pub(crate) job: Job,
@@ -171,7 +171,7 @@ impl Queues {
         Ok(Page { items, next })
     }
 
-    /// Has a job that was given up tried again, with as many attempts as a new one.
+    /// Enqueues a dead job again, with as many attempts as a new one.
     ///
     /// # Errors
     /// If there is no such job.
@@ -195,7 +195,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Forgets a job that was given up.
+    /// Removes a dead job.
     ///
     /// # Errors
     /// If there is no such job.
@@ -216,8 +216,8 @@ impl Queues {
         }
     }
 
-    /// Jobs of these kinds that may be begun: those whose time has come, and those whose worker has
-    /// not been heard of for too long.
+    /// Due jobs of these kinds: those whose time has come, and those whose worker has lost its
+    /// lease.
     pub(crate) async fn due(
         &self,
         queue: &str,
@@ -277,7 +277,7 @@ impl Queues {
         Ok(found)
     }
 
-    /// Takes a job, unless somebody else has.
+    /// Claims a job, unless another worker has.
     pub(crate) async fn claim(
         &self,
         candidate: &Candidate,
@@ -297,8 +297,7 @@ impl Queues {
         Ok(Some(Claim { job: Record::read(&item)?.job, owner: owner.to_owned(), until }))
     }
 
-    /// Says that the worker is still there, and until when nobody else may take the job now. `None`
-    /// if it is no longer this worker's.
+    /// Renews the lease; answers when it ends now, or `None` if the job is no longer this worker's.
     pub(crate) async fn renew(&self, claim: &Claim, lease: Duration) -> Result<Option<Moment>> {
         let until = self.now().plus(lease);
         let bindings = Bindings::names(&["due"]).value("running", Due::Running(until).write());
@@ -306,7 +305,7 @@ impl Queues {
         Ok(mine.map(|_| until))
     }
 
-    /// The job is done: it goes, or waits again if it was asked for meanwhile.
+    /// Completes a job: it is removed, or waits again if it was enqueued meanwhile.
     pub(crate) async fn done(&self, claim: &Claim) -> Result<()> {
         let request = DeleteItem {
             table: TABLE.to_owned(),
@@ -329,8 +328,8 @@ impl Queues {
         Ok(())
     }
 
-    /// The change by which a job that was asked for meanwhile waits as if it had never been tried;
-    /// `None` if it is gone.
+    /// The write by which a job that was enqueued meanwhile waits as a new one; `None` if it is
+    /// gone.
     async fn restart(&self, claim: &Claim) -> Result<Option<(&'static str, Bindings)>> {
         let key = key_of(&job_key(&claim.job.queue, &claim.job.id)?);
         let Some(item) = get(&*self.items, key).await? else { return Ok(None) };
@@ -342,7 +341,7 @@ impl Queues {
         Ok(Some((update, bindings)))
     }
 
-    /// The attempt failed: the job waits for the next one.
+    /// Schedules the next attempt after a failure.
     pub(crate) async fn postpone(&self, claim: &Claim, until: Moment, problem: &str) -> Result<()> {
         let bindings = Bindings::names(&["due", "problem", "owner"])
             .value("due", Due::Waiting(until).write())
@@ -351,7 +350,7 @@ impl Queues {
         self.update_claimed(claim, update, bindings).await.map(|_| ())
     }
 
-    /// The worker stops before the job is done: as if it had never begun.
+    /// Gives a job back unfinished, as if it had never been claimed.
     pub(crate) async fn release(&self, claim: &Claim) -> Result<()> {
         let bindings = Bindings::names(&["due", "attempt", "owner"])
             .value("due", Due::Waiting(self.now()).write())
@@ -360,8 +359,8 @@ impl Queues {
         self.update_claimed(claim, update, bindings).await.map(|_| ())
     }
 
-    /// No further attempt: the job becomes a dead letter. If it was asked for meanwhile, that waits as
-    /// a new one. `None` if it is no longer this worker's.
+    /// Makes the job a dead letter: no further attempt. If it was enqueued meanwhile, that waits as
+    /// a new job. `None` if it is no longer this worker's.
     pub(crate) async fn move_to_dead_letters(
         &self,
         claim: &Claim,

@@ -11,8 +11,8 @@ use kstone_keyspace::typed::TypedKey;
 use super::table::{PK, SK, TABLE};
 use crate::error::{Error, Result};
 
-/// Expressions with what stands in them. Attributes are written `#name`: many of their names are
-/// words that DynamoDB keeps for itself.
+/// The names and values that an expression refers to. Attributes are written `#name`, since many of
+/// their names are reserved words of DynamoDB.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bindings {
     names: Vec<(String, String)>,
@@ -26,7 +26,7 @@ impl Bindings {
         Bindings { names: names.collect(), values: Vec::new() }
     }
 
-    /// The same for one more attribute, unless it is named already.
+    /// Adds a name, unless it is there.
     pub(crate) fn name(mut self, name: &str) -> Bindings {
         if !self.names.iter().any(|(_, known)| known == name) {
             self.names.push((format!("#{name}"), name.to_owned()));
@@ -34,7 +34,7 @@ impl Bindings {
         self
     }
 
-    /// `:name` stands for a value.
+    /// Adds a value: `:name`.
     pub(crate) fn value(mut self, name: &str, value: impl Into<Value>) -> Bindings {
         self.values.push((format!(":{name}"), value.into()));
         self
@@ -69,8 +69,7 @@ pub(crate) fn action(
     }
 }
 
-/// Changes an item if the condition holds, and answers with what it is then; `None` if the
-/// condition does not hold.
+/// Updates an item if the condition holds, and returns the new item; `None` if it does not hold.
 pub(crate) async fn update_if(
     items: &dyn Items,
     key: Item,
@@ -101,7 +100,7 @@ pub(crate) async fn get(items: &dyn Items, key: Item) -> Result<Option<Item>> {
     items.get(&request).await?.item.map(|item| decoded(&item)).transpose()
 }
 
-/// All of a partition whose `sort` attribute is between two texts, both included.
+/// All items of a partition whose `sort` attribute lies between two texts, both included.
 pub(crate) fn between(partition: &str, sort: &str, first: &str, last: &str) -> Query {
     let bindings = Bindings::names(&["pk", sort])
         .value("pk", partition)

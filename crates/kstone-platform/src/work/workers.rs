@@ -24,7 +24,7 @@ type Handler = Arc<dyn Fn(Job) -> HandlerFuture + Send + Sync>;
 type GivenUpHandler =
     Arc<dyn Fn(DeadJob) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// How workers go about it.
+/// Options of workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkersOptions {
     /// Jobs of one queue that this process runs at the same time.
@@ -98,8 +98,8 @@ impl Workers {
         Workers { inner: Arc::new(inner) }
     }
 
-    /// Says who does the jobs of a kind. What it does must bear to be done twice: a worker can be
-    /// killed when it is done, before it could say so.
+    /// Registers the handler of a kind of job. It must be idempotent: a worker can be killed after
+    /// the work, before it recorded that.
     pub fn register<F, D>(&self, queue: &str, kind: &str, handler: F)
     where
         F: Fn(Job) -> D + Send + Sync + 'static,
@@ -110,7 +110,7 @@ impl Workers {
         handlers.entry(queue.to_owned()).or_default().insert(kind.to_owned(), handler);
     }
 
-    /// Says who is told of jobs that are given up, after they have become dead letters.
+    /// Registers a callback for jobs that are given up, after they have become dead letters.
     pub fn on_given_up<F, D>(&self, tell: F)
     where
         F: Fn(DeadJob) -> D + Send + Sync + 'static,
@@ -119,7 +119,7 @@ impl Workers {
         *self.inner.given_up_handler.lock() = Some(Arc::new(move |dead| Box::pin(tell(dead))));
     }
 
-    /// Begins to work on all queues that have a handler by now. To be called within a runtime.
+    /// Starts working on all queues that have a handler by now. To be called within a runtime.
     pub fn start(&self) {
         let queues: Vec<String> = self.inner.handlers.lock().keys().cloned().collect();
         let mut loops = self.inner.loops.lock();
@@ -128,15 +128,15 @@ impl Workers {
         }
     }
 
-    /// Claims nothing more, lets what runs come to an end for a while, and puts back what does not.
+    /// Stops: claims nothing more, waits a while for running jobs, and gives the others back.
     pub async fn stop(&self) {
         self.inner.stopping.send_replace(true);
         let mut loops = std::mem::take(&mut *self.inner.loops.lock());
         while loops.join_next().await.is_some() {}
     }
 
-    /// Does everything that can be done now, and answers how many jobs were tried. What is to wait
-    /// is left waiting. For tests and for programs that work by turns.
+    /// Runs all due jobs, and returns how many were tried. Jobs that are scheduled for later stay.
+    /// For tests and for programs that work in turns.
     ///
     /// # Errors
     /// If the store cannot be asked.
@@ -307,8 +307,8 @@ impl Inner {
         self.options.retries.saturating_add(1)
     }
 
-    /// Between half and all of what the attempt's number says, so that jobs that failed together do
-    /// not come back together.
+    /// The backoff with jitter, from half to all of the nominal wait, so that jobs that failed
+    /// together do not retry together.
     fn wait_after(&self, attempt: u32) -> Duration {
         let longer = 4_u32.saturating_pow(attempt.saturating_sub(1).min(10));
         let whole = self.options.first_wait.saturating_mul(longer);
