@@ -2,12 +2,13 @@
 //! long a sync takes with no engine in between.
 
 use crate::clock;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// What a reader of the results needs to know about where they come from.
 #[derive(Serialize, Deserialize)]
@@ -141,44 +142,5 @@ pub fn disk_bytes(dir: &Path) -> io::Result<u64> {
 
 /// Now, in UTC, as `2026-01-31T2359Z`: sorts by time and may be part of a file's name.
 pub fn timestamp() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_secs());
-    let (year, month, day) = civil_date(seconds / 86_400);
-    let minute = seconds % 86_400 / 60;
-    format!("{year:04}-{month:02}-{day:02}T{:02}{:02}Z", minute / 60, minute % 60)
-}
-
-/// Year, month and day of a day that is counted from the first of 1970.
-pub fn civil_date(mut days: u64) -> (u64, u64, u64) {
-    let leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let mut year = 1970;
-    while days >= 365 + u64::from(leap(year)) {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    (year, month, days + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::civil_date;
-
-    #[test]
-    fn days_since_1970_become_dates_around_leap_days_and_new_years() {
-        assert_eq!(civil_date(0), (1970, 1, 1));
-        assert_eq!(civil_date(11_016), (2000, 2, 29));
-        assert_eq!(civil_date(11_017), (2000, 3, 1));
-        assert_eq!(civil_date(20_453), (2025, 12, 31));
-        assert_eq!(civil_date(20_454), (2026, 1, 1));
-    }
+    Timestamp::now().strftime("%Y-%m-%dT%H%MZ").to_string()
 }

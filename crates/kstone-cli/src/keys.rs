@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use kstone_core::Key;
 
 use crate::json;
@@ -30,30 +30,19 @@ pub fn typed_key(pk: &OsStr, sk: Option<&OsStr>, hex: bool) -> Result<Key> {
 
 /// Bytes from hexadecimal digits.
 pub fn from_hex(digits: &[u8]) -> Result<Vec<u8>> {
-    let value = |digit: &u8| char::from(*digit).to_digit(16).map(|value| value as u8);
-    let values: Option<Vec<u8>> = digits.iter().map(value).collect();
-    match values {
-        Some(values) if values.len() % 2 == 0 => Ok(values
-            .chunks_exact(2)
-            .map(|pair| pair.iter().fold(0, |byte, value| byte << 4 | value))
-            .collect()),
-        _ => bail!(
+    hex::decode(digits).map_err(|_| {
+        anyhow!(
             "`{}` is not bytes in hexadecimal: give two digits (0-9, a-f) for each byte",
             String::from_utf8_lossy(digits)
-        ),
-    }
-}
-
-/// Hexadecimal digits of bytes.
-pub fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        )
+    })
 }
 
 /// `"name":"text"`, or `"name_hex":"ff00"` if the bytes are not UTF-8.
 pub fn field(name: &str, bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => format!("\"{name}\":{}", json::quote(text)),
-        Err(_) => format!("\"{name}_hex\":\"{}\"", to_hex(bytes)),
+        Err(_) => format!("\"{name}_hex\":\"{}\"", hex::encode(bytes)),
     }
 }
 
@@ -87,7 +76,7 @@ mod tests {
     #[test]
     fn hexadecimal_digits_and_bytes_turn_into_each_other() {
         let bytes: Vec<u8> = (0..=255).collect();
-        assert_eq!(from_hex(to_hex(&bytes).as_bytes()).unwrap(), bytes);
+        assert_eq!(from_hex(hex::encode(&bytes).as_bytes()).unwrap(), bytes);
         assert_eq!(from_hex(b"FFa0").unwrap(), [0xff, 0xa0]);
         assert!(from_hex(b"f").is_err() && from_hex(b"zz").is_err());
     }

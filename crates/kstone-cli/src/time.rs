@@ -1,8 +1,7 @@
 //! Times and durations as text: `90s`, `7d`, `2024-01-15T10:00:00Z`.
 
 use anyhow::{Result, anyhow, bail};
-
-const DAY_MS: i64 = 86_400_000;
+use jiff::Timestamp;
 
 /// Milliseconds of a duration: a whole number and `ms`, `s`, `m`, `h` or `d`.
 pub fn duration_ms(text: &str) -> Result<u64> {
@@ -13,7 +12,7 @@ pub fn duration_ms(text: &str) -> Result<u64> {
         "s" => 1000,
         "m" => 60_000,
         "h" => 3_600_000,
-        "d" => DAY_MS as u64,
+        "d" => 86_400_000,
         _ => bail!("`{text}` is no duration: give a number and a unit, as in 60s, 5m, 2h or 7d"),
     };
     let number: u64 = number
@@ -40,62 +39,12 @@ pub fn moment_ms(text: &str) -> Result<u64> {
 
 /// A moment as `2024-01-15T10:00:00.000Z`.
 pub fn moment(ms: u64) -> String {
-    let (days, in_day) = (ms / DAY_MS as u64, ms % DAY_MS as u64);
-    let (year, month, day) = civil_from_days(days as i64);
-    let (seconds, millis) = (in_day / 1000, in_day % 1000);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    let moment = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    format!("{:.3}", moment.unwrap_or(Timestamp::MAX))
 }
 
 fn rfc3339_ms(text: &str) -> Option<u64> {
-    let (date, time) = text.strip_suffix(['Z', 'z'])?.split_once(['T', 't'])?;
-    let number = |text: &str, len: usize| {
-        (text.len() == len && text.bytes().all(|b| b.is_ascii_digit()))
-            .then(|| text.parse::<i64>().ok())?
-    };
-    let mut date = date.splitn(3, '-');
-    let year = number(date.next()?, 4)?;
-    let (month, day) = (number(date.next()?, 2)?, number(date.next()?, 2)?);
-    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let mut time = time.splitn(3, ':');
-    let (hour, minute, second) =
-        (number(time.next()?, 2)?, number(time.next()?, 2)?, number(time.next()?, 2)?);
-    if fraction.is_empty() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let millis = number(format!("{fraction:0<3}").get(..3)?, 3)?;
-    let days = days_from_civil(year, month, day);
-    let is_real = civil_from_days(days) == (year, month, day);
-    if !is_real || hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
-    u64::try_from(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000 + millis).ok()
-}
-
-/// Days since 1970 of a date of the Gregorian calendar. Years are counted from March, so that the
-/// leap day is the last of its year.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let month_from_march = (month + 9) % 12;
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    // 719 468 days lie between 0000-03-01 and 1970-01-01.
-    year * 365 + leap_days + (month_from_march * 153 + 2) / 5 + day - 1 - 719_468
-}
-
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    // Off by a day at most, at the turn of a year; the exact count puts it right.
-    let mut year = (days * 400 + 719_468 * 400).div_euclid(146_097);
-    while days_from_civil(year, 3, 1) > days {
-        year -= 1;
-    }
-    while days_from_civil(year + 1, 3, 1) <= days {
-        year += 1;
-    }
-    let day_of_year = days - days_from_civil(year, 3, 1);
-    let month_from_march = (day_of_year * 5 + 2) / 153;
-    let day = day_of_year - (month_from_march * 153 + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    (if month <= 2 { year + 1 } else { year }, month, day)
+    u64::try_from(text.parse::<Timestamp>().ok()?.as_millisecond()).ok()
 }
 
 #[cfg(test)]

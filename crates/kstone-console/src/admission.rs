@@ -18,6 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kstone_core::sync::Mutex;
 use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 
 use crate::console::Console;
 use crate::request;
@@ -30,7 +31,7 @@ const MINUTE_MS: u64 = 60_000;
 const GUESSERS_MAX: usize = 4096;
 
 /// What clients must send. It is never shown, and only its hash is kept.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Token([u8; 32]);
 
 impl Token {
@@ -41,7 +42,7 @@ impl Token {
 
     /// Hashes are compared, so that how long it takes says nothing of the token.
     fn is(&self, presented: &str) -> bool {
-        Token(Sha256::digest(presented).into()) == *self
+        Sha256::digest(presented).ct_eq(&self.0).into()
     }
 }
 
@@ -261,7 +262,7 @@ mod tests {
             assert!(!says(&headers(&[("authorization", bad)]), &token), "{bad}");
         }
         assert!(!says(&headers(&[]), &token));
-        assert_eq!(Token::new(""), None);
+        assert!(Token::new("").is_none());
         assert!(!format!("{token:?}").contains("se:cret"));
     }
 

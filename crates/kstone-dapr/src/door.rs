@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kstone_core::meter::Meter;
 use kstone_door::body::BodyLimits;
 use kstone_door::{DoorFrame, HttpVersion, Limits};
+use subtle::ConstantTimeEq as _;
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::error::{Error, Result};
@@ -130,8 +131,6 @@ impl Door {
     /// Whether this token opens the door. Takes as long for a wrong one as for the right one.
     pub(crate) fn admits(&self, token: Option<&[u8]>) -> bool {
         let Some(secret) = &self.options.api_token else { return true };
-        let (secret, token) = (secret.as_bytes(), token.unwrap_or_default());
-        let differs = secret.iter().zip(token).fold(0, |differs, (a, b)| differs | (a ^ b));
-        secret.len() == token.len() && differs == 0
+        secret.as_bytes().ct_eq(token.unwrap_or_default()).into()
     }
 }

@@ -48,7 +48,7 @@ impl Place {
     /// The place of the key that this one is short for, as the catalogue says: there it is read
     /// when it is not there itself.
     pub(crate) fn of_long_form(keyspace: &Keyspace, key: &str) -> Result<Option<Place>> {
-        let found = keyspace.find(kstone_keyspace::Place::Table(TABLE), key.as_bytes());
+        let found = keyspace.find(kstone_keyspace::KeyStore::Table(TABLE), key.as_bytes());
         let long = found.and_then(|found| found.long_form());
         long.map(|long| Place::of(keyspace, &long)).transpose()
     }

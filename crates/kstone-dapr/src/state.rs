@@ -160,7 +160,7 @@ impl State {
 
     /// Whether a catalogue says how long such a key lives.
     fn has_life(&self, key: &str) -> bool {
-        let place = kstone_keyspace::Place::Table(TABLE);
+        let place = kstone_keyspace::KeyStore::Table(TABLE);
         let found = self.keyspace().find(place, key.as_bytes());
         found.is_some_and(|found| found.pattern.ttl != Ttl::None)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
 use kstone_keyspace::AskedTtl;
 
 use crate::error::{Error, Result};
@@ -33,18 +34,8 @@ pub(crate) fn second_of_expiry(now_ms: u64, life_ms: u64) -> u64 {
 
 /// A second since 1970 as `2026-01-14T09:00:00Z`.
 pub(crate) fn rfc3339(second: u64) -> String {
-    let (days, of_day) = (second / 86_400, second % 86_400);
-    // Years that begin with March, so that a leap day is the last of its year; 400 years are an era.
-    let since_march_0000 = days.saturating_add(719_468);
-    let (era, day) = (since_march_0000 / 146_097, since_march_0000 % 146_097);
-    let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day_of_month:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let moment = i64::try_from(second).ok().and_then(|second| Timestamp::from_second(second).ok());
+    moment.unwrap_or(Timestamp::MAX).to_string()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Everything that can be said about catalogues at once.
+//! Checks catalogues, alone and beside each other, and collects every problem.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::catalogue::Catalogue;
 use crate::keyspace::Keyspace;
 use crate::problem::{Problem, Severity};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// All problems, in the order of files and lines.
@@ -30,7 +30,7 @@ pub fn check(files: &[(&str, &str)]) -> Report {
     let mut problems = Vec::new();
     let mut catalogues = Vec::new();
     for (file, text) in files {
-        let (catalogue, found) = Catalogue::parse_what_is_right(file, text);
+        let (catalogue, found) = Catalogue::parse_valid_patterns(file, text);
         problems.extend(found);
         catalogues.extend(catalogue);
     }

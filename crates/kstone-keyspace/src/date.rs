@@ -1,32 +1,30 @@
-//! Days and moments as they stand in keys: in one form each, whose order as bytes is their order in
-//! time.
+//! Dates and timestamps in keys. Each has one textual form, whose byte order is chronological.
 
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::{SignedDuration, civil};
 use kstone::Value;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A day of the calendar in a key: `2026-01-14`, from 1970 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Date {
-    year: u16,
-    month: u8,
-    day: u8,
-}
+pub struct Date(civil::Date);
 
 /// Milliseconds since 1970 in a key: always 13 digits, which last until the year 2286.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(u64);
 
-const DAY_MS: u64 = 86_400_000;
+const DAY_SECONDS: u64 = 86_400;
+const DAY_MS: u64 = DAY_SECONDS * 1000;
+const FIRST: civil::Date = civil::date(1970, 1, 1);
 
 /// How many digits [`Millis`] has in a key.
 pub(crate) const MILLIS_DIGITS: usize = 13;
 /// The last moment that [`Millis`] can say.
 pub(crate) const MILLIS_MAX: u64 = 9_999_999_999_999;
 
-/// It is no day, or no moment, that a key can say.
+/// An invalid date or timestamp for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be {expected}")]
 pub struct TimeError {
@@ -41,28 +39,20 @@ impl TimeError {
 }
 
 impl Default for Date {
-    /// The first day there is.
+    /// 1970-01-01.
     fn default() -> Date {
-        Date { year: 1970, month: 1, day: 1 }
+        Date(FIRST)
     }
 }
 
 impl Date {
-    /// This day, if there is one.
+    /// This date, if it exists.
     pub fn new(year: u16, month: u8, day: u8) -> Result<Date, TimeError> {
-        let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-        let days = match month {
-            4 | 6 | 9 | 11 => 30,
-            2 if leap => 29,
-            2 => 28,
-            _ => 31,
+        let day = match (i16::try_from(year), i8::try_from(month), i8::try_from(day)) {
+            (Ok(year @ 1970..), Ok(month), Ok(day)) => civil::Date::new(year, month, day).ok(),
+            _ => None,
         };
-        let exists =
-            (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=days).contains(&day);
-        match exists {
-            true => Ok(Date { year, month, day }),
-            false => Err(TimeError::DATE),
-        }
+        day.map(Date).ok_or(TimeError::DATE)
     }
 
     /// The UTC day in which this millisecond since 1970 lies.
@@ -72,29 +62,14 @@ impl Date {
 
     /// The day this many days after 1970-01-01.
     pub fn from_epoch_days(days: u64) -> Result<Date, TimeError> {
-        // Counted in years that begin in March, so that the day that some years lack is the last.
-        let days = days.checked_add(719_468).ok_or(TimeError::DATE)?;
-        let era = days / 146_097;
-        let day_of_era = days % 146_097;
-        let year_of_era =
-            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let march_month = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-        let (month, later) = match march_month {
-            0..=9 => (march_month + 3, 0),
-            _ => (march_month - 9, 1),
-        };
-        let year = u16::try_from(era * 400 + year_of_era + later).map_err(|_| TimeError::DATE)?;
-        Date::new(year, month as u8, day as u8)
+        let seconds = days.checked_mul(DAY_SECONDS).and_then(|it| i64::try_from(it).ok());
+        let after = SignedDuration::from_secs(seconds.ok_or(TimeError::DATE)?);
+        FIRST.checked_add(after).map(Date).map_err(|_| TimeError::DATE)
     }
 
     /// How many days after 1970-01-01 it is.
     pub fn epoch_days(self) -> u64 {
-        let year = u64::from(self.year) - u64::from(self.month <= 2);
-        let march_month = (u64::from(self.month) + 9) % 12;
-        let day_of_year = (153 * march_month + 2) / 5 + u64::from(self.day) - 1;
-        year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
+        self.days_since(Date(FIRST)).unsigned_abs()
     }
 
     /// The first millisecond of the day in UTC, since 1970.
@@ -102,29 +77,29 @@ impl Date {
         self.epoch_days() * DAY_MS
     }
 
-    /// The day this many days later, or earlier if negative. Before 1970 it is the first day there
-    /// is, after 9999 the last.
+    /// The date this many days later, or earlier if negative; clamped to 1970-01-01 and 9999-12-31.
     #[must_use]
     pub fn plus_days(self, days: i64) -> Date {
-        const LAST: Date = Date { year: 9999, month: 12, day: 31 };
-        Date::from_epoch_days(self.epoch_days().saturating_add_signed(days)).unwrap_or(LAST)
+        let days = self.epoch_days().saturating_add_signed(days);
+        Date::from_epoch_days(days).unwrap_or(Date(civil::Date::MAX))
     }
 
     /// How many days this day is after `earlier`; negative if it is before.
     pub fn days_since(self, earlier: Date) -> i64 {
-        // Both are below 3 million.
-        self.epoch_days() as i64 - earlier.epoch_days() as i64
+        self.0.duration_since(earlier.0).as_hours() / 24
     }
 
     /// Year, month and day.
     pub fn parts(self) -> (u16, u8, u8) {
-        (self.year, self.month, self.day)
+        (self.0.year() as u16, self.0.month() as u8, self.0.day() as u8)
     }
 
-    /// Its text, without the machinery of formatting: days stand in many keys and values.
+    /// The text, formatted without `core::fmt`, which is slower: dates stand in many keys and
+    /// values.
     pub fn ascii(self) -> [u8; 10] {
         let digit = |number: u16| b'0' + (number % 10) as u8;
-        let (year, month, day) = (self.year, u16::from(self.month), u16::from(self.day));
+        let (year, month, day) = self.parts();
+        let (month, day) = (u16::from(month), u16::from(day));
         let mut text = *b"0000-00-00";
         let digits =
             [year / 1000, year / 100, year / 10, year, 0, month / 10, month, 0, day / 10, day];

@@ -1,4 +1,4 @@
-//! The whole keyspace as a page for people.
+//! Documents the whole keyspace as a page of Markdown.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::field::FieldType;
 use crate::keyspace::Keyspace;
 use crate::pattern::{Over, Pattern, Store};
 
-/// How much there is of a pattern's keys, from whoever counts them.
+/// The counts of a pattern's keys, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
     /// Keys.

@@ -1,14 +1,14 @@
-//! Why a key is what it is: for people who look at one and wonder.
+//! Explains a key: its pattern, its rules, and why other patterns do not match.
 
 use std::fmt;
 
-use crate::keyspace::{Keyspace, Parts, Place, WHOLE_KEY};
+use crate::keyspace::{KeyStore, Keyspace, Parts, WHOLE_KEY};
 use crate::overlap::{Overlap, overlap};
 use crate::pattern::{Pattern, Store};
 use crate::segment::Segment;
 use crate::subject::Subjects;
 
-/// What is known of a key, in every place where it is declared.
+/// The explanation of a key, in every store where it is declared.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     /// The key.
@@ -70,7 +70,7 @@ impl Keyspace {
                 Store::Redis => None,
                 Store::Table(name) => Some(name.example()),
             };
-            let place = table.as_deref().map_or(Place::Redis, Place::Table);
+            let place = table.as_deref().map_or(KeyStore::Redis, KeyStore::Table);
             match self.finding(place, key) {
                 Some((0, it)) => elsewhere.push((it.store, it.name, it.pattern)),
                 Some(found) => findings.push(found),
@@ -82,7 +82,7 @@ impl Keyspace {
     }
 
     /// Explains a key of this place.
-    pub fn explain_in(&self, place: Place<'_>, key: &str) -> Explanation {
+    pub fn explain_in(&self, place: KeyStore<'_>, key: &str) -> Explanation {
         let findings = self.finding(place, key).into_iter().map(|(_, finding)| finding);
         self.explanation(key, findings.collect(), Vec::new())
     }
@@ -106,12 +106,12 @@ impl Keyspace {
         }
     }
 
-    /// What is known of a key in a place, and how literal its pattern is.
-    fn finding(&self, place: Place<'_>, key: &str) -> Option<(u32, Finding)> {
+    /// Explains a key in one store, with the rank of its pattern.
+    fn finding(&self, place: KeyStore<'_>, key: &str) -> Option<(u32, Finding)> {
         let found = self.find(place, key.as_bytes())?;
         let pattern = found.pattern;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let parts = matches!(place, Place::Table(_)).then(|| {
+        let parts = matches!(place, KeyStore::Table(_)).then(|| {
             let Parts { pk, sk } = found.parts(key.as_bytes());
             (text(pk), text(sk))
         });

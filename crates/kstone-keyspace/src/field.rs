@@ -1,4 +1,4 @@
-//! What a field, or a whole value, may hold.
+//! The types of fields and whole values.
 
 use std::fmt;
 

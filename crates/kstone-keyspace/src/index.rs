@@ -1,4 +1,4 @@
-//! The form of entries in the index of persons, the table `kstone.subjects`.
+//! Encoding of the entries in the index of persons, the table `kstone.subjects`.
 //!
 //! An entry's `pk` says whom it is about, and its `sk` where the data is:
 //!
@@ -22,8 +22,9 @@
 //! Pure: whoever writes or reads the table uses this.
 
 use kstone::policy::IndexEntry;
+use percent_encoding::{percent_decode_str, percent_encode_byte};
 
-/// Where data of a person is.
+/// Where data of a person is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Location {
     /// A key of Redis.
@@ -53,7 +54,7 @@ pub enum Location {
     },
 }
 
-/// What an entry's `sk` says.
+/// The decoded `sk` of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Indexed {
     /// The tenant whose data it is.
@@ -67,8 +68,7 @@ pub fn pk_of_subject(id: &str) -> String {
     format!("subject#{id}")
 }
 
-/// The `pk` of all entries about whoever this place belongs to. A member is no such place: its
-/// collection is.
+/// The `pk` of all entries about the owner of this place. Of a member it is that of its collection.
 pub fn pk_via(location: &Location) -> String {
     let mut pk = String::from("via#");
     match location {
@@ -87,7 +87,7 @@ pub fn pk_via(location: &Location) -> String {
     pk
 }
 
-/// The `pk` of all entries about whoever this key of Redis belongs to.
+/// The `pk` of all entries about the owner of this Redis key.
 pub fn pk_via_key(db: u8, key: &[u8]) -> String {
     let mut pk = String::with_capacity(key.len() + 8);
     pk.push_str("via#");
@@ -196,36 +196,17 @@ fn escape_into(bytes: &[u8], out: &mut String) {
             out.push_str(plain);
             let length = escaped.chars().next().map_or(0, char::len_utf8);
             let (letter, after) = escaped.split_at(length);
-            letter.bytes().for_each(|byte| percent(byte, out));
+            out.extend(letter.bytes().map(percent_encode_byte));
             rest = after;
         }
         out.push_str(rest);
-        chunk.invalid().iter().for_each(|byte| percent(*byte, out));
+        out.extend(chunk.invalid().iter().copied().map(percent_encode_byte));
     }
 }
 
-fn percent(byte: u8, out: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    out.push('%');
-    out.push(char::from(HEX[usize::from(byte >> 4)]));
-    out.push(char::from(HEX[usize::from(byte & 15)]));
-}
-
-/// The bytes again; `None` for what is no form of any.
+/// Decodes the escaped form; `None` if it is not the one form that [`escape_into`] writes.
 fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        match (*first, after) {
-            (b'%', [high, low, after @ ..]) => {
-                bytes.push(hex(*high)? << 4 | hex(*low)?);
-                rest = after;
-            }
-            (b'%', _) => return None,
-            (byte, _) => bytes.push(byte),
-        }
-    }
+    let bytes: Vec<u8> = percent_decode_str(text).collect();
     let mut again = String::with_capacity(text.len());
     escape_into(&bytes, &mut again);
     (again == text).then_some(bytes)
@@ -233,14 +214,6 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 
 fn unescape_text(text: &str) -> Option<String> {
     String::from_utf8(unescape(text)?).ok()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

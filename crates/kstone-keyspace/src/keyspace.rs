@@ -1,4 +1,4 @@
-//! All declared keys together: which pattern a key belongs to, and what follows from that.
+//! [`Keyspace`]: all catalogues together. Finds the pattern that a key belongs to.
 
 use crate::catalogue::Catalogue;
 use crate::matcher::{Matcher, Segments};
@@ -18,21 +18,21 @@ pub struct Keyspace {
     warnings: Vec<Problem>,
 }
 
-/// Where a key is looked for.
+/// The store in which a key is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place<'p> {
+pub enum KeyStore<'p> {
     /// Among the keys of Redis.
     Redis,
     /// In this table of items.
     Table(&'p str),
 }
 
-impl Place<'_> {
-    /// What stands before a declared key, and the key. In a table that is the name of an
-    /// application, as Dapr writes it (`shop||student:s1:profile`): the same keys are declared,
-    /// whoever keeps them. Keys of Redis are what they are.
+impl KeyStore<'_> {
+    /// Splits off the application name that Dapr puts before a key in a table
+    /// (`shop||student:s1:profile`): keys are declared without it, so they are the same whichever
+    /// application wrote them. Redis keys have none.
     pub(crate) fn owner_and_key<'k>(&self, key: &'k [u8]) -> (&'k [u8], &'k [u8]) {
-        if *self == Place::Redis {
+        if *self == KeyStore::Redis {
             return (&[], key);
         }
         // In most keys there is none: then this is one look at them.
@@ -79,7 +79,7 @@ pub(crate) struct Misplaced<'s> {
     pub(crate) pattern: &'s Pattern,
 }
 
-/// Whom a key belongs to among tenants.
+/// The tenant that a key belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tenancy {
     /// The tenant in question.
@@ -105,7 +105,7 @@ impl Keyspace {
         }
     }
 
-    /// The same, of catalogues that may have problems beside each other.
+    /// The same for catalogues that may conflict; the conflicts are returned.
     pub(crate) fn with_problems(catalogues: Vec<Catalogue>) -> (Keyspace, Vec<Problem>) {
         let patterns: Vec<Pattern> =
             catalogues.iter().flat_map(|catalogue| catalogue.patterns.iter().cloned()).collect();
@@ -200,7 +200,7 @@ impl Keyspace {
         problems
     }
 
-    /// What may surprise somebody one day.
+    /// Warnings: overlaps and gaps that are allowed but may surprise.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }
@@ -234,10 +234,10 @@ impl Keyspace {
         }
     }
 
-    fn matcher(&self, place: Place<'_>) -> Option<&Matcher> {
+    fn matcher(&self, place: KeyStore<'_>) -> Option<&Matcher> {
         match place {
-            Place::Redis => Some(&self.redis),
-            Place::Table(name) => {
+            KeyStore::Redis => Some(&self.redis),
+            KeyStore::Table(name) => {
                 let mut known = self.tables.iter();
                 known.find(|(table, _)| table.accepts(name.as_bytes())).map(|(_, matcher)| matcher)
             }
@@ -246,14 +246,14 @@ impl Keyspace {
 
     /// The pattern that a key belongs to. Does not allocate.
     #[inline]
-    pub fn find<'k>(&self, place: Place<'_>, key: &'k [u8]) -> Option<Match<'_, 'k>> {
+    pub fn find<'k>(&self, place: KeyStore<'_>, key: &'k [u8]) -> Option<Match<'_, 'k>> {
         let (owner, key) = place.owner_and_key(key);
         let segments = Segments::of(key)?;
         let index = self.matcher(place)?.find(&segments)?;
         Some(Match { pattern: self.at(index)?, index, keyspace: self, owner, segments })
     }
 
-    /// The same for a key of Redis whose pattern was found before.
+    /// The same for a Redis key whose pattern was found before.
     #[inline]
     pub(crate) fn known<'k>(&self, index: u32, key: &'k [u8]) -> Option<Match<'_, 'k>> {
         let segments = Segments::of(key)?;
@@ -275,7 +275,7 @@ impl Keyspace {
         parts: Parts<'k>,
     ) -> Option<Result<Match<'_, 'k>, Misplaced<'_>>> {
         let sk = (parts.sk != WHOLE_KEY).then_some(parts.sk);
-        let place = Place::Table(table);
+        let place = KeyStore::Table(table);
         let (owner, pk) = place.owner_and_key(parts.pk);
         let segments = Segments::of_parts(pk, sk)?;
         let index = self.matcher(place)?.find(&segments)?;
@@ -289,7 +289,7 @@ impl Keyspace {
     /// A key as the two key attributes of its item. A key that no pattern declares is a partition
     /// by itself.
     pub fn split<'k>(&self, table: &str, key: &'k [u8]) -> Parts<'k> {
-        match self.find(Place::Table(table), key) {
+        match self.find(KeyStore::Table(table), key) {
             Some(found) => found.parts(key),
             None => Parts { pk: key, sk: WHOLE_KEY },
         }
@@ -305,12 +305,12 @@ impl Keyspace {
     }
 
     /// Whether some pattern declares keys of this place.
-    pub(crate) fn has_patterns_in(&self, place: Place<'_>) -> bool {
+    pub(crate) fn has_patterns_in(&self, place: KeyStore<'_>) -> bool {
         self.matcher(place).is_some()
     }
 
     /// Whether a key belongs to a tenant.
-    pub fn tenancy(&self, place: Place<'_>, key: &[u8], tenant: &str) -> Tenancy {
+    pub fn tenancy(&self, place: KeyStore<'_>, key: &[u8], tenant: &str) -> Tenancy {
         self.find(place, key).map_or(Tenancy::Undeclared, |found| found.tenancy(tenant))
     }
 
@@ -335,11 +335,11 @@ impl Keyspace {
         declared.peek().is_some() && declared.all(is_own)
     }
 
-    /// What all keys of a tenant begin with, in one place: `school:university_abc:`.
-    pub fn tenant_prefixes(&self, place: Place<'_>, tenant: &str) -> Vec<String> {
+    /// The prefixes of all keys of a tenant in one store: `school:university_abc:`.
+    pub fn tenant_prefixes(&self, place: KeyStore<'_>, tenant: &str) -> Vec<String> {
         let here = |store: &Store| match (store, place) {
-            (Store::Redis, Place::Redis) => true,
-            (Store::Table(name), Place::Table(table)) => name.accepts(table.as_bytes()),
+            (Store::Redis, KeyStore::Redis) => true,
+            (Store::Table(name), KeyStore::Table(table)) => name.accepts(table.as_bytes()),
             _ => false,
         };
         let prefix = |pattern: &Pattern| {
@@ -368,13 +368,13 @@ impl<'k> Parts<'k> {
 }
 
 impl<'s, 'k> Match<'s, 'k> {
-    /// What stands in the place of a placeholder, as it is in the key.
+    /// The part of the key that stands for a placeholder, still escaped.
     pub fn capture(&self, placeholder: &str) -> Option<&'k [u8]> {
         let at = self.pattern.segment_of(placeholder)?;
         self.pattern.segments.get(at)?.slot()?.capture(self.segments.get(at)?)
     }
 
-    /// The value of a placeholder: what stands in its place, without escapes.
+    /// The value of a placeholder, unescaped.
     pub fn value(&self, placeholder: &str) -> Option<String> {
         let at = self.pattern.segment_of(placeholder)?;
         let kind = &self.pattern.segments.get(at)?.slot()?.placeholder.kind;
@@ -447,7 +447,7 @@ impl<'s, 'k> Match<'s, 'k> {
         }
     }
 
-    /// The key that this one is short for.
+    /// The long form of a short key.
     pub fn long_form(&self) -> Option<String> {
         self.key_as(self.pattern.short_form_of.as_deref()?)
     }

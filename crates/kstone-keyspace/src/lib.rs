@@ -1,4 +1,4 @@
-//! Declared keyspaces: which keys there are, and what is known of each.
+//! Declared keyspaces: the catalogue of all keys of an application, and its enforcement.
 //!
 //! A [`Catalogue`] is a TOML file in which an application declares its keys: for each pattern its
 //! type, its TTL, its fields, where its partition ends, its tenant, whose data it is. A [`Keyspace`]
@@ -59,12 +59,12 @@ pub use date::{Date, Millis, TimeError};
 pub use docs::Usage;
 pub use explain::{Explanation, Finding};
 pub use field::{Choice, Field, FieldType, Range};
-pub use keyspace::{Keyspace, Match, Parts, Place, Tenancy, WHOLE_KEY};
+pub use keyspace::{KeyStore, Keyspace, Match, Parts, Tenancy, WHOLE_KEY};
 pub use pattern::{BuildError, Example, Limits, Over, Pattern, Store, SubjectSource, ValueType};
 pub use placeholder::{Kind, PartError, Placeholder, Slot};
 pub use policy::{
-    Expiring, Governor, GovernorOptions, Metrics, PatternMetrics, Recount, Swept, UnknownKeys,
-    UnknownSeen,
+    Expiring, Governor, GovernorOptions, Metrics, PatternMetrics, Recount, SweepReport,
+    UnknownKeys, UnknownSeen,
 };
 pub use problem::{Position, Problem, Problems, Severity};
 pub use rules::{Admission, Refusal, Rule, Shape, Write};

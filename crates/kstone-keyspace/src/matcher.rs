@@ -14,8 +14,8 @@ use crate::words::Words;
 /// A key, or a part of one, that is longer belongs to no pattern.
 const PART_LEN_MAX: usize = 65_535;
 
-/// A key, in one part or two, whose segments are cut off as they are looked at: to find the pattern of
-/// a key is one walk over it, and nobody asks again where its segments are but who makes a key.
+/// The segments of a key, which is stored in one part or two. They are split lazily, since finding
+/// the pattern is one walk over the key and positions of segments are rarely needed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segments<'k> {
     /// The key, or its partition key.
@@ -38,7 +38,7 @@ impl<'k> Segments<'k> {
         (is_short(pk) && sk.is_none_or(is_short)).then_some(Segments { first: pk, second: sk })
     }
 
-    /// The segment that begins at a place, and the place behind it and its colon. Between the two
+    /// The segment that begins at a position, and the position after its colon. Between the two
     /// parts there is a colon, too. `None` behind the last segment.
     #[inline]
     fn at(&self, place: usize) -> Option<(&'k [u8], usize)> {
@@ -89,7 +89,7 @@ impl<'k> Segments<'k> {
     }
 }
 
-/// All patterns of one place where keys live.
+/// The search tree of all patterns of one store.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     nodes: Vec<Node>,
@@ -100,13 +100,13 @@ struct Node {
     /// The words that may come here, and where they lead.
     words: Words,
     /// The placeholders, the most literal first, and where they lead.
-    ways: Vec<Way>,
+    slots: Vec<SlotEdge>,
     /// The pattern that ends here.
-    end: Option<Ending>,
+    end: Option<PatternEnd>,
 }
 
 #[derive(Debug)]
-struct Way {
+struct SlotEdge {
     slot: Slot,
     rank: u32,
     /// Whether there is nothing to look at but the type.
@@ -115,7 +115,7 @@ struct Way {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Ending {
+struct PatternEnd {
     pattern: u32,
     /// How literal the pattern is.
     rank: u32,
@@ -130,23 +130,23 @@ impl Matcher {
                 at = matcher.step(at, segment);
             }
             if let Some(node) = matcher.nodes.get_mut(at as usize) {
-                node.end = Some(Ending { pattern: index, rank: pattern.rank() });
+                node.end = Some(PatternEnd { pattern: index, rank: pattern.rank() });
             }
         }
         for node in &mut matcher.nodes {
-            node.ways.sort_by_key(|way| std::cmp::Reverse(way.rank));
+            node.slots.sort_by_key(|edge| std::cmp::Reverse(edge.rank));
         }
         matcher
     }
 
-    /// The node behind a segment, made if it is not there.
+    /// The child node for a segment, added if it is not there.
     fn step(&mut self, from: u32, segment: &Segment) -> u32 {
         let next = self.nodes.len() as u32;
         let Some(node) = self.nodes.get_mut(from as usize) else { return from };
         let known = match segment {
             Segment::Literal(word) => node.words.get(word.as_bytes()),
             Segment::Slot(slot) => {
-                node.ways.iter().find(|way| same_way(&way.slot, slot)).map(|way| way.next)
+                node.slots.iter().find(|edge| is_same_slot(&edge.slot, slot)).map(|edge| edge.next)
             }
         };
         if let Some(known) = known {
@@ -154,7 +154,7 @@ impl Matcher {
         }
         match segment {
             Segment::Literal(word) => node.words.insert(word.as_bytes(), next),
-            Segment::Slot(slot) => node.ways.push(Way {
+            Segment::Slot(slot) => node.slots.push(SlotEdge {
                 slot: slot.clone(),
                 rank: slot.rank(),
                 plain: slot.prefix.is_empty()
@@ -172,14 +172,14 @@ impl Matcher {
         self.walk(0, segments, 0).map(|end| end.pattern)
     }
 
-    /// The end that the segments from a place on lead to.
-    fn walk(&self, mut at: u32, segments: &Segments<'_>, mut place: usize) -> Option<Ending> {
+    /// The pattern end that the segments from a position on lead to.
+    fn walk(&self, mut at: u32, segments: &Segments<'_>, mut place: usize) -> Option<PatternEnd> {
         loop {
             let node = self.nodes.get(at as usize)?;
             let Some((segment, behind)) = segments.at(place) else { return node.end };
             place = behind;
             if let Some(next) = node.words.get(segment) {
-                if node.ways.is_empty() {
+                if node.slots.is_empty() {
                     at = next;
                     continue;
                 }
@@ -187,44 +187,45 @@ impl Matcher {
                     return Some(end);
                 }
             }
-            match node.ways.as_slice() {
+            match node.slots.as_slice() {
                 [] => return None,
                 [only] => match only.accepts(segment) {
                     true => at = only.next,
                     false => return None,
                 },
-                ways => return self.best(ways, segment, segments, place),
+                slots => return self.best(slots, segment, segments, place),
             }
         }
     }
 
-    /// The most literal end behind several ways: of the first rank that has one.
+    /// The most literal pattern end behind several placeholder edges: of the first rank that has
+    /// one.
     fn best(
         &self,
-        ways: &[Way],
+        slots: &[SlotEdge],
         segment: &[u8],
         segments: &Segments<'_>,
         place: usize,
-    ) -> Option<Ending> {
-        let mut best: Option<(u32, Ending)> = None;
-        for way in ways {
-            if best.is_some_and(|(rank, _)| rank > way.rank) {
+    ) -> Option<PatternEnd> {
+        let mut best: Option<(u32, PatternEnd)> = None;
+        for edge in slots {
+            if best.is_some_and(|(rank, _)| rank > edge.rank) {
                 break;
             }
-            if !way.accepts(segment) {
+            if !edge.accepts(segment) {
                 continue;
             }
-            if let Some(end) = self.walk(way.next, segments, place)
+            if let Some(end) = self.walk(edge.next, segments, place)
                 && best.is_none_or(|(_, known)| end.rank > known.rank)
             {
-                best = Some((way.rank, end));
+                best = Some((edge.rank, end));
             }
         }
         best.map(|(_, end)| end)
     }
 }
 
-impl Way {
+impl SlotEdge {
     #[inline]
     fn accepts(&self, segment: &[u8]) -> bool {
         let kind: &Kind = &self.slot.placeholder.kind;
@@ -235,8 +236,8 @@ impl Way {
     }
 }
 
-/// Whether two placeholders accept the same: their names do not matter.
-fn same_way(one: &Slot, other: &Slot) -> bool {
+/// Whether two placeholders accept the same values; their names do not matter.
+fn is_same_slot(one: &Slot, other: &Slot) -> bool {
     (&one.prefix, &one.suffix) == (&other.prefix, &other.suffix)
         && one.placeholder.kind == other.placeholder.kind
         && one.placeholder.except == other.placeholder.except

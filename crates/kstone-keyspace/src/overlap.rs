@@ -1,10 +1,10 @@
-//! Which of two patterns a key belongs to when it matches both.
+//! Detects patterns that match the same keys, and decides which of the two wins.
 
 use crate::pattern::Pattern;
 use crate::problem::Problem;
 use crate::segment::Segment;
 
-/// How two patterns stand to each other.
+/// How the key sets of two patterns relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overlap {
     /// No key matches both.
@@ -31,7 +31,7 @@ pub(crate) fn overlap(one: &[Segment], other: &[Segment]) -> Overlap {
     }
 }
 
-/// What is to be said of two patterns of one place, of which `later` is declared later.
+/// The problem of two overlapping patterns of one store, of which `later` is declared later.
 pub(crate) fn check(earlier: &Pattern, later: &Pattern) -> Option<Problem> {
     let (winner, loser) = match overlap(&earlier.segments, &later.segments) {
         Overlap::Apart => return None,

@@ -1,4 +1,4 @@
-//! One declared pattern of keys, and everything that is known of its keys.
+//! [`Pattern`]: one declared pattern of keys with its type, TTL, limits and fields.
 
 use std::fmt;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct Pattern {
     pub at: Position,
 }
 
-/// Where keys live.
+/// Where keys are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Store {
     /// Among the keys of Redis.
@@ -65,7 +65,7 @@ pub enum Store {
     Table(Segment),
 }
 
-/// What a key holds.
+/// The type of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ValueType {
     /// A JSON text.
@@ -88,7 +88,7 @@ pub enum ValueType {
     Item,
 }
 
-/// Where the person is named whose data a key holds.
+/// Where the data subject of a key is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SubjectSource {
     /// Nowhere: it is nobody's.
@@ -103,7 +103,7 @@ pub enum SubjectSource {
     Through(String),
 }
 
-/// What keys may not exceed.
+/// Size limits of keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the key.
@@ -116,7 +116,7 @@ pub struct Limits {
     pub over: Over,
 }
 
-/// What happens with a write that makes too many members.
+/// What happens to a write that exceeds the limit of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// It is refused.
@@ -191,7 +191,7 @@ impl Pattern {
         Pattern::text_of(self.segments.get(..self.partition_segments).unwrap_or_default())
     }
 
-    /// How literal it is: of two patterns for one key the one with more wins.
+    /// How literal the pattern is: of two patterns that match a key, the one of higher rank wins.
     pub(crate) fn rank(&self) -> u32 {
         self.segments.iter().map(Segment::rank).sum()
     }

@@ -1,4 +1,4 @@
-//! What may stand in the place of `{name}` in a pattern.
+//! Placeholders: the types of values that may stand for `{name}` in a pattern.
 
 use std::fmt;
 
@@ -99,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// Whether some part is of both types.
+    /// Whether some value is of both types.
     fn meets(&self, other: &Kind) -> bool {
         use Kind::{Date, Id, Int, Millis, OneOf, Text, Uuid};
         match (self, other) {
@@ -144,7 +144,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A named place in a pattern.
+/// A named placeholder of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Placeholder {
     /// Its name, as in `{student_id}`.
@@ -194,7 +194,7 @@ pub(crate) fn excepts<S: AsRef<str>>(except: &[S], part: &[u8]) -> bool {
     })
 }
 
-/// A value cannot stand in the place of a placeholder.
+/// The error that a value is not allowed for a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{placeholder}: must be {expected}, and is {found:?}")]
 pub struct PartError {

@@ -1,5 +1,4 @@
-//! What is wrong with a catalogue, and where: every problem points at a line and a column and says
-//! what would be right.
+//! Problems of a catalogue: each points at a line and a column and says what would be right.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! What a write to a declared key must keep to. Pure: whoever writes says what is about to be
-//! written, and hears which expiry to give it, or which rule stands against it.
+//! Checks writes against the rules of a pattern. Pure: the caller describes the write, and gets the
+//! expiry to apply or the rule that is broken.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::pattern::{Limits, Over, Pattern, Store, SubjectSource, ValueType};
 use crate::ttl::{AskedTtl, Effect, Expiry};
 use crate::value::{FieldValue, Json};
 
-/// What is about to be written.
+/// A description of a write.
 #[derive(Debug, Clone)]
 pub struct Write<'w> {
     /// Bytes of the key.
@@ -51,7 +51,7 @@ pub enum Shape {
     Item,
 }
 
-/// A write may happen.
+/// The permission to write, with the expiry to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admission {
     /// What becomes of the key's expiry.
@@ -83,7 +83,7 @@ pub enum Rule {
     Ttl,
 }
 
-/// A write breaks a rule of its key's pattern.
+/// The refusal of a write that breaks a rule of its pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{pattern}: {rule}: must be {expected}, and is {found}")]
 pub struct Refusal {
@@ -135,7 +135,7 @@ impl Pattern {
         self.judge(write).map_err(|refusal| *refusal)
     }
 
-    /// The same. Refusals are large and rare, so they are passed on in a box.
+    /// The same; the refusal is boxed, because it is large and rare.
     #[inline]
     pub(crate) fn judge(&self, write: &Write<'_>) -> Result<Admission, Box<Refusal>> {
         let admission = self.admit_whole(write)?;
@@ -143,7 +143,7 @@ impl Pattern {
         Ok(admission)
     }
 
-    /// The same without a look at what is written: fields and value are checked by the caller.
+    /// The same without the content: the caller checks fields and value.
     #[inline]
     pub(crate) fn admit_whole(&self, write: &Write<'_>) -> Result<Admission, Box<Refusal>> {
         if !self.written {
@@ -242,8 +242,8 @@ impl Pattern {
         self.check_field(name, &FieldValue::Raw(value))
     }
 
-    /// A part of a string was written that is too long to be looked at for that: refused where a rule
-    /// is about all of it, or where it may name a person.
+    /// Checks a partial write to a string that is too long to be read: refused where a rule is
+    /// about the whole string, or where it may name a person.
     pub(crate) fn check_unseen(&self, bytes: u64) -> Result<(), Box<Refusal>> {
         let is_by_field = matches!(self.subject, SubjectSource::Field(_));
         let is_any = self.value_type == ValueType::String && self.value.is_none() && !is_by_field;

@@ -1,4 +1,4 @@
-//! A pattern's text as segments: `student:{student_id}:mastery:{date}` is four of them.
+//! Segments of a pattern: `student:{student_id}:mastery:{date}` has four.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::text;
 /// How many segments a pattern may have. A key with more matches none.
 pub const SEGMENTS_MAX: usize = 12;
 
-/// What stands between two colons of a pattern.
+/// One segment of a pattern, between two colons.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Segment {
     /// This word.
@@ -75,7 +75,7 @@ impl fmt::Display for Segment {
     }
 }
 
-/// What is wrong with a pattern's text, and which bytes of it are meant.
+/// An error in a pattern's text, with the bytes it is about.
 #[derive(Debug)]
 pub(crate) struct PatternError {
     pub(crate) span: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! The catalogues of the four applications and of the platform that they share, which ship with the product.
+//! The catalogues that ship with the product: the four applications and the platform they share.
 
 use crate::catalogue::Catalogue;
 use crate::keyspace::Keyspace;

@@ -1,4 +1,4 @@
-//! Whose data a key holds: learners under one name, however a key writes it.
+//! Data subjects: one canonical name for a person, however a key writes it.
 //!
 //! `student_12345`, `university_abc_12345` and the bare `12345` inside `school:university_abc:…` name
 //! one learner. What is indexed and erased is the [`Subject`]: the id without prefix, and the school
@@ -11,7 +11,7 @@ use crate::pattern::SubjectSource;
 use crate::rules::Write;
 use crate::value::{FieldValue, Json};
 
-/// A person, as the index of subjects knows them.
+/// A person by canonical id and tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
     /// The id without prefix or school.
@@ -20,7 +20,7 @@ pub struct Subject {
     pub tenant: Option<String>,
 }
 
-/// What a key says about whose data it holds.
+/// Whose data a key holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subjects {
     /// These persons'; nobody's when there are none.

@@ -1,8 +1,15 @@
-//! The letters of keys: which bytes an id may have, and how a value with others is escaped.
+//! Characters of keys: which bytes an id may have, and how other text is escaped.
 //!
 //! `:` ends a segment, so no value may hold one as it is. Ids refuse it; free text (an IPv6 address,
 //! a path) is percent-escaped: each byte that no id may have is `%` and two capital hex digits. There
 //! is one escaped form of each text, so equal texts are equal keys.
+
+use percent_encoding::{
+    AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode, utf8_percent_encode,
+};
+
+/// Every ASCII character that no id may have.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'@').remove(b'-');
 
 /// How long an id or a free text (before escaping) may be.
 pub(crate) const VALUE_BYTES_MAX: usize = 128;
@@ -29,45 +36,12 @@ pub(crate) fn is_id(value: &[u8]) -> bool {
 
 /// Adds a text to a key, escaped.
 pub(crate) fn escape_into(text: &str, key: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        match is_id_byte(byte) {
-            true => key.push(char::from(byte)),
-            false => {
-                key.push('%');
-                key.push(char::from(HEX[usize::from(byte >> 4)]));
-                key.push(char::from(HEX[usize::from(byte & 15)]));
-            }
-        }
-    }
+    key.extend(utf8_percent_encode(text, ESCAPED));
 }
 
-/// Calls `each` with every byte of the text that was escaped; `None` when this is not the escaped
-/// form of anything.
-fn unescape(escaped: &[u8], mut each: impl FnMut(u8) -> Option<()>) -> Option<()> {
-    let mut rest = escaped;
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        let byte = match (*first, after) {
-            (b'%', [high, low, after @ ..]) => {
-                rest = after;
-                let byte = hex(*high)? << 4 | hex(*low)?;
-                // A byte that needs no escape is not escaped: one form for each text.
-                (!is_id_byte(byte)).then_some(byte)?
-            }
-            (byte, _) => is_id_byte(byte).then_some(byte)?,
-        };
-        each(byte)?;
-    }
-    Some(())
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
-    }
+/// Whether `escaped` is the one escaped form of a text: bytes that need no escape have none.
+fn is_form_of(escaped: &[u8], text: &[u8]) -> bool {
+    percent_encode(text, ESCAPED).flat_map(str::as_bytes).eq(escaped)
 }
 
 /// Whether it is the escaped form of 1 to 128 bytes of UTF-8. Does not allocate.
@@ -75,24 +49,22 @@ pub(crate) fn is_escaped(escaped: &[u8]) -> bool {
     if is_id(escaped) {
         return true;
     }
-    let mut text = [0; VALUE_BYTES_MAX];
-    let mut length = 0;
-    let whole = unescape(escaped, |byte| {
-        *text.get_mut(length)? = byte;
+    let (mut text, mut length) = ([0; VALUE_BYTES_MAX], 0);
+    for byte in percent_decode(escaped) {
+        let Some(space) = text.get_mut(length) else { return false };
+        *space = byte;
         length += 1;
-        Some(())
-    });
-    whole.is_some() && length > 0 && std::str::from_utf8(&text[..length]).is_ok()
+    }
+    let text = &text[..length];
+    length > 0 && is_form_of(escaped, text) && std::str::from_utf8(text).is_ok()
 }
 
 /// The text that was escaped.
 pub(crate) fn unescaped(escaped: &[u8]) -> Option<String> {
-    let mut text = Vec::with_capacity(escaped.len());
-    unescape(escaped, |byte| {
-        text.push(byte);
-        (text.len() <= VALUE_BYTES_MAX).then_some(())
-    })?;
-    String::from_utf8(text).ok().filter(|text| !text.is_empty())
+    let text = percent_decode(escaped).decode_utf8().ok()?;
+    let is_text =
+        (1..=VALUE_BYTES_MAX).contains(&text.len()) && is_form_of(escaped, text.as_bytes());
+    is_text.then(|| text.into_owned())
 }
 
 #[cfg(test)]

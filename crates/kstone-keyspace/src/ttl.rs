@@ -1,4 +1,4 @@
-//! How long keys of a pattern live.
+//! Times to live: how long keys of a pattern live, and what a write may ask for instead.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// So long, or less when a write asks for it.
+    /// A TTL of this many seconds; writes may ask for less.
     pub const fn seconds(seconds: u64) -> Span {
         Span { seconds, seconds_min: 1, seconds_max: Some(seconds) }
     }
@@ -43,8 +43,7 @@ impl Ttl {
         }
     }
 
-    /// What becomes of the key's expiry, or what a write may ask for when it asks for something
-    /// else.
+    /// The expiry that a write gets; the error says what a write may ask for.
     #[inline]
     pub(crate) fn answer(&self, asked: AskedTtl, effect: Effect) -> Result<Expiry, &Span> {
         let (Ttl::Fixed(span) | Ttl::Sliding(span)) = self else {

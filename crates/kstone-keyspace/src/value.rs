@@ -1,12 +1,12 @@
-//! Values as the rules see them: which fields there are, and what sort of thing each holds. Nothing
-//! is copied that need not be.
+//! Borrowed views of values for the rules: which fields there are and of which type, without
+//! copying them.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// What a field holds, as far as the rules look.
+/// The value of a field as the rules see it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldValue<'v> {
     /// Bytes that may mean anything: all that Redis knows.
@@ -66,7 +66,7 @@ impl<'v> FieldValue<'v> {
         }
     }
 
-    /// What it is, in words.
+    /// A description of the value, for messages.
     pub(crate) fn describe(&self) -> String {
         /// Enough to recognise a value by; the rest of it stays out of logs.
         const SHOWN: usize = 40;

@@ -1,16 +1,16 @@
-//! A few words, each leading somewhere: looked up by its length and its ends, so that a word of up to
-//! 16 bytes needs no comparison of bytes one by one.
+//! [`Words`]: a small hash table from literal segments to nodes of the matcher. Words are compared
+//! by their length and both ends, so up to 16 bytes need no byte-by-byte comparison.
 
-/// A table with open addressing; at most half of it is in use.
+/// A hash table with open addressing; at most half of it is in use.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
-    slots: Vec<Option<Word>>,
+    slots: Vec<Option<Entry>>,
     count: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Word {
-    mark: Mark,
+struct Entry {
+    fingerprint: Fingerprint,
     word: Box<[u8]>,
     leads_to: u32,
 }
@@ -18,15 +18,15 @@ struct Word {
 /// The length of a word, its first eight bytes and its last eight. Words of up to 16 bytes with the
 /// same mark are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark {
+struct Fingerprint {
     length: usize,
     first: u64,
     last: u64,
 }
 
-impl Mark {
+impl Fingerprint {
     #[inline]
-    fn of(word: &[u8]) -> Mark {
+    fn of(word: &[u8]) -> Fingerprint {
         let (first, last) = match (word.first_chunk::<8>(), word.last_chunk::<8>()) {
             (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
             _ => match (word.first_chunk::<4>(), word.last_chunk::<4>()) {
@@ -41,7 +41,7 @@ impl Mark {
                 },
             },
         };
-        Mark { length: word.len(), first, last }
+        Fingerprint { length: word.len(), first, last }
     }
 
     #[inline]
@@ -59,11 +59,13 @@ impl Words {
         if self.count == 0 {
             return None;
         }
-        let mark = Mark::of(word);
+        let fingerprint = Fingerprint::of(word);
         let mask = self.slots.len() - 1;
-        let mut at = mark.hash() & mask;
+        let mut at = fingerprint.hash() & mask;
         while let Some(known) = self.slots.get(at)? {
-            if known.mark == mark && (mark.length <= 16 || *known.word == *word) {
+            if known.fingerprint == fingerprint
+                && (fingerprint.length <= 16 || *known.word == *word)
+            {
                 return Some(known.leads_to);
             }
             at = (at + 1) & mask;
@@ -79,13 +81,13 @@ impl Words {
                 self.place(word);
             }
         }
-        self.place(Word { mark: Mark::of(word), word: word.into(), leads_to });
+        self.place(Entry { fingerprint: Fingerprint::of(word), word: word.into(), leads_to });
         self.count += 1;
     }
 
-    fn place(&mut self, word: Word) {
+    fn place(&mut self, word: Entry) {
         let mask = self.slots.len() - 1;
-        let start = word.mark.hash();
+        let start = word.fingerprint.hash();
         let free = (0..=mask).map(|step| (start + step) & mask);
         for at in free {
             if let Some(slot) = self.slots.get_mut(at).filter(|slot| slot.is_none()) {

@@ -1,5 +1,4 @@
-//! The learning platform of one process: every system on one base, made, started and stopped as
-//! one.
+//! The learning platform of one process: builds, starts and stops all systems together.
 //!
 //! Called by the process that serves, the demo, and tests. Several platforms, in one process or in
 //! many, may share a store.
@@ -21,7 +20,7 @@ use kstone_platform::work::{
     AlertSink, Alerts, Outbox, Queues, Schedules, Webhook, Workers, WorkersOptions,
 };
 
-/// What a platform is made of.
+/// The parts that a platform is built from.
 #[derive(Debug, Clone)]
 pub struct PlatformParts {
     /// Where everything is that must not be lost.
@@ -47,7 +46,7 @@ pub struct PlatformParts {
 }
 
 impl PlatformParts {
-    /// The parts that there must be; the others as they are by default.
+    /// The required parts; the others have defaults.
     pub fn new(
         items: Arc<dyn Items>,
         keys: Arc<dyn Keys>,
@@ -163,8 +162,8 @@ impl Platform {
         Ok(platform)
     }
 
-    /// Asks for what comes round and does everything that is due now; answers how many jobs were
-    /// tried. For tests and for programs that work by turns.
+    /// Runs all due schedules and jobs once; returns how many jobs were tried. For tests and for
+    /// programs that work in turns.
     ///
     /// # Errors
     /// If the store cannot be asked.
@@ -173,7 +172,7 @@ impl Platform {
         self.workers.run_due().await
     }
 
-    /// Begins nothing more, and comes back when nothing runs any more.
+    /// Stops all background work, and returns when nothing runs any more.
     pub async fn stop(&self) {
         self.schedules.stop().await;
         self.workers.stop().await;

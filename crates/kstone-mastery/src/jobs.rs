@@ -1,5 +1,5 @@
-//! What the mastery engine does in the background: batches, what a school comes to, alerts about
-//! learners, and the upkeep of every night.
+//! Background jobs of the mastery engine: batches, school aggregates, alerts about learners, and
+//! nightly maintenance.
 //!
 //! Upkeep looks at all learners, in 16 jobs side by side: each can be killed and run again, alone.
 //! A learner who cannot be looked after does not keep the others from it.
@@ -16,7 +16,7 @@ use crate::domain::StruggleKind;
 use crate::engine::{
     AGGREGATE, Error, MasteryEngine, QUEUE, RUN_BATCH, Result, STRUGGLE, StruggleBegun,
 };
-use crate::learners::{Learners, SHARDS};
+use crate::learners::{LearnerPages, SHARDS};
 use kstone_platform::time::Moment;
 use kstone_platform::work::schedule::Weekday;
 use kstone_platform::work::short_hash;
@@ -43,7 +43,7 @@ const TAIL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How far ahead a prediction that asks for somebody looks.
 const AHEAD_DAYS: u16 = 7;
 
-/// What the jobs are registered with, and what they use.
+/// The parts that the jobs use.
 #[derive(Debug, Clone, Copy)]
 pub struct JobParts<'p> {
     /// Whose jobs they are.
@@ -113,10 +113,11 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
         let outbox = outbox.clone();
         workers.register(UPKEEP, whole, move |job| divide(outbox.clone(), part, job));
     }
-    for (part, care) in
-        [(SNAPSHOTS_OF_PART, Care::Snapshot), (INTERVENTIONS_OF_PART, Care::LookAhead)]
-    {
-        let nurse = Nurse {
+    for (part, care) in [
+        (SNAPSHOTS_OF_PART, NightlyTask::Snapshot),
+        (INTERVENTIONS_OF_PART, NightlyTask::LookAhead),
+    ] {
+        let nurse = NightlyRun {
             engine: engine.clone(),
             alerts: alerts.clone(),
             items: Arc::clone(items),
@@ -126,7 +127,7 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
     }
 
     let mourn = (engine.clone(), alerts.clone());
-    workers.when_given_up(move |dead| {
+    workers.on_given_up(move |dead| {
         let (engine, alerts) = mourn.clone();
         async move {
             if dead.kind == RUN_BATCH
@@ -138,7 +139,7 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
             }
             // It is a dead letter in any case: that there is no alert about it is no reason to stop.
             let _ = match dead.queue.as_str() {
-                alert::QUEUE => alerts.raise_here(unsent_alert(&dead)).await,
+                alert::QUEUE => alerts.raise_without_webhook(unsent_alert(&dead)).await,
                 _ => alerts.raise(dead_alert(dead)).await,
             };
         }
@@ -161,9 +162,9 @@ struct School {
     school_id: String,
 }
 
-/// A part of all learners.
+/// The payload of a job about one shard of all learners.
 #[derive(Deserialize)]
-struct Share {
+struct LearnerShard {
     part: u64,
     period: Moment,
 }
@@ -177,7 +178,7 @@ fn read<T: DeserializeOwned>(job: &Job) -> Result<T, JobError> {
     serde_json::from_value(job.payload.clone()).map_err(JobError::fatal)
 }
 
-/// Asks for the same for each part of the learners.
+/// Enqueues a job for each shard of the learners.
 async fn divide(outbox: Outbox, kind: &'static str, job: Job) -> Result<(), JobError> {
     let Period { period } = read(&job)?;
     for part in 0..SHARDS {
@@ -188,39 +189,39 @@ async fn divide(outbox: Outbox, kind: &'static str, job: Job) -> Result<(), JobE
     Ok(())
 }
 
-/// What every learner gets at night.
+/// The nightly tasks that run for every learner.
 #[derive(Debug, Clone, Copy)]
-enum Care {
+enum NightlyTask {
     /// The snapshot is moved on.
     Snapshot,
     /// An alert, if the prediction asks for somebody.
     LookAhead,
 }
 
-/// Looks after learners, one by one.
+/// Runs a nightly task for one learner after another.
 #[derive(Debug, Clone)]
-struct Nurse {
+struct NightlyRun {
     engine: MasteryEngine,
     alerts: Alerts,
     items: Arc<dyn Items>,
-    care: Care,
+    care: NightlyTask,
 }
 
-impl Nurse {
-    /// Looks after each learner of a part. If some could not be looked after, the part is tried
-    /// again when all the others were.
+impl NightlyRun {
+    /// Runs a task for each learner of a shard. If it fails for some, the shard is retried after
+    /// all the others have had it.
     async fn look_after_all(self, job: Job) -> Result<(), JobError> {
-        let Share { part, period } = read(&job)?;
-        let mut learners = Learners::of(&self.items, part).map_err(retry)?;
+        let LearnerShard { part, period } = read(&job)?;
+        let mut learners = LearnerPages::of(&self.items, part).map_err(retry)?;
         let (mut failed, mut last) = (0, None);
         while let Some(some) = learners.next().await.map_err(retry)? {
             for student in some {
                 let done = match self.care {
-                    Care::Snapshot => {
+                    NightlyTask::Snapshot => {
                         let before = period.minus(TAIL);
                         self.engine.advance_snapshot(&student, before).await.map(drop)
                     }
-                    Care::LookAhead => self.look_ahead(&student).await,
+                    NightlyTask::LookAhead => self.look_ahead(&student).await,
                 };
                 match done {
                     // Erased or without consent, perhaps since the page was read; or new.
@@ -244,7 +245,7 @@ impl Nurse {
         }
     }
 
-    /// Raises an alert about a learner whose prediction asks for somebody: once a week at most.
+    /// Raises an alert about a learner whose predicted score is low: once a week at most.
     async fn look_ahead(&self, student: &str) -> Result<(), Error> {
         let prediction = self.engine.prediction(student, AHEAD_DAYS).await?;
         if !prediction.intervention_needed {
@@ -316,7 +317,7 @@ fn unsent_alert(dead: &DeadJob) -> Alert {
     }
 }
 
-/// What is wrong as it stands will be wrong again.
+/// Errors that a retry cannot mend are fatal.
 fn problem(error: Error) -> JobError {
     let kind = kind_of(&error);
     match error {
@@ -329,8 +330,8 @@ fn retry(error: Error) -> JobError {
     JobError::retry(kind_of(&error))
 }
 
-/// What is kept of an error: of which kind it is. Its own text may name a learner, and what is kept
-/// of work for many is nobody's, so that it would outlive the learner's erasure.
+/// The kind of an error, without its text: that may name a learner, and the record of a job for
+/// many learners is not erased with one of them.
 fn kind_of(error: &Error) -> &'static str {
     match error {
         Error::Invalid(_) => "what was asked for is not as it must be",

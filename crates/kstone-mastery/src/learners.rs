@@ -1,4 +1,4 @@
-//! All learners there are: the entries that the engine makes when it first hears of one.
+//! Iterates over all learners by the entries that the engine makes when it first sees one.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ const PAGE: u32 = 200;
 
 /// The learners of one shard, a page at a time.
 #[derive(Debug)]
-pub(crate) struct Learners {
+pub(crate) struct LearnerPages {
     query: Query,
     items: Arc<dyn Items>,
     is_over: bool,
 }
 
-impl Learners {
-    pub(crate) fn of(items: &Arc<dyn Items>, shard: u64) -> Result<Learners> {
+impl LearnerPages {
+    pub(crate) fn of(items: &Arc<dyn Items>, shard: u64) -> Result<LearnerPages> {
         let partition = LearnerEntry::partition(&Shard::new(shard)?);
         let query = Query {
             table: LearnerEntry::FACTS.table.unwrap_or_default().to_owned(),
@@ -35,7 +35,7 @@ impl Learners {
             limit: Some(PAGE),
             ..Query::default()
         };
-        Ok(Learners { query, items: Arc::clone(items), is_over: false })
+        Ok(LearnerPages { query, items: Arc::clone(items), is_over: false })
     }
 
     /// Some more of them; `None` when there are no more.

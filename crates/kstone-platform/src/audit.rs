@@ -8,11 +8,11 @@ use kstone_keyspace::keys::platform::{Audit, AuditId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::page::{Page, PageAsk};
+use crate::page::{Page, PageRequest};
 use crate::store::{Range, Store, parse, put};
 use crate::time::{Date, Moment};
 
-/// Who did what, and to whose data.
+/// One entry of the audit log: who did what, and to whose data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEntry {
@@ -39,7 +39,7 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// The log among these items.
+    /// A log that is stored through this port.
     pub fn new(items: Arc<dyn Items>, random: Arc<dyn Random>) -> AuditLog {
         AuditLog { store: Store::new(items), random }
     }
@@ -59,7 +59,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// If the store cannot be asked.
-    pub async fn of_day(&self, date: Date, page: &PageAsk) -> Result<Page<AuditEntry>> {
+    pub async fn of_day(&self, date: Date, page: &PageRequest) -> Result<Page<AuditEntry>> {
         let range = Range::with_prefix::<Audit>(Audit::partition(&date), "")
             .newest_first()
             .limit(page.limit())

@@ -1,4 +1,4 @@
-//! Why something could not be done, the same for every system of the platform.
+//! Errors of the platform, shared by all its systems.
 
 use kstone::CancellationCode;
 use kstone_keyspace::PartError;
@@ -6,17 +6,17 @@ use kstone_redis::port::Error as KeysError;
 
 use crate::field::Invalid;
 
-/// What asking a system of the platform comes to.
+/// The result of a call to a system of the platform.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a system did not do what it was asked. Nothing was written then, except by
-/// [`Error::Unavailable`], after which it is not known.
+/// The error of a call to a system of the platform. Nothing was written, except with
+/// [`Error::Unavailable`], after which the outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A field is not as it must be; it is named. Asking the same again cannot help.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// What was asked about is not there.
+    /// [`Error::NotFound`] for this thing.
     #[error("there is no {what}")]
     NotFound {
         /// What was looked for: `batch b-1`.
@@ -62,12 +62,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// What was asked about is not there.
+    /// [`Error::NotFound`] for this thing.
     pub fn not_found(what: impl Into<String>) -> Error {
         Error::NotFound { what: what.into() }
     }
 
-    /// It may not be done.
+    /// [`Error::Refused`] for this reason.
     pub fn refused(why: impl Into<String>) -> Error {
         Error::Refused { why: why.into() }
     }

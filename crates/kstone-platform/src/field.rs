@@ -1,4 +1,4 @@
-//! From items to fields and back, with errors that name the field.
+//! Converts between item attributes and typed fields; errors name the field.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use kstone::{Item, Number, Value};
 
 use crate::time::{Date, Timestamp};
 
-/// A field that is not as it must be. Nothing was written, or nothing can be read.
+/// An invalid field: nothing was written, or the item cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {problem}")]
 pub struct Invalid {
@@ -76,7 +76,8 @@ impl Invalid {
     }
 }
 
-/// What can be read from an attribute. The errors name no field, or one inside the attribute.
+/// A type that can be read from an attribute. Its errors name no field, or one inside the
+/// attribute.
 pub trait FromValue: Sized {
     /// Reads it.
     fn from_value(value: &Value) -> Result<Self, Invalid>;

@@ -1,5 +1,5 @@
-//! A request with an `Idempotency-Key` is carried out once, however often it is sent. What was
-//! answered is kept for a day and answered again.
+//! Idempotency keys: a request with an `Idempotency-Key` is carried out once, however often it is
+//! sent. Its response is stored for a day and repeated.
 //!
 //! Between the effect of a request and its kept answer a process may end. The repetition is carried
 //! out then, under the same [name](Ticket::name): records that are named after it are found again
@@ -19,19 +19,19 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::field::Invalid;
-use crate::work::request::{Words, get, key_of, number, text, text_option, update_if};
+use crate::work::request::{Bindings, get, key_of, number, text, text_option, update_if};
 use crate::work::table::{PK, TABLE};
 
 /// How long the first request may take before a repetition may take its place: it was killed then,
 /// or will be refused when it ends.
-const BUSY: Duration = Duration::from_secs(60);
+const ATTEMPT_LEASE: Duration = Duration::from_secs(60);
 /// As long as the catalogue says.
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// An item may have 400 KiB, with everything else in it.
 const BODY_BYTES_MAX: usize = 256 * 1024;
 const KEY_BYTES_MAX: usize = 255;
 
-/// Requests that came before.
+/// The stored requests with an idempotency key.
 #[derive(Clone)]
 pub struct Idempotency {
     items: Arc<dyn Items>,
@@ -39,9 +39,9 @@ pub struct Idempotency {
     random: Arc<dyn Random>,
 }
 
-/// A request that may be sent again.
+/// A request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Repeatable {
+pub struct RepeatableRequest {
     /// Who asks: keys of two clients are two.
     pub client: String,
     /// What the client calls it.
@@ -52,9 +52,9 @@ pub struct Repeatable {
     pub students: Vec<String>,
 }
 
-/// An answer that was given.
+/// The response to a request that was carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptAnswer {
+pub struct StoredResponse {
     /// Its status.
     pub status: u16,
     /// Those of its headers that say something about what was done, by their names.
@@ -63,21 +63,21 @@ pub struct KeptAnswer {
     pub body: String,
 }
 
-/// What to do with a request.
+/// What the caller has to do with a request that it began.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Begun {
+pub enum BeginOutcome {
     /// Carry it out, then [`finish`](Idempotency::finish), [`abandon`](Idempotency::abandon) or
-    /// [`let_go`](Idempotency::let_go).
+    /// [`release`](Idempotency::release).
     New(Ticket),
     /// Answer this: it was carried out before.
-    Replay(KeptAnswer),
+    Replay(StoredResponse),
     /// The first one is still being carried out.
     InFlight,
     /// The key was used for another request.
     Mismatch,
 }
 
-/// The right to carry out a request.
+/// The right to carry out one request, for one caller at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
     key: Item,
@@ -86,15 +86,15 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// What the request is called, by who carries it out: an id that comes from the client, its key,
-    /// the request, and when it first came. Every attempt has the same, until the key is forgotten.
+    /// A name for what the request creates: derived from the client, its key, the request and when
+    /// it first came. Every attempt has the same name, until the key expires.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
 impl Idempotency {
-    /// Requests that are kept in these items.
+    /// Idempotency keys that are stored through this port.
     pub fn new(
         items: Arc<dyn Items>,
         clock: Arc<dyn Clock>,
@@ -107,7 +107,7 @@ impl Idempotency {
     ///
     /// # Errors
     /// If the key is empty or too long, or the store cannot be asked.
-    pub async fn begin(&self, request: &Repeatable) -> Result<Begun> {
+    pub async fn begin(&self, request: &RepeatableRequest) -> Result<BeginOutcome> {
         let length = request.key.len();
         if !(1..=KEY_BYTES_MAX).contains(&length) {
             let expected = format!("1 to {KEY_BYTES_MAX} bytes");
@@ -129,33 +129,33 @@ impl Idempotency {
             ]),
         };
         if self.begin_first(request, &key, &request_hash, &owner, now).await? {
-            return Ok(Begun::New(ticket(now)));
+            return Ok(BeginOutcome::New(ticket(now)));
         }
         // Gone meanwhile: abandoned just now. The client tries again.
         let Some(before) = get(&*self.items, key.clone()).await? else {
-            return Ok(Begun::InFlight);
+            return Ok(BeginOutcome::InFlight);
         };
         if text(&before, "request_hash") != request_hash {
-            return Ok(Begun::Mismatch);
+            return Ok(BeginOutcome::Mismatch);
         }
         if let ("done", Some(body)) = (text(&before, "state"), text_option(&before, "answer")) {
             let status = u16::try_from(number(&before, "status")).unwrap_or(200);
             // Answers that were kept by an older version have none.
             let headers = serde_json::from_str(text(&before, "headers")).unwrap_or_default();
-            return Ok(Begun::Replay(KeptAnswer { status, headers, body }));
+            return Ok(BeginOutcome::Replay(StoredResponse { status, headers, body }));
         }
         let is_mine = number(&before, "busy_until") <= now
             && self.take_over(&before, &key, &owner, now).await?;
         Ok(match is_mine {
-            true => Begun::New(ticket(number(&before, "began"))),
-            false => Begun::InFlight,
+            true => BeginOutcome::New(ticket(number(&before, "began"))),
+            false => BeginOutcome::InFlight,
         })
     }
 
-    /// Writes down that a request came, if none came with its key.
+    /// Records a request, unless there is one with its key.
     async fn begin_first(
         &self,
-        request: &Repeatable,
+        request: &RepeatableRequest,
         key: &Item,
         request_hash: &str,
         owner: &str,
@@ -168,9 +168,9 @@ impl Idempotency {
             .with("state", "in_flight")
             .with("owner", owner)
             .with("began", now)
-            .with("busy_until", now.saturating_add(millis(BUSY)))
+            .with("busy_until", now.saturating_add(millis(ATTEMPT_LEASE)))
             // The catalogue says the same; a store without it needs to be told.
-            .with("ttl", (now + millis(KEPT)) / 1000);
+            .with("ttl", (now + millis(RETENTION)) / 1000);
         if !students.is_empty() {
             item.insert("students", students);
         }
@@ -181,7 +181,7 @@ impl Idempotency {
             condition: Some(Condition::Text(
                 "attribute_not_exists(#pk) OR #ttl <= :seconds".to_owned(),
             )),
-            placeholders: Words::names(&[PK, "ttl"]).value("seconds", now / 1000).placeholders(),
+            placeholders: Bindings::names(&[PK, "ttl"]).value("seconds", now / 1000).placeholders(),
             ..PutItem::default()
         };
         match self.items.put(&put).await {
@@ -191,47 +191,47 @@ impl Idempotency {
         }
     }
 
-    /// Takes the place of whoever carried the request out and says so no longer; of several who try,
-    /// one succeeds.
+    /// Takes over a request whose caller no longer renews its lease; of several who try, one
+    /// succeeds.
     async fn take_over(&self, before: &Item, key: &Item, owner: &str, now: u64) -> Result<bool> {
-        let words = Words::names(&["owner", "busy_until", "state"])
+        let bindings = Bindings::names(&["owner", "busy_until", "state"])
             .value("me", owner)
             .value("them", text(before, "owner"))
-            .value("until", now.saturating_add(millis(BUSY)))
+            .value("until", now.saturating_add(millis(ATTEMPT_LEASE)))
             .value("now", now)
             .value("in_flight", "in_flight");
         let update = "SET #owner = :me, #busy_until = :until";
         let condition = "#owner = :them AND #state = :in_flight AND #busy_until <= :now";
-        let taken = update_if(&*self.items, key.clone(), update, condition, words).await?;
+        let taken = update_if(&*self.items, key.clone(), update, condition, bindings).await?;
         Ok(taken.is_some())
     }
 
-    /// Says that the request is still being carried out: nobody takes its place for another minute. To
-    /// be called more often than that.
+    /// Renews the lease: nobody else carries the request out for another minute. To be called more
+    /// often than that.
     ///
     /// # Errors
     /// If the store refuses.
     pub async fn renew(&self, ticket: &Ticket) -> Result<()> {
-        let words = Words::names(&["busy_until", "owner"])
-            .value("until", self.clock.now_ms().saturating_add(millis(BUSY)))
+        let bindings = Bindings::names(&["busy_until", "owner"])
+            .value("until", self.clock.now_ms().saturating_add(millis(ATTEMPT_LEASE)))
             .value("me", ticket.owner.as_str());
         let update = "SET #busy_until = :until";
-        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
+        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", bindings).await?;
         Ok(())
     }
 
-    /// Keeps what was answered. If the request took so long that another took its place, that one's
-    /// answer counts. One that is too long to be kept is not: a repetition is carried out then, under
-    /// the same name.
+    /// Stores the response. If another caller took the request over meanwhile, its response counts.
+    /// A response that is too long is not stored: a repetition is carried out then, under the same
+    /// name.
     ///
     /// # Errors
     /// If the store refuses; then a repetition is carried out again after a minute.
-    pub async fn finish(&self, ticket: &Ticket, answer: &KeptAnswer) -> Result<()> {
+    pub async fn finish(&self, ticket: &Ticket, answer: &StoredResponse) -> Result<()> {
         if answer.body.len() > BODY_BYTES_MAX {
-            return self.let_go(ticket).await;
+            return self.release(ticket).await;
         }
         let headers = serde_json::json!(answer.headers).to_string();
-        let words = Words::names(&["state", "status", "headers", "answer", "owner"])
+        let bindings = Bindings::names(&["state", "status", "headers", "answer", "owner"])
             .value("headers", headers)
             .value("done", "done")
             .value("status", u64::from(answer.status))
@@ -239,25 +239,25 @@ impl Idempotency {
             .value("me", ticket.owner.as_str());
         let update =
             "SET #state = :done, #status = :status, #headers = :headers, #answer = :answer";
-        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
+        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", bindings).await?;
         Ok(())
     }
 
-    /// It is not known whether the request was carried out, or not what it came to: a repetition
-    /// tries again at once, under the same name.
+    /// Gives up the lease of a request whose outcome is unknown: a repetition tries again at once,
+    /// under the same name.
     ///
     /// # Errors
     /// If the store refuses; then it does after a minute.
-    pub async fn let_go(&self, ticket: &Ticket) -> Result<()> {
-        let words = Words::names(&["busy_until", "owner"])
+    pub async fn release(&self, ticket: &Ticket) -> Result<()> {
+        let bindings = Bindings::names(&["busy_until", "owner"])
             .value("now", self.clock.now_ms())
             .value("me", ticket.owner.as_str());
         let update = "SET #busy_until = :now";
-        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", words).await?;
+        update_if(&*self.items, ticket.key.clone(), update, "#owner = :me", bindings).await?;
         Ok(())
     }
 
-    /// The request was not carried out: a repetition is a new one.
+    /// Removes a request that was not carried out: a repetition is a new request.
     ///
     /// # Errors
     /// If the store refuses; then it is one after a minute.
@@ -266,7 +266,7 @@ impl Idempotency {
             table: TABLE.to_owned(),
             key: ticket.key.clone(),
             condition: Some(Condition::Text("#owner = :me".to_owned())),
-            placeholders: Words::names(&["owner"])
+            placeholders: Bindings::names(&["owner"])
                 .value("me", ticket.owner.as_str())
                 .placeholders(),
             ..DeleteItem::default()
@@ -278,14 +278,15 @@ impl Idempotency {
     }
 }
 
-/// Each part with its length before it, so that no two lists of parts look alike.
+/// The SHA-256 of several parts, each preceded by its length, so that no two lists have the same
+/// hash.
 fn hash(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hasher.finalize())
 }
 
 fn millis(time: Duration) -> u64 {

@@ -1,5 +1,5 @@
-//! What every system of the learning platform stands on. Storage is reached through the two ports
-//! only; clocks and randomness are handed in.
+//! The common base of all systems of the learning platform. Storage is reached through the two
+//! ports only; clocks and randomness are injected.
 //!
 //! | module | what it is |
 //! |---|---|

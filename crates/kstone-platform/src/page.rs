@@ -1,8 +1,8 @@
-//! Long lists, a page at a time: asked for by a limit and where to go on, the same everywhere.
+//! Pagination: limit and cursor, the same for every list.
 
 use serde::{Deserialize, Serialize};
 
-/// Some of many, and where to go on.
+/// One page of a list, and the cursor of the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Page<T> {
@@ -13,24 +13,24 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// Which part of many to answer with.
+/// Which page of a list to return.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageAsk {
+pub struct PageRequest {
     /// How many at most; from 1 to 1000.
     pub limit: u32,
     /// [`Page::next`] of the page before; `None` at the beginning.
     pub cursor: Option<String>,
 }
 
-impl Default for PageAsk {
+impl Default for PageRequest {
     /// The first hundred.
     fn default() -> Self {
-        PageAsk { limit: 100, cursor: None }
+        PageRequest { limit: 100, cursor: None }
     }
 }
 
-impl PageAsk {
-    /// The limit, within what one answer may have.
+impl PageRequest {
+    /// The limit, clamped to what one page may have.
     pub fn limit(&self) -> u32 {
         self.limit.clamp(1, 1000)
     }

@@ -1,5 +1,5 @@
-//! What the engine asks of the catalogue's side: everything about one person, and how many keys
-//! there are. The process that has the catalogue in force gives both.
+//! Ports to the catalogue: the data of one person, and the number of keys. Implemented by the
+//! process that has the catalogue in force.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -17,9 +17,9 @@ use crate::time::Moment;
 /// What every call of [`Persons`] returns: a boxed future, because it is used as a trait object.
 pub type PersonsFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErasureError>> + Send + 'a>>;
 
-/// Everything about one person, wherever it is.
+/// Lists, exports and erases the data of one person in all systems.
 pub trait Persons: Debug + Send + Sync {
-    /// Every place that holds something of them.
+    /// Every key and item that holds data of the person.
     fn list<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, Vec<Holding>>;
 
     /// The same with values, as JSON that people can read.
@@ -32,14 +32,14 @@ pub trait Persons: Debug + Send + Sync {
         progress: &'a (dyn Fn(Progress) + Sync),
     ) -> PersonsFuture<'a, SignedReceipt>;
 
-    /// Whether writes about them are refused.
+    /// Whether writes about the person are refused.
     fn is_erased(&self, person: &Subject) -> bool;
 
     /// Lets writes about them happen again; answers whether they were refused.
     fn admit<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, bool>;
 }
 
-/// How many keys there are.
+/// Counts keys by metric.
 pub trait KeyCounts: Debug + Send + Sync {
     /// Keys by the name of their metric: `daily_snapshots`.
     fn keys_by_metric(&self) -> BTreeMap<String, u64>;

@@ -1,5 +1,5 @@
-//! So many requests a minute for each client and kind of request, in a sliding window: this minute's
-//! requests, and those of the minute before by the part of it that the window still covers.
+//! Rate limits per client and kind of request, in a sliding window of one minute: the requests of
+//! this minute, and those of the minute before by the part of it that the window still covers.
 //!
 //! One key of Redis for each client and kind, changed by one script, so that racing requests are
 //! counted one after the other. A request that is refused is not counted: who asks too often gets
@@ -39,7 +39,7 @@ if now * 60000 + before * (60000 - tonumber(ARGV[2])) + 60000 <= limit * 60000 t
 end
 return {passes, now, before}";
 
-/// What is asked for.
+/// The kinds of requests, each with its own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LimitKind {
     /// Reading.
@@ -94,7 +94,7 @@ impl LimitKind {
     }
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
     /// Whether it may be carried out.
@@ -107,7 +107,7 @@ pub struct Decision {
     pub reset_s: u64,
 }
 
-/// How often clients may ask.
+/// Rate limits of all clients.
 #[derive(Debug, Clone)]
 pub struct RateLimits {
     keys: Arc<dyn Keys>,
@@ -137,7 +137,7 @@ impl RateLimits {
         client: &str,
         minute: u64,
         into: u64,
-    ) -> Result<Counted, Error> {
+    ) -> Result<WindowCounts, Error> {
         let refused = |error: kstone_keyspace::PartError| Error::Refused(error.to_string());
         let key = RequestWindow {
             limit_kind: KindPart::new(kind.as_str()).map_err(refused)?,
@@ -159,19 +159,19 @@ impl RateLimits {
             Some(Value::Integer(number)) => u64::try_from(*number).unwrap_or_default(),
             _ => 0,
         };
-        Ok(Counted { passes: number(0) == 1, now: number(1), before: number(2) })
+        Ok(WindowCounts { passes: number(0) == 1, now: number(1), before: number(2) })
     }
 }
 
-/// The two minutes, after the request.
+/// The counts of this minute and the one before, after the request.
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct WindowCounts {
     passes: bool,
     now: u64,
     before: u64,
 }
 
-impl Counted {
+impl WindowCounts {
     fn decide(self, limit: u32, into: u64) -> Decision {
         let limit_ms = u64::from(limit) * MINUTE_MS;
         let used_at = |into: u64| self.now * MINUTE_MS + self.before * (MINUTE_MS - into);
@@ -182,8 +182,8 @@ impl Counted {
         Decision { allowed: self.passes, limit, remaining, reset_s: wait_ms.div_ceil(1000) }
     }
 
-    /// How long until so many could be sent: within this minute the one before fades, in the next
-    /// one this one does.
+    /// How long until this many requests fit into the window: the previous minute fades out of it
+    /// within this one, this one in the next.
     fn wait(self, limit_ms: u64, into: u64, needed: u64) -> u64 {
         let goal = limit_ms.saturating_sub(needed * MINUTE_MS);
         let fades = |count: u64, fixed: u64| match count {

@@ -1,4 +1,5 @@
-//! Items of declared keys with JSON in them: how every system reads and writes its state.
+//! [`Store`]: reads and writes JSON values under declared keys. All systems keep their state this
+//! way.
 //!
 //! An item has `pk` and `sk` by its key, `value` as text (what the Dapr door shows), and, where
 //! racing writers have to be told apart, `version` as a number. Its end (`ttl`) is added by the
@@ -34,15 +35,15 @@ const TTL: &str = "ttl";
 /// How many items DynamoDB reads at once.
 const BATCH_MAX: usize = 100;
 
-/// Items by their declared keys.
+/// A typed store of items under declared keys.
 #[derive(Debug, Clone)]
 pub struct Store {
     items: Arc<dyn Items>,
 }
 
-/// What is kept under a key.
+/// A stored value with its version.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept<T> {
+pub struct Versioned<T> {
     /// Its value.
     pub value: T,
     /// 0 if the item has none.
@@ -113,13 +114,13 @@ impl Range {
         self
     }
 
-    /// From behind this sort key on.
+    /// Begins after this sort key.
     pub fn after(mut self, after: Option<String>) -> Range {
         self.after = after;
         self
     }
 
-    /// Where to go on comes from whoever asks: it must be a place in the range.
+    /// Checks a cursor: it comes from the client, and must lie in the range.
     fn check(&self) -> Result<()> {
         match &self.after {
             Some(after) if *after < self.first || *after > self.last => {
@@ -131,9 +132,9 @@ impl Range {
     }
 }
 
-/// What must hold for a write to happen.
+/// The condition under which a write happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Guard {
+pub enum Precondition {
     /// Whatever is there.
     Any,
     /// Nothing is there.
@@ -148,8 +149,11 @@ impl Store {
         Store { items }
     }
 
-    /// What a key holds.
-    pub async fn get<K: TypedKey, T: DeserializeOwned>(&self, key: &K) -> Result<Option<Kept<T>>> {
+    /// Reads one key.
+    pub async fn get<K: TypedKey, T: DeserializeOwned>(
+        &self,
+        key: &K,
+    ) -> Result<Option<Versioned<T>>> {
         let request = GetItem {
             table: table_of::<K>().to_owned(),
             key: item_key(key),
@@ -157,10 +161,10 @@ impl Store {
             ..GetItem::default()
         };
         let found = self.items.get(&request).await?.item;
-        found.map(|item| kept(row(&item)?)).transpose()
+        found.map(|item| versioned(row(&item)?)).transpose()
     }
 
-    /// What several keys hold, of several patterns perhaps, as of one moment.
+    /// Reads several keys in one transaction: all as of one moment.
     pub async fn get_together(&self, keys: Vec<(&str, Item)>) -> Result<Vec<Option<Row>>> {
         let gets = keys.into_iter().map(|(table, key)| TransactGetRequest {
             table: table.to_owned(),
@@ -172,7 +176,7 @@ impl Store {
         found.iter().map(|item| item.as_ref().map(row).transpose()).collect()
     }
 
-    /// What keys of one table hold, each for itself; those that are not there are left out.
+    /// Reads several keys of one table in batches; missing ones are left out.
     pub async fn get_many<K: TypedKey>(&self, keys: &[K]) -> Result<Vec<Row>> {
         let mut found = Vec::with_capacity(keys.len());
         for batch in keys.chunks(BATCH_MAX) {
@@ -235,13 +239,13 @@ impl Store {
         }
     }
 
-    /// Writes all of it or nothing.
-    pub async fn commit(&self, actions: Vec<TransactAction>) -> Result<(), Stopped> {
+    /// Commits a transaction: all writes or none.
+    pub async fn commit(&self, actions: Vec<TransactAction>) -> Result<(), CommitError> {
         let request = TransactWrite { actions, ..TransactWrite::default() };
         match self.items.transact_write(&request).await {
             Ok(_) => Ok(()),
-            Err(kstone::Error::TransactionCanceled { reasons }) => Err(Stopped::of(reasons)),
-            Err(error) => Err(Stopped::Error(error.into())),
+            Err(kstone::Error::TransactionCanceled { reasons }) => Err(CommitError::of(reasons)),
+            Err(error) => Err(CommitError::Error(error.into())),
         }
     }
 
@@ -251,40 +255,40 @@ impl Store {
     }
 }
 
-/// Why a transaction did nothing.
+/// Why a transaction was not committed.
 #[derive(Debug)]
-pub enum Stopped {
+pub enum CommitError {
     /// The guards of these actions did not hold, by their places in the transaction.
-    Guards(Vec<usize>),
+    PreconditionsFailed(Vec<usize>),
     /// Somebody else was at work on the same items. Trying again helps.
     Busy,
     /// Something else.
     Error(Error),
 }
 
-impl Stopped {
-    fn of(reasons: Vec<CancellationReason>) -> Stopped {
+impl CommitError {
+    fn of(reasons: Vec<CancellationReason>) -> CommitError {
         let at = |code: CancellationCode| {
             let found = reasons.iter().enumerate().filter(move |(_, it)| it.code == code);
             found.map(|(at, _)| at).collect::<Vec<usize>>()
         };
         let failed = at(CancellationCode::ConditionalCheckFailed);
         if !failed.is_empty() {
-            return Stopped::Guards(failed);
+            return CommitError::PreconditionsFailed(failed);
         }
         if !at(CancellationCode::TransactionConflict).is_empty() {
-            return Stopped::Busy;
+            return CommitError::Busy;
         }
-        Stopped::Error(kstone::Error::TransactionCanceled { reasons }.into())
+        CommitError::Error(kstone::Error::TransactionCanceled { reasons }.into())
     }
 
-    /// As an error, if nobody tries again.
+    /// The error for callers that do not retry.
     pub fn into_error(self, what: &str) -> Error {
         match self {
-            Stopped::Guards(_) | Stopped::Busy => {
+            CommitError::PreconditionsFailed(_) | CommitError::Busy => {
                 Error::Conflict { what: what.to_owned(), current: None }
             }
-            Stopped::Error(error) => error,
+            CommitError::Error(error) => error,
         }
     }
 }
@@ -294,15 +298,15 @@ pub fn put<K: TypedKey>(key: &K, value: &impl Serialize) -> Result<TransactActio
     Ok(put_text(key, json(key, value)?))
 }
 
-/// Writes a value as JSON with a version, if the guard holds.
+/// Writes a value as JSON with a version, if the precondition holds.
 pub fn put_version<K: TypedKey>(
     key: &K,
     value: &impl Serialize,
     version: u64,
-    guard: Guard,
+    guard: Precondition,
 ) -> Result<TransactAction> {
     let item = item_key(key).with(VALUE, json(key, value)?).with(VERSION, version);
-    Ok(guarded(action::<K>(TransactKind::Put(item)), guard))
+    Ok(with_precondition(action::<K>(TransactKind::Put(item)), guard))
 }
 
 /// Writes a text.
@@ -316,9 +320,9 @@ pub fn put_text_version<K: TypedKey>(key: &K, text: &str, version: u64) -> Trans
     action::<K>(TransactKind::Put(item))
 }
 
-/// Writes nothing, and lets nothing else be written unless the guard holds.
-pub fn check<K: TypedKey>(key: &K, guard: Guard) -> TransactAction {
-    guarded(action::<K>(TransactKind::Check(item_key(key))), guard)
+/// Writes nothing, but cancels the transaction unless the precondition holds.
+pub fn check<K: TypedKey>(key: &K, guard: Precondition) -> TransactAction {
+    with_precondition(action::<K>(TransactKind::Check(item_key(key))), guard)
 }
 
 /// How long the text is that a put writes.
@@ -329,7 +333,7 @@ pub fn text_len(action: &TransactAction) -> usize {
     }
 }
 
-/// The same write, but what it writes ends at this moment and not when its rule says.
+/// The same write with an explicit expiry, instead of that of its pattern.
 pub fn expiring(mut action: TransactAction, at: Moment) -> TransactAction {
     if let TransactKind::Put(item) = &mut action.kind {
         item.insert(TTL, at.epoch_ms().div_ceil(1000));
@@ -337,22 +341,22 @@ pub fn expiring(mut action: TransactAction, at: Moment) -> TransactAction {
     action
 }
 
-/// Deletes what is there, if anything is.
+/// Deletes the item, if it exists.
 pub fn delete<K: TypedKey>(key: &K) -> TransactAction {
     action::<K>(TransactKind::Delete(item_key(key)))
 }
 
-/// The same write, if the guard holds.
-pub fn guarded(mut action: TransactAction, guard: Guard) -> TransactAction {
+/// The same write, if the precondition holds.
+pub fn with_precondition(mut action: TransactAction, guard: Precondition) -> TransactAction {
     let names = || Some(vec![("#version".to_owned(), VERSION.to_owned())]);
     let (text, placeholders) = match guard {
-        Guard::Any => return action,
-        Guard::Absent => ("attribute_not_exists(pk)", Placeholders::default()),
-        Guard::Version(0) => {
+        Precondition::Any => return action,
+        Precondition::Absent => ("attribute_not_exists(pk)", Placeholders::default()),
+        Precondition::Version(0) => {
             let placeholders = Placeholders { names: names(), values: None };
             ("attribute_not_exists(#version)", placeholders)
         }
-        Guard::Version(version) => {
+        Precondition::Version(version) => {
             let mut placeholders = values(vec![(":version", version.into())]);
             placeholders.names = names();
             ("#version = :version", placeholders)
@@ -373,7 +377,7 @@ pub fn table_of<K: TypedKey>() -> &'static str {
     K::FACTS.table.unwrap_or("state")
 }
 
-/// The value that a row's text is.
+/// Parses the value of a row.
 pub fn parse<T: DeserializeOwned>(row: &Row) -> Result<T> {
     serde_json::from_str(&row.text).map_err(|error| Error::Unreadable {
         key: format!("{}:{}", row.pk, row.sk),
@@ -381,13 +385,13 @@ pub fn parse<T: DeserializeOwned>(row: &Row) -> Result<T> {
     })
 }
 
-/// The key that a row has, as its pattern says it.
+/// Parses the key of a row.
 pub fn key_of<K: TypedKey>(row: &Row) -> Option<K> {
     K::parse(format!("{}:{}", row.pk, row.sk).as_bytes())
 }
 
-fn kept<T: DeserializeOwned>(row: Row) -> Result<Kept<T>> {
-    Ok(Kept { value: parse(&row)?, version: row.version })
+fn versioned<T: DeserializeOwned>(row: Row) -> Result<Versioned<T>> {
+    Ok(Versioned { value: parse(&row)?, version: row.version })
 }
 
 /// A value as the text that is kept of it.

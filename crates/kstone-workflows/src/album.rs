@@ -1,4 +1,4 @@
-//! An album that an execution found in its image.
+//! An album that an execution found in an image.
 
 use std::ops::RangeInclusive;
 

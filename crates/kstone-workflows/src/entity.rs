@@ -1,4 +1,4 @@
-//! What the four entities have in common: each is one item, and the item says which it is.
+//! [`Entity`]: what the four kinds of items have in common. Each item names its kind.
 
 use kstone::{Item, Value};
 
@@ -58,7 +58,7 @@ pub trait Entity: Sized {
     }
 }
 
-/// What the keys of table and indexes need, and what follows from the fields.
+/// The attributes that are derived from the fields: kind, index keys, averages.
 fn derived(entity: &impl Entity) -> Item {
     entity.key().with("entityType", type_of(entity)).with("sortValue", entity.sort_value())
 }
@@ -89,7 +89,7 @@ pub enum AnyEntity {
 }
 
 impl AnyEntity {
-    /// Reads an item as what it says it is.
+    /// Reads an item as the kind that it names.
     pub fn from_item(item: &Item) -> Result<Self, Invalid> {
         Ok(match required(item, "entityType")? {
             EntityType::Execution => AnyEntity::Execution(Execution::from_item(item)?),

@@ -1,4 +1,4 @@
-//! The keys of items, of the table and of its indexes.
+//! Primary and index keys of the workflow items.
 
 use kstone::Item;
 use kstone_core::env::Random;

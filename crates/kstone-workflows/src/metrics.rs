@@ -1,4 +1,4 @@
-//! What the executions of one engine came to on one day.
+//! Daily metrics of the executions of one engine.
 
 use kstone::{Item, Number};
 
@@ -8,8 +8,8 @@ use crate::{EntityType, Period, WorkflowType, metrics_key};
 use kstone_platform::field::{Invalid, required};
 use kstone_platform::time::{Date, Timestamp};
 
-/// What the executions of one engine came to on one day: counts and sums, which can be added to.
-/// Averages follow from them.
+/// Counts and sums over the executions of one engine on one day, which can be incremented. Averages
+/// follow from them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metrics {
     /// The day.

@@ -1,4 +1,4 @@
-//! The closed sets of names in workflow items.
+//! Enumerations in workflow items: engines, statuses, kinds.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Reading entities from an embedded database: whole lists, however many pages they take.
+//! Reads entities from an embedded database: whole lists, over all pages.
 
 use kstone::ops::{GetItem, Query};
 use kstone::{Database, Item, Value};

@@ -1,4 +1,4 @@
-//! One function for each way in which the items are found. Each gives a request and asks nothing.
+//! One function for each query of workflow items. Each builds a request and sends nothing.
 //!
 //! A query gives one page; where `next` of the answer is not `None`, send it again from there.
 //! Ranges of time include both ends.

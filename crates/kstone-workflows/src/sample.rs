@@ -1,4 +1,4 @@
-//! Executions to try things out with: the same ones every time.
+//! Deterministic sample executions.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The table that holds it all, and its indexes.
+//! The workflow table and its indexes.
 
 use kstone::Database;
 use kstone::table::{

@@ -1,6 +1,4 @@
-//! A question to a human about the albums that an execution found.
-
-use std::fmt::Write;
+//! A human task: a question about the albums that an execution found.
 
 use kstone::{Item, Value};
 use sha2::{Digest, Sha256};
@@ -64,12 +62,7 @@ pub struct TokenHash(String);
 impl TokenHash {
     /// The hash of a token.
     pub fn of(token: &str) -> Self {
-        let mut text = String::with_capacity(64);
-        for byte in Sha256::digest(token.as_bytes()) {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        TokenHash(text)
+        TokenHash(hex::encode(Sha256::digest(token)))
     }
 
     /// The hash as it is stored.

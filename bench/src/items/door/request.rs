@@ -4,10 +4,9 @@
 
 use crate::items::posts::{self, Post, TABLE};
 use hmac::{Hmac, KeyInit, Mac};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The key id that requests are signed with.
 pub const ACCESS_KEY: &str = "KSTONEBENCH";
@@ -69,25 +68,15 @@ fn hmac(key: &[u8], text: &str) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 impl Signer {
     /// Signs requests to `host` as of now.
     pub fn new(host: String) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self::at(host, now)
+        Self::at(host, Timestamp::now())
     }
 
-    fn at(host: String, now: Duration) -> Self {
-        let (year, month, day) = crate::machine::civil_date(now.as_secs() / 86_400);
-        let date = format!("{year:04}{month:02}{day:02}");
-        let second = now.as_secs() % 86_400;
-        let time = format!("{date}T{:02}{:02}{:02}Z", second / 3600, second / 60 % 60, second % 60);
+    fn at(host: String, now: Timestamp) -> Self {
+        let time = now.strftime("%Y%m%dT%H%M%SZ").to_string();
+        let date = time[..8].to_owned();
         let parts = [date.as_str(), REGION, "dynamodb", "aws4_request"];
         let secret = format!("AWS4{SECRET_KEY}").into_bytes();
         let key = parts.iter().fold(secret, |key, part| hmac(&key, part).to_vec());
@@ -103,12 +92,12 @@ impl Signer {
         let canonical = format!(
             "POST\n/\n\ncontent-type:application/x-amz-json-1.0\nhost:{host}\nx-amz-date:{time}\n\
              x-amz-target:{target}\n\n{signed}\n{}",
-            hex(&Sha256::digest(body))
+            hex::encode(Sha256::digest(body))
         );
         let scope = format!("{date}/{REGION}/dynamodb/aws4_request");
         let to_sign =
-            format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(&Sha256::digest(canonical)));
-        let signature = hex(&hmac(&self.key, &to_sign));
+            format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex::encode(Sha256::digest(canonical)));
+        let signature = hex::encode(hmac(&self.key, &to_sign));
         format!(
             "POST / HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/x-amz-json-1.0\r\n\
              x-amz-target: {target}\r\nx-amz-date: {time}\r\nuser-agent: kstone-bench\r\n\
@@ -165,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_request_is_signed_as_botocore_signs_it() {
-        let signer = Signer::at("127.0.0.1:8000".into(), Duration::from_secs(1_767_225_600));
+        let signer = Signer::at("127.0.0.1:8000".into(), "2026-01-01T00:00:00Z".parse().unwrap());
         let request = String::from_utf8(signer.sign("ListTables", "{}")).unwrap();
         assert!(request.contains("x-amz-date: 20260101T000000Z\r\n"), "{request}");
         assert!(

@@ -91,7 +91,7 @@ pub fn hand_out(page: &Page, cursor: Option<String>, out: &mut Output) -> Result
 /// `q`, then the last sort key seen, in hexadecimal; `q0` behind the record without one.
 fn to_cursor(last_sk: Option<&[u8]>) -> String {
     match last_sk {
-        Some(sk) => format!("q1{}", keys::to_hex(sk)),
+        Some(sk) => format!("q1{}", hex::encode(sk)),
         None => "q0".to_owned(),
     }
 }

@@ -77,7 +77,7 @@ fn segment_start(text: &str) -> Result<Option<ScanCursor>> {
 }
 
 fn to_cursor(cursor: &ScanCursor) -> String {
-    format!("s{}", keys::to_hex(&cursor.to_bytes()))
+    format!("s{}", hex::encode(cursor.to_bytes()))
 }
 
 fn from_cursor(text: &str) -> Result<ScanCursor> {

@@ -219,7 +219,7 @@ fn list(stripes: &[StripeStats], out: &mut Output) -> Result<()> {
 }
 
 fn as_json(engine: &Engine, stats: &kstone_core::Stats) -> Result<Value> {
-    let id = crate::keys::to_hex(&engine.id());
+    let id = hex::encode(engine.id());
     let stripes: Vec<Value> = stats.stripes.iter().map(stripe_json).collect();
     Ok(json!({
         "path": engine.path().to_string_lossy(),

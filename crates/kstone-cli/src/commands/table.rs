@@ -288,7 +288,7 @@ fn print(tables: &Tables, mut ask: ItemsQuery, page: &Page, out: &mut Output) ->
 
 /// `t`, then the key of the last item seen, in hexadecimal.
 fn to_cursor(key: &Item) -> String {
-    format!("t{}", keys::to_hex(ItemBytes::encode(key).as_slice()))
+    format!("t{}", hex::encode(ItemBytes::encode(key).as_slice()))
 }
 
 fn from_cursor(text: &str) -> Result<Item> {

@@ -54,12 +54,7 @@ fn load(path: &Path) -> Result<Option<ReceiptKey>> {
 
 fn parse(text: &str) -> Option<[u8; 32]> {
     let mut secret = [0; 32];
-    if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    for (at, byte) in secret.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
+    hex::decode_to_slice(text, &mut secret).ok()?;
     Some(secret)
 }
 
@@ -67,7 +62,7 @@ fn parse(text: &str) -> Option<[u8; 32]> {
 /// from erasing. One that somebody else has made meanwhile is never replaced.
 fn make(dir: &Path, path: &Path) -> Result<ReceiptKey> {
     let secret = secret()?;
-    let text: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = hex::encode(secret);
     let unfinished = dir.join(UNFINISHED);
     let write = || {
         let mut file = private_file::create(&unfinished)?;

@@ -4,7 +4,7 @@ use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::serve::settings::AccessKey;
-use crate::{keys, time};
+use crate::time;
 
 pub const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
 
@@ -36,7 +36,7 @@ pub fn sign(key: &AccessKey, host: &str, target: &str, body: &str, now_ms: u64) 
     for part in scope.split('/') {
         signing_key = hmac(&signing_key, part);
     }
-    let signature = keys::to_hex(&hmac(&signing_key, &to_sign));
+    let signature = hex::encode(hmac(&signing_key, &to_sign));
     let authorization = format!(
         "AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders={HEADERS}, Signature={signature}",
         key.id
@@ -45,7 +45,7 @@ pub fn sign(key: &AccessKey, host: &str, target: &str, body: &str, now_ms: u64) 
 }
 
 fn sha256(text: &str) -> String {
-    keys::to_hex(&Sha256::digest(text))
+    hex::encode(Sha256::digest(text))
 }
 
 fn hmac(key: &[u8], text: &str) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use axum::extract::{Query, State};
 use kstone_keyspace::Date;
 use kstone_platform::audit::AuditEntry;
-use kstone_platform::page::PageAsk;
+use kstone_platform::page::PageRequest;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -33,7 +33,7 @@ pub(crate) async fn show(
             .map_err(|_| PageError::Refused(format!("{date} is no day: write it as {today}.")))?,
     };
     let cursor = Some(query.after).filter(|after| !after.is_empty());
-    let log = pages.platform()?.audit.of_day(date, &PageAsk { limit: 100, cursor }).await?;
+    let log = pages.platform()?.audit.of_day(date, &PageRequest { limit: 100, cursor }).await?;
     let content = html! {
         h1 { "Audit" }
         p.faint { "Who did what to whose data. Entries are kept for a year; who is erased is erased here too." }

@@ -3,21 +3,15 @@
 use std::fmt::Write as _;
 
 use kstone_keyspace::index::Location;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// What may stand in a part of an address as it is, beside letters and digits.
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
 /// Text in a part of an address, with everything escaped that could mean something there.
 pub(crate) fn part(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b':' => {
-                escaped.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(escaped, "%{byte:02X}");
-            }
-        }
-    }
-    escaped
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 /// Bytes as text that reads back: what is no printable UTF-8 is `\x` and two digits, and `\` is `\\`.
@@ -49,11 +43,10 @@ pub(crate) fn bytes_of(text: &str) -> Vec<u8> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {
         bytes.extend_from_slice(before.as_bytes());
-        let hex = after.strip_prefix('x').and_then(|hex| hex.get(..2));
-        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        rest = match byte {
+        let digits = after.strip_prefix('x').and_then(|digits| digits.get(..2));
+        rest = match digits.and_then(|digits| hex::decode(digits).ok()) {
             Some(byte) => {
-                bytes.push(byte);
+                bytes.extend(byte);
                 after.get(3..).unwrap_or_default()
             }
             None => {

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http_body_util::BodyExt as _;
-use kstone_platform::idempotency::{Begun, KeptAnswer, Repeatable};
+use kstone_platform::idempotency::{BeginOutcome, RepeatableRequest, StoredResponse};
 use kstone_platform::rate_limits::{Decision, LimitKind};
 use serde_json::Value;
 
@@ -104,16 +104,16 @@ pub(super) async fn once(
     // An address that cannot be read is refused by the call itself.
     let address = address.iter().flatten();
     let students = students_in(call, address, &body);
-    let repeatable = Repeatable {
+    let repeatable = RepeatableRequest {
         client: KEYS_OWNER.to_owned(),
         key,
         request: spelled(&head.method, head.uri.path(), &head.headers, &body),
         students,
     };
     let ticket = match platform.idempotency.begin(&repeatable).await {
-        Ok(Begun::New(ticket)) => ticket,
-        Ok(Begun::Replay(kept)) => return replayed(kept),
-        Ok(Begun::InFlight) => {
+        Ok(BeginOutcome::New(ticket)) => ticket,
+        Ok(BeginOutcome::Replay(kept)) => return replayed(kept),
+        Ok(BeginOutcome::InFlight) => {
             let what = "the first request with this key is still being carried out";
             let problem = Problem {
                 field: Some("Idempotency-Key".into()),
@@ -122,7 +122,7 @@ pub(super) async fn once(
             };
             return problem.into_response();
         }
-        Ok(Begun::Mismatch) => {
+        Ok(BeginOutcome::Mismatch) => {
             let what = "this key was used for another request: use a new one";
             let field = Some("Idempotency-Key".into());
             return Problem { field, ..Problem::new(Code::KeyReused, what) }.into_response();
@@ -144,7 +144,7 @@ pub(super) async fn once(
         };
         if response.status().is_server_error() {
             // It may have been carried out all the same.
-            let _ = platform.idempotency.let_go(&ticket).await;
+            let _ = platform.idempotency.release(&ticket).await;
             return response;
         }
         if !response.status().is_success() {
@@ -157,7 +157,7 @@ pub(super) async fn once(
             let value = head.headers.get(name)?.to_str().ok()?;
             Some((name.as_str().to_owned(), value.to_owned()))
         };
-        let kept = KeptAnswer {
+        let kept = StoredResponse {
             status: head.status.as_u16(),
             headers: KEPT_HEADERS.iter().filter_map(said).collect(),
             body: String::from_utf8_lossy(&bytes).into_owned(),
@@ -172,7 +172,7 @@ pub(super) async fn once(
     }
 }
 
-fn replayed(kept: KeptAnswer) -> Response {
+fn replayed(kept: StoredResponse) -> Response {
     let status = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
     let mut response = (status, kept.body.clone()).into_response();
     let headers = response.headers_mut();

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kstone_platform::page::PageAsk;
+use kstone_platform::page::PageRequest;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
@@ -53,7 +53,7 @@ pub(super) fn shown_cursor(cursor: String) -> String {
 }
 
 /// What is asked for, if it can be.
-pub(super) fn page_asked(limit: Option<u32>, cursor: Option<String>) -> Result<PageAsk> {
+pub(super) fn page_asked(limit: Option<u32>, cursor: Option<String>) -> Result<PageRequest> {
     let limit = limit.unwrap_or(LIMIT);
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(Problem::invalid("limit", format!("must be from 1 to {LIMIT_MAX}")));
@@ -64,12 +64,12 @@ pub(super) fn page_asked(limit: Option<u32>, cursor: Option<String>) -> Result<P
             Problem::invalid("cursor", "must be what `next` of the page before says")
         })
     });
-    Ok(PageAsk { limit, cursor: cursor.transpose()? })
+    Ok(PageRequest { limit, cursor: cursor.transpose()? })
 }
 
 impl PageParams {
     /// What is asked for, if it can be.
-    pub fn asked(self) -> Result<PageAsk> {
+    pub fn asked(self) -> Result<PageRequest> {
         page_asked(self.limit, self.cursor)
     }
 }

@@ -9,9 +9,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::{ErasureError, ErasureRecord, ErasureState};
-use kstone_mastery::engine::KeptKey;
+use kstone_mastery::engine::StoredKey;
 use kstone_platform::field::check_id;
-use kstone_platform::page::PageAsk;
+use kstone_platform::page::PageRequest;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -82,7 +82,7 @@ async fn erasures(
     Params(page): Params<PageParams>,
 ) -> Result<Json<ErasureList>> {
     let erasures = erasures_of(&console)?;
-    let PageAsk { limit, cursor } = page.asked()?;
+    let PageRequest { limit, cursor } = page.asked()?;
     let mut left = erasures.all().await.map_err(failed)?.into_iter().rev().peekable();
     if let Some(cursor) = cursor {
         // It is the last one of the page before.
@@ -170,7 +170,7 @@ async fn admit(
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct Debugged {
     /// The keys, in order, with values and how long they live.
-    keys: Vec<KeptKey>,
+    keys: Vec<StoredKey>,
 }
 
 /// Every key that holds something of a learner, with its value and how long it lives

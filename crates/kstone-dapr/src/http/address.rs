@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use http::Method;
+use percent_encoding::percent_decode_str;
 
 use crate::error::{Doing, Error, Result};
 
@@ -94,20 +95,14 @@ impl Parameters {
 
 /// Text with its escapes (`%2F`) undone; `None` if it is no text then.
 fn decode(text: &str, plus_is_space: bool) -> Option<String> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'%' => {
-                let digit = |byte: u8| (byte as char).to_digit(16);
-                let (high, low) = (digit(bytes.next()?)?, digit(bytes.next()?)?);
-                u8::try_from(high * 16 + low).ok()?
-            }
-            b'+' if plus_is_space => b' ',
-            byte => byte,
-        });
+    let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
+    let mut escapes = text.as_bytes().split(|byte| *byte == b'%').skip(1);
+    if !escapes.all(|escape| escape.get(..2).is_some_and(is_hex)) {
+        return None;
     }
-    String::from_utf8(decoded).ok()
+    let spaced = plus_is_space.then(|| text.replace('+', " "));
+    let decoded = percent_decode_str(spaced.as_deref().unwrap_or(text)).decode_utf8().ok()?;
+    Some(decoded.into_owned())
 }
 
 #[cfg(test)]

@@ -1,9 +1,15 @@
 //! The canonical form of a request: what a signature is over.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 
 use super::{Head, hex, sha256};
 use crate::http::Headers;
+
+/// What is encoded in a query string: all but the unreserved characters.
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// In a path the slash is not encoded either.
+const PATH: &AsciiSet = &QUERY.remove(b'/');
 
 /// The parameters of a query string, decoded.
 pub(super) fn pairs(query: &str) -> Vec<(String, String)> {
@@ -18,7 +24,7 @@ pub(super) fn hash(head: &Head<'_>, body: &[u8], signed_headers: &str, in_query:
     text.extend_from_slice(head.method.as_bytes());
     text.push(b'\n');
     // The path is encoded once more than it is sent; this protocol has no path but `/`.
-    encode(head.path, true, &mut text);
+    text.extend(utf8_percent_encode(head.path, PATH).flat_map(str::as_bytes));
     text.push(b'\n');
     write_query(&head.query, in_query, &mut text);
     text.push(b'\n');
@@ -36,24 +42,19 @@ pub(super) fn hash(head: &Head<'_>, body: &[u8], signed_headers: &str, in_query:
 }
 
 fn write_query(query: &[(String, String)], in_query: bool, out: &mut Vec<u8>) {
-    let mut encoded: Vec<(Vec<u8>, Vec<u8>)> = query
+    let mut encoded: Vec<[String; 2]> = query
         .iter()
         .filter(|(name, _)| !(in_query && name == "X-Amz-Signature"))
-        .map(|(name, value)| {
-            let (mut name_out, mut value_out) = (Vec::new(), Vec::new());
-            encode(name, false, &mut name_out);
-            encode(value, false, &mut value_out);
-            (name_out, value_out)
-        })
+        .map(|(name, value)| [name, value].map(|it| utf8_percent_encode(it, QUERY).to_string()))
         .collect();
     encoded.sort();
-    for (at, (name, value)) in encoded.iter().enumerate() {
+    for (at, [name, value]) in encoded.iter().enumerate() {
         if at > 0 {
             out.push(b'&');
         }
-        out.extend_from_slice(name);
+        out.extend_from_slice(name.as_bytes());
         out.push(b'=');
-        out.extend_from_slice(value);
+        out.extend_from_slice(value.as_bytes());
     }
 }
 
@@ -74,40 +75,9 @@ fn write_header(headers: Headers<'_>, name: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Percent-encodes all but the unreserved characters, in a path also all but the slash.
-fn encode(text: &str, is_path: bool, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || (is_path && byte == b'/') {
-            out.push(byte);
-        } else {
-            out.extend_from_slice(&[
-                b'%',
-                DIGITS[usize::from(byte >> 4)],
-                DIGITS[usize::from(byte & 15)],
-            ]);
-        }
-    }
-}
-
 /// Undoes percent-encoding; what is no encoding stays as it is.
 fn decoded(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        match (byte, hex(0), hex(1)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                rest = after.get(2..).unwrap_or(&[]);
-            }
-            _ => {
-                out.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

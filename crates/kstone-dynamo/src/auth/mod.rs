@@ -16,6 +16,7 @@ use std::sync::Arc;
 use hmac::{Hmac, Mac};
 use kstone_core::env::Clock;
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
 
 use crate::error::Fault;
 use crate::http::{self, Headers};
@@ -169,9 +170,9 @@ impl Authority {
             mac.update(part.as_bytes());
         }
         mac.update(&hex(&hash));
-        let given = unhex(claim.signature);
         // The comparison takes the same time wherever the first difference is.
-        if given.is_none_or(|given| mac.verify_slice(&given).is_err()) {
+        let signature = hex(&mac.finalize().into_bytes().into());
+        if !bool::from(signature.ct_eq(claim.signature.as_bytes())) {
             return Err(invalid(
                 "The request signature we calculated does not match the signature you provided. \
                  Check your AWS Secret Access Key and signing method. Consult the service \
@@ -401,26 +402,11 @@ fn incomplete(message: impl Into<String>) -> Fault {
     Fault::service("IncompleteSignatureException", message)
 }
 
-const HEX: &[u8; 16] = b"0123456789abcdef";
-
 fn hex(hash: &[u8; 32]) -> [u8; 64] {
     let mut out = [0; 64];
-    for (byte, pair) in hash.iter().zip(out.chunks_exact_mut(2)) {
-        pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-    }
+    // Fails only where the digits do not fill the space.
+    let _ = hex::encode_to_slice(hash, &mut out);
     out
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let digit = |byte: u8| HEX.iter().position(|have| *have == byte).map(|at| at as u8);
-    if text.len() != 64 {
-        return None;
-    }
-    let mut out = [0; 32];
-    for (pair, byte) in text.as_bytes().chunks_exact(2).zip(&mut out) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(out)
 }
 
 fn sha256(data: &[u8]) -> [u8; 32] {

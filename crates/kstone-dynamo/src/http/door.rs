@@ -47,7 +47,7 @@ impl Door {
     pub(super) fn new(database: Database, options: DoorOptions) -> Self {
         Door {
             greeting: format!("healthy: dynamodb.{}.amazonaws.com ", options.region),
-            id: database.engine().id().iter().map(|byte| format!("{byte:02x}")).collect(),
+            id: hex::encode(database.engine().id()),
             context: Context::new(database, options.region),
             authority: Authority::new(options.keys, Arc::clone(&options.clock)),
             ids: SeededRandom::new(SystemRandom.next_u64()),

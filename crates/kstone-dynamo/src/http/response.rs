@@ -4,6 +4,8 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use kstone_core::env::{Random as _, SeededRandom};
 
 use super::status::Status;
@@ -173,9 +175,10 @@ impl Dates {
         let second = now_ms / 1000;
         if second != self.second {
             self.second = second;
-            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(second);
-            let text = httpdate::fmt_http_date(time);
-            if let Ok(text) = text.as_bytes().try_into() {
+            let time = i64::try_from(second).ok().and_then(|it| Timestamp::from_second(it).ok());
+            let text = time
+                .and_then(|time| DateTimePrinter::new().timestamp_to_rfc9110_string(&time).ok());
+            if let Some(text) = text.and_then(|text| text.as_bytes().try_into().ok()) {
                 self.text = text;
             }
         }

@@ -1,4 +1,4 @@
-//! The `[pattern.…]` tables of a catalogue.
+//! Reads the `[pattern.…]` tables of a catalogue.
 
 use std::ops::Range;
 
@@ -78,7 +78,7 @@ fn read_long<'t>(
 ) -> Option<Pattern> {
     let before = reader.problems.len();
     let Declaration { name, of, at, table } = declaration;
-    reader.known(table, of, &KEYS);
+    reader.reject_unknown(table, of, &KEYS);
     check_name(reader, declaration);
     let segments = read_segments(reader, shared, declaration);
     let is_item = read_is_item(reader, declaration);
@@ -106,7 +106,7 @@ fn read_long<'t>(
     let value = value_type.and_then(|value_type| read_value(reader, table, value_type));
     let limits = value_type.map(|it| read_limits(reader, table, it, is_item == Some(true)));
     let description = reader.required(table, at, of, "description", "say what it is for");
-    let written = reader.truth(table, "written").unwrap_or(true);
+    let written = reader.boolean(table, "written").unwrap_or(true);
     let metric = read_metric(reader, declaration);
     let examples = read_examples(reader, table);
     if reader.problems.len() > before {
@@ -184,7 +184,7 @@ fn read_short<'t>(
         Some(description) => description.value.to_owned(),
         None => format!("Short for `{long}`"),
     };
-    let written = reader.truth(table, "written").unwrap_or(false);
+    let written = reader.boolean(table, "written").unwrap_or(false);
     let metric = read_metric(reader, declaration);
     let examples = read_examples(reader, table);
     if reader.problems.len() > before {

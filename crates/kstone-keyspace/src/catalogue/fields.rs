@@ -1,4 +1,4 @@
-//! `fields` and `value` of a pattern.
+//! Reads `fields` and `value` of a pattern: which types its values may have.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -78,8 +78,8 @@ fn read_field_type<'t>(
             Some((FieldType::OneOf(choices), false))
         }
         DeValue::Table(table) => {
-            reader.known(table, what, &["type", "optional"]);
-            let optional = reader.truth(table, "optional").unwrap_or(false);
+            reader.reject_unknown(table, what, &["type", "optional"]);
+            let optional = reader.boolean(table, "optional").unwrap_or(false);
             let Some(inner) = table.get("type") else {
                 reader.problem(&value.span(), format!("{what} has no `type`"), FieldType::FORMS);
                 return None;

@@ -1,4 +1,4 @@
-//! What a pattern says of the key itself: its segments, its table, its partition, its tenant.
+//! Reads the parts of a pattern that describe the key: segments, table, partition and tenant.
 
 use toml::de::DeTable;
 

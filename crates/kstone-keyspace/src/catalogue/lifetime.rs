@@ -1,4 +1,4 @@
-//! `ttl` and `limits` of a pattern.
+//! Reads `ttl` and `limits` of a pattern.
 
 use toml::de::{DeTable, DeValue};
 
@@ -27,7 +27,7 @@ pub(super) fn read_ttl<'t>(reader: &mut Reader<'t>, pattern: &DeTable<'t>) -> Op
             return None;
         }
     };
-    reader.known(table, "`ttl`", &["time", "rule", "min", "max"]);
+    reader.reject_unknown(table, "`ttl`", &["time", "rule", "min", "max"]);
     let time = reader.required(table, &value.span(), "`ttl`", "time", "write time = \"1 hour\"")?;
     let seconds_usual = seconds(reader, &time)?;
     let mut span = Span::seconds(seconds_usual);
@@ -83,7 +83,7 @@ pub(super) fn read_limits<'t>(
         over: Over::Refuse,
     };
     let Some(table) = reader.table(pattern, "limits") else { return limits };
-    reader.known(table, "`limits`", &["key_bytes", "value_bytes", "members", "over"]);
+    reader.reject_unknown(table, "`limits`", &["key_bytes", "value_bytes", "members", "over"]);
     if let Some(bytes) = reader.whole_number(table, "key_bytes") {
         limits.key_bytes = bytes;
     }

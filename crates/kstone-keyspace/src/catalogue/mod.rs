@@ -85,15 +85,18 @@ impl Catalogue {
     /// What can be wrong with one pattern alone is found here, all of it at once; what only shows
     /// beside other patterns is found by [`Keyspace::new`](crate::Keyspace::new).
     pub fn parse(file: &str, text: &str) -> Result<Catalogue, Problems> {
-        let (catalogue, problems) = Catalogue::parse_what_is_right(file, text);
+        let (catalogue, problems) = Catalogue::parse_valid_patterns(file, text);
         match catalogue {
             Some(catalogue) if problems.is_empty() => Ok(catalogue),
             _ => Err(Problems(problems)),
         }
     }
 
-    /// Reads a catalogue; of one with problems, the patterns that have none.
-    pub(crate) fn parse_what_is_right(file: &str, text: &str) -> (Option<Catalogue>, Vec<Problem>) {
+    /// Reads a catalogue; if it has problems, only the patterns that have none.
+    pub(crate) fn parse_valid_patterns(
+        file: &str,
+        text: &str,
+    ) -> (Option<Catalogue>, Vec<Problem>) {
         let mut reader = Reader::new(file, text);
         let catalogue = reader.document().map(|document| {
             let source = Arc::from(text);
@@ -105,7 +108,7 @@ impl Catalogue {
     }
 }
 
-/// What the patterns of a file share.
+/// The settings that all patterns of a file share.
 struct Shared {
     application: Arc<str>,
     table: Option<String>,
@@ -118,7 +121,7 @@ fn read<'t>(reader: &mut Reader<'t>, document: &DeTable<'t>) -> Catalogue {
     const START: Range<usize> = 0..0;
     const OF: &str = "the catalogue";
     let known = ["application", "description", "table", "reserved", "placeholders", "pattern"];
-    reader.known(document, OF, &known);
+    reader.reject_unknown(document, OF, &known);
     let name = reader.required(document, &START, OF, "application", "begin with its name");
     if let Some(name) = name.as_ref().filter(|name| !is_name(name.value)) {
         let what = format!("`{}` cannot be an application's name", name.value);
@@ -176,7 +179,7 @@ fn read_placeholders<'t>(
         }
         let (kind, except) = match value.get_ref() {
             DeValue::Table(table) => {
-                reader.known(table, &format!("placeholder `{name}`"), &["type", "except"]);
+                reader.reject_unknown(table, &format!("placeholder `{name}`"), &["type", "except"]);
                 let kind = match table.get("type") {
                     Some(kind) => read_kind(reader, kind, name),
                     None => {

@@ -1,5 +1,5 @@
-//! TOML with its places: what is asked for and is of another type, or is there and was not asked
-//! for, becomes a problem that points at it.
+//! Reads TOML values with their positions: a value of the wrong type and an unknown key become
+//! problems that point at line and column.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) struct Reader<'t> {
     pub(super) problems: Vec<Problem>,
 }
 
-/// A text of the catalogue.
+/// A string of the catalogue, with its position.
 #[derive(Debug, Clone)]
 pub(super) struct Text<'a> {
     pub(super) value: &'a str,
@@ -61,8 +61,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reports keys of a table that nobody knows.
-    pub(super) fn known(&mut self, table: &DeTable<'t>, of: &str, known: &[&str]) {
+    /// Reports unknown keys of a table.
+    pub(super) fn reject_unknown(&mut self, table: &DeTable<'t>, of: &str, known: &[&str]) {
         for (key, _) in in_order(table) {
             let name = key.get_ref();
             if known.contains(&name.as_ref()) {
@@ -102,10 +102,10 @@ impl<'t> Reader<'t> {
         self.text(table, key)
     }
 
-    pub(super) fn truth(&mut self, table: &DeTable<'t>, key: &str) -> Option<bool> {
+    pub(super) fn boolean(&mut self, table: &DeTable<'t>, key: &str) -> Option<bool> {
         let value = table.get(key)?;
         match value.get_ref() {
-            DeValue::Boolean(truth) => Some(*truth),
+            DeValue::Boolean(boolean) => Some(*boolean),
             _ => self.mistyped(value, &format!("`{key}`"), "true or false"),
         }
     }

@@ -1,4 +1,4 @@
-//! Whose data a pattern's keys hold.
+//! Reads `subject` of a pattern: whose data its keys hold.
 
 use toml::de::DeValue;
 
@@ -25,7 +25,7 @@ pub(super) fn read_is_deleted_with_any<'t>(
         let what = format!("`{DELETED}` is about a field that names several persons");
         reader.problem(&said.span(), what, "write it beside `field`");
     }
-    reader.truth(choice, DELETED).unwrap_or_default()
+    reader.boolean(choice, DELETED).unwrap_or_default()
 }
 
 pub(super) fn read_subject<'t>(
@@ -53,7 +53,7 @@ pub(super) fn read_subject<'t>(
         }
         return Some(SubjectSource::Placeholder(text.value.to_owned()));
     };
-    reader.known(choice, "`subject`", &["field", "members", "through", DELETED]);
+    reader.reject_unknown(choice, "`subject`", &["field", "members", "through", DELETED]);
     if choice.keys().filter(|key| key.get_ref() != DELETED).count() != 1 {
         reader.problem(&value.span(), "`subject` must say one thing", FORMS);
         return None;
@@ -67,7 +67,7 @@ pub(super) fn read_subject<'t>(
     if let Some(through) = reader.text(choice, "through") {
         return Some(SubjectSource::Through(through.value.to_owned()));
     }
-    let members = reader.truth(choice, "members")?;
+    let members = reader.boolean(choice, "members")?;
     if value_type == Some(ValueType::Stream) {
         let hint = "name the field of an entry that does: { field = \"user_id\" }";
         reader.problem(&value.span(), "an entry of a stream names no person by itself", hint);

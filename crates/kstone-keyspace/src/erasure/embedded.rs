@@ -1,4 +1,4 @@
-//! Erasure in a database of this process: its two ports, and the checkpoints made from it.
+//! Erasure in an embedded database: connects an eraser to its two ports and its checkpoints.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use kstone::{Database, Durability};
 use kstone_core::env::{Clock, Random};
 use kstone_redis::Redis;
 
-use super::eraser::{Copies, Eraser, EraserParts, Keep, OpenCopy};
-use super::receipt::{ReceiptKey, hex};
+use super::eraser::{CheckpointStore, Eraser, EraserParts, Keep, OpenCheckpoint};
+use super::receipt::ReceiptKey;
 use super::stores::{ErasureError, Result, Stores};
 use crate::keyspace::Keyspace;
 use crate::policy::{Governor, GovernorOptions};
@@ -41,7 +41,7 @@ impl Eraser {
             clock: Arc::new(EngineClock(db.internal())),
             random,
             key,
-            database: hex(&db.engine().id()),
+            database: hex::encode(db.engine().id()),
         }))
     }
 }
@@ -53,12 +53,12 @@ struct Checkpoints {
     keyspace: Arc<Keyspace>,
 }
 
-impl Copies for Checkpoints {
+impl CheckpointStore for Checkpoints {
     fn list(&self) -> Vec<PathBuf> {
         self.db.engine().checkpoints()
     }
 
-    fn open(&self, path: &Path) -> Result<Option<OpenCopy>> {
+    fn open(&self, path: &Path) -> Result<Option<OpenCheckpoint>> {
         let Some(db) = self.db.open_checkpoint(path)? else { return Ok(None) };
         let redis = Redis::open(&db)?;
         let keyspace = Arc::clone(&self.keyspace);
@@ -69,11 +69,12 @@ impl Copies for Checkpoints {
             governor.recount(Some(&redis), &mut |_| {})?;
         }
         let stores = Stores::embedded(&db, &redis, Arc::clone(&self.keyspace))?;
-        Ok(Some(OpenCopy { stores, governor, keep: Box::new(keep) }))
+        Ok(Some(OpenCheckpoint { stores, governor, keep: Box::new(keep) }))
     }
 }
 
-/// A checkpoint with the keyspace in force. The database and its governor hold each other.
+/// An open checkpoint with its keyspace in force. Dropping it unlinks the database and its
+/// governor, which refer to each other.
 #[derive(Debug)]
 struct Governed {
     governor: Arc<Governor>,

@@ -1,4 +1,4 @@
-//! The steps of an erasure.
+//! The [`Eraser`]: carries out the steps of an erasure.
 //!
 //! 1. Remember whom it is about.
 //! 2. Refuse writes about them from now on, and wait for those under way.
@@ -24,8 +24,10 @@ use kstone::ports::{PurgeItems, PurgeReport};
 use kstone::{Item, Value};
 use kstone_core::env::{Clock, Random};
 
-use super::holdings::{Seen, Standing};
-use super::job::{ERASURES_TABLE, ErasureRecord, ErasureState, How, Job, Jobs, Planned, counts};
+use super::holdings::{Ownership, SurveyedPlace};
+use super::job::{
+    ERASURES_TABLE, ErasureRecord, ErasureState, Job, Jobs, Planned, PlannedContent, counts,
+};
 use super::receipt::{
     PurgeCount, RECEIPT_VERSION, Receipt, ReceiptKey, SignedReceipt, subject_hash,
 };
@@ -37,18 +39,19 @@ use crate::subject::Subject;
 /// How often what is left is looked for again before somebody has to be told.
 const ROUNDS: usize = 4;
 
-/// The checkpoints that were made from a database.
-pub trait Copies: Debug + Send + Sync {
-    /// Where they were made.
+/// Lists and opens the checkpoints that were made from a database.
+pub trait CheckpointStore: Debug + Send + Sync {
+    /// The directories of all checkpoints.
     fn list(&self) -> Vec<PathBuf>;
 
-    /// Opens one, with an index of persons that is complete; `None` if it is not where it was made.
-    fn open(&self, path: &Path) -> Result<Option<OpenCopy>>;
+    /// Opens a checkpoint, with a complete index of persons; `None` if it is no longer in its
+    /// directory.
+    fn open(&self, path: &Path) -> Result<Option<OpenCheckpoint>>;
 }
 
 /// An open checkpoint, which is closed when this is dropped.
 #[derive(Debug)]
-pub struct OpenCopy {
+pub struct OpenCheckpoint {
     /// What is in it.
     pub stores: Stores,
     /// What is in force in it.
@@ -57,7 +60,7 @@ pub struct OpenCopy {
     pub keep: Box<dyn Keep>,
 }
 
-/// Something that is dropped in its turn.
+/// A resource that is held until its owner is dropped.
 pub trait Keep: Debug + Send + Sync {}
 
 /// Erases persons from one database.
@@ -65,7 +68,7 @@ pub trait Keep: Debug + Send + Sync {}
 pub struct Eraser {
     stores: Stores,
     governor: Arc<Governor>,
-    copies: Arc<dyn Copies>,
+    copies: Arc<dyn CheckpointStore>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     key: ReceiptKey,
@@ -74,7 +77,7 @@ pub struct Eraser {
     is_busy: AtomicBool,
 }
 
-/// How far an erasure is.
+/// The progress of an erasure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Writes about the person are being refused, and those under way waited for.
@@ -91,7 +94,7 @@ pub enum Progress {
     Sealing,
 }
 
-/// What an [`Eraser`] is made of.
+/// The parts that an [`Eraser`] is built from.
 #[derive(Debug)]
 pub struct EraserParts {
     /// The stores. The handle to items may write to the database's own tables.
@@ -99,7 +102,7 @@ pub struct EraserParts {
     /// What is in force.
     pub governor: Arc<Governor>,
     /// The checkpoints.
-    pub copies: Arc<dyn Copies>,
+    pub copies: Arc<dyn CheckpointStore>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Salts and ids. Salts have to be hard to guess.
@@ -135,19 +138,19 @@ impl Eraser {
         subject: &Subject,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<SignedReceipt> {
-        let _only_one = Busy::take(&self.is_busy)?;
+        let _only_one = ErasureLock::take(&self.is_busy)?;
         let (job, plan) = self.find_or_begin(subject).await?;
         self.go_on(job, plan, progress).await
     }
 
-    /// Remembers that a person is to be erased, and answers with the erasure's id; of one that runs
-    /// already, if there is one. Nothing is removed yet: [`carry_out`](Eraser::carry_out) does that,
-    /// or [`resume`](Eraser::resume) after a restart.
+    /// Records an erasure, and returns its id, or that of a running one of the same person. Nothing
+    /// is removed yet: [`carry_out`](Eraser::carry_out) does that, or [`resume`](Eraser::resume)
+    /// after a restart.
     pub async fn ask(&self, subject: &Subject) -> Result<String> {
         Ok(self.find_or_begin(subject).await?.0.id)
     }
 
-    /// Does what an erasure has left to do, and answers with the receipt.
+    /// Completes an erasure, and returns its receipt.
     ///
     /// # Errors
     /// [`ErasureError::Running`] while another erasure is under way: try again.
@@ -156,7 +159,7 @@ impl Eraser {
         id: &str,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<SignedReceipt> {
-        let _only_one = Busy::take(&self.is_busy)?;
+        let _only_one = ErasureLock::take(&self.is_busy)?;
         match self.jobs().find(id).await?.map(|record| record.state) {
             None => Err(ErasureError::Unreadable(format!("there is no erasure {id}"))),
             Some(ErasureState::Done(receipt)) => Ok(*receipt),
@@ -189,7 +192,7 @@ impl Eraser {
     /// [`ErasureError::Unfinished`] if some could not go on. Those after them are done all the same,
     /// and their receipts are among the [`erasures`](Eraser::erasures).
     pub async fn resume(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Vec<SignedReceipt>> {
-        let _only_one = Busy::take(&self.is_busy)?;
+        let _only_one = ErasureLock::take(&self.is_busy)?;
         let (mut receipts, mut failed) = (Vec::new(), Vec::new());
         for ErasureRecord { id, state, .. } in self.jobs().all().await? {
             let resumed = match state {
@@ -267,13 +270,13 @@ impl Eraser {
             progress(Progress::Purging);
             job.add(&self.stores.items.purge(&items).await?);
             let left = self.stores.survey(&subject).await?;
-            if left.iter().all(|seen| !matches!(seen.standing, Standing::Theirs { .. })) {
-                self.clear_copies(&mut job, &subject, progress).await?;
+            if left.iter().all(|seen| !matches!(seen.ownership, Ownership::Theirs { .. })) {
+                self.clear_checkpoints(&mut job, &subject, progress).await?;
                 progress(Progress::Purging);
                 // Last, because each checkpoint is cleared by its own index, which this purges too.
                 entries.extend(places.iter().cloned());
                 entries.extend(left.into_iter().map(|seen| seen.indexed));
-                let index = index_of(&subject, &entries, &self.stores.ways_among(&places));
+                let index = index_of(&subject, &entries, &self.stores.link_keys_among(&places));
                 job.add(&self.stores.items.purge(&index).await?);
                 return self.seal(job, &plan, progress).await;
             }
@@ -281,20 +284,20 @@ impl Eraser {
         Err(ErasureError::Busy("what is left of the person".to_owned()))
     }
 
-    /// Refuses writes to keys that say whose they are through another key of the person.
+    /// Refuses writes to keys that belong to the person through another key.
     async fn refuse_through(&self, subject: &Subject) -> Result<()> {
-        let ways = self.stores.ways_of(subject).await?;
-        for way in &ways {
+        let links = self.stores.link_keys_of(subject).await?;
+        for way in &links {
             self.governor.mark_place_erased(way).await?;
         }
-        match ways.is_empty() {
+        match links.is_empty() {
             true => Ok(()),
             false => self.stores.settle().await,
         }
     }
 
-    /// Adds every place to the plan that is not in it, and remembers that. Answers which places the
-    /// index names: also those that are somebody else's by now.
+    /// Adds every indexed place to the plan that is not in it, and stores the plan. Returns all
+    /// places that the index names, also those that belong to others by now.
     async fn plan(
         &self,
         job: &Job,
@@ -311,7 +314,7 @@ impl Eraser {
     }
 
     /// Removes the person from the checkpoints.
-    async fn clear_copies(
+    async fn clear_checkpoints(
         &self,
         job: &mut Job,
         subject: &Subject,
@@ -327,7 +330,7 @@ impl Eraser {
             progress(Progress::Checkpoint(cleared.len() as u64 + 1, all));
             match self.copies.open(&path)? {
                 None => job.purge.miss(&path),
-                Some(OpenCopy { stores: copy, governor, keep: _closed_last }) => {
+                Some(OpenCheckpoint { stores: copy, governor, keep: _closed_last }) => {
                     let seen = copy.survey(subject).await?;
                     let places: Vec<Indexed> = seen
                         .iter()
@@ -338,9 +341,9 @@ impl Eraser {
                     job.purge.records += keys.records;
                     job.purge.records += copy.items.purge(&items).await?.records;
                     // Of what was found here only this index may know.
-                    let ways = copy.ways_among(&places);
+                    let links = copy.link_keys_among(&places);
                     let entries = seen.iter().map(|seen| seen.indexed.clone()).collect();
-                    let index = index_of(subject, &entries, &ways);
+                    let index = index_of(subject, &entries, &links);
                     job.purge.records += copy.items.purge(&index).await?.records;
                     job.purge.checkpoints += 1;
                 }
@@ -364,7 +367,7 @@ impl Eraser {
             database: self.database.clone(),
             erasure: job.id.clone(),
             subject_sha256: subject_hash(&salt, &subject),
-            salt: super::receipt::hex(&salt),
+            salt: hex::encode(salt),
             tenant: subject.tenant,
             began_ms: job.began_ms,
             finished_ms: 0,
@@ -377,7 +380,7 @@ impl Eraser {
         self.finish(receipt).await
     }
 
-    /// Forgets whom an erasure was about, and signs its receipt.
+    /// Removes the record of whom an erasure was about, and signs its receipt.
     async fn finish(&self, mut receipt: Receipt) -> Result<SignedReceipt> {
         let partitions = vec![(ERASURES_TABLE.to_owned(), Job::partition_of(&receipt.erasure))];
         let report =
@@ -391,22 +394,22 @@ impl Eraser {
     }
 }
 
-fn planned(seen: &Seen) -> Option<Planned> {
-    let how = match seen.standing {
-        Standing::Theirs { is_shared: false, .. } => How::Whole,
-        Standing::Theirs { is_shared: true, .. } => How::Shared,
-        Standing::Gone => How::Gone,
-        Standing::Others => return None,
+fn planned(seen: &SurveyedPlace) -> Option<Planned> {
+    let how = match seen.ownership {
+        Ownership::Theirs { is_shared: false, .. } => PlannedContent::Whole,
+        Ownership::Theirs { is_shared: true, .. } => PlannedContent::Shared,
+        Ownership::Gone => PlannedContent::Gone,
+        Ownership::Others => return None,
     };
     Some(Planned::new(&seen.indexed, seen.pattern.clone(), how))
 }
 
-fn is_theirs(seen: &Seen) -> bool {
-    seen.standing != Standing::Others
+fn is_theirs(seen: &SurveyedPlace) -> bool {
+    seen.ownership != Ownership::Others
 }
 
 /// These entries of the index, or all about a person who is erased everywhere.
-fn index_of(subject: &Subject, entries: &BTreeSet<Indexed>, ways: &[&Location]) -> PurgeItems {
+fn index_of(subject: &Subject, entries: &BTreeSet<Indexed>, links: &[&Location]) -> PurgeItems {
     let table = || SUBJECTS_TABLE.to_owned();
     let pk = pk_of_subject(&subject.id);
     let mut purge = PurgeItems::default();
@@ -422,7 +425,7 @@ fn index_of(subject: &Subject, entries: &BTreeSet<Indexed>, ways: &[&Location]) 
         }
     }
     let via = |way: &&Location| (table(), Value::S(pk_via(way)));
-    purge.partitions.extend(ways.iter().map(via));
+    purge.partitions.extend(links.iter().map(via));
     purge
 }
 
@@ -450,19 +453,19 @@ impl Job {
     }
 }
 
-/// Two erasures at a time would get into each other's way.
-struct Busy<'b>(&'b AtomicBool);
+/// Ensures that only one erasure runs at a time.
+struct ErasureLock<'b>(&'b AtomicBool);
 
-impl<'b> Busy<'b> {
-    fn take(flag: &'b AtomicBool) -> Result<Busy<'b>> {
+impl<'b> ErasureLock<'b> {
+    fn take(flag: &'b AtomicBool) -> Result<ErasureLock<'b>> {
         match flag.swap(true, Ordering::AcqRel) {
-            false => Ok(Busy(flag)),
+            false => Ok(ErasureLock(flag)),
             true => Err(ErasureError::Running),
         }
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for ErasureLock<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! Everything about a person, with values, as JSON that people can read.
+//! Exports all data about a person, with values, as readable JSON.
 //!
 //! Of what others share, only the person's part is shown: who asks for their data has no right to
 //! that of their classmates.
@@ -23,7 +23,7 @@ use crate::subject::Subject;
 const EXPORT_VERSION: u32 = 1;
 
 impl Stores {
-    /// Everything that there is of a person, with its values.
+    /// Exports all data of a person.
     pub async fn export(&self, subject: &Subject, now_ms: u64) -> Result<Json> {
         let mut tables = TableKeys::new();
         let mut data = Vec::new();
@@ -175,7 +175,7 @@ impl Stores {
     }
 }
 
-/// Of a value that names several persons: that it names this one.
+/// The part of a shared value that may be exported: that it names this person.
 fn only_theirs(found: &Match<'_, '_>, value: Json, subject: &Subject) -> Json {
     let SubjectSource::Field(field) = &found.pattern.subject else { return value };
     let is_theirs =

@@ -1,4 +1,4 @@
-//! What there is of a person.
+//! Finds the data that is stored about a person.
 //!
 //! The index of persons says where to look, and says too much rather than too little: a key may be
 //! gone by now, or may name somebody else. So every place is looked at before it is believed.
@@ -12,11 +12,11 @@ use kstone_redis::Value as Reply;
 use super::shared::{self, Named, Share};
 use super::stores::{Result, Stores, TableKey, TableKeys, bytes_of, command, pipeline};
 use crate::index::{Indexed, Location, pk_of_subject, pk_via};
-use crate::keyspace::{Keyspace, Match, Parts, Place, WHOLE_KEY};
+use crate::keyspace::{KeyStore, Keyspace, Match, Parts, WHOLE_KEY};
 use crate::pattern::{SubjectSource, ValueType};
 use crate::subject::Subject;
 
-/// A place that holds data of a person.
+/// A key, member or item that holds data of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holding {
     /// The pattern, as in `mastery.daily_mastery`; empty when none declares the key any more.
@@ -31,17 +31,17 @@ pub struct Holding {
     pub is_shared: bool,
 }
 
-/// A place that the index names, and what is there.
+/// A place that the index of persons names, and who owns what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SurveyedPlace {
     pub(super) indexed: Indexed,
     pub(super) pattern: String,
-    pub(super) standing: Standing,
+    pub(super) ownership: Ownership,
 }
 
-/// Whose what is there is.
+/// Who owns the data at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Ownership {
     Theirs {
         expires_at_ms: Option<u64>,
         is_shared: bool,
@@ -56,56 +56,56 @@ pub(super) enum Standing {
 const BATCH_MAX: usize = 100;
 
 impl Stores {
-    /// Everything that there is of a person: in the tenant that is named, or in all of them.
+    /// All data of a person: in the tenant that is named, or in all of them.
     pub async fn holdings(&self, subject: &Subject) -> Result<Vec<Holding>> {
         let seen = self.survey(subject).await?;
-        let theirs = seen.into_iter().filter_map(|it| match it.standing {
-            Standing::Theirs { expires_at_ms, is_shared } => Some(Holding {
+        let theirs = seen.into_iter().filter_map(|it| match it.ownership {
+            Ownership::Theirs { expires_at_ms, is_shared } => Some(Holding {
                 pattern: it.pattern,
                 tenant: it.indexed.tenant,
                 location: it.indexed.location,
                 expires_at_ms,
                 is_shared,
             }),
-            Standing::Gone | Standing::Others => None,
+            Ownership::Gone | Ownership::Others => None,
         });
         Ok(theirs.collect())
     }
 
-    /// The places of a person through which others are found.
-    pub(super) async fn ways_of(&self, subject: &Subject) -> Result<Vec<Location>> {
-        let ways = Ways::of(&self.keyspace);
+    /// The keys of a person through which other keys are found to be theirs.
+    pub(super) async fn link_keys_of(&self, subject: &Subject) -> Result<Vec<Location>> {
+        let links = LinkPatterns::of(&self.keyspace);
         let mut entries = self.entries(&pk_of_subject(&subject.id)).await?;
         entries.retain(|it| {
             let pattern = match_of(&self.keyspace, &it.location);
             (subject.tenant.is_none() || subject.tenant == it.tenant)
-                && pattern.is_some_and(|found| ways.is_one(&found.pattern.full_name()))
+                && pattern.is_some_and(|found| links.contains(&found.pattern.full_name()))
         });
         let seen = self.look(entries, Some(subject), &mut TableKeys::new()).await?;
-        let theirs = seen.into_iter().filter(|it| it.standing != Standing::Others);
+        let theirs = seen.into_iter().filter(|it| it.ownership != Ownership::Others);
         Ok(theirs.map(|it| it.indexed.location).collect())
     }
 
-    /// Those of these places through which others are found.
-    pub(super) fn ways_among<'p>(&self, places: &'p [Indexed]) -> Vec<&'p Location> {
-        let ways = Ways::of(&self.keyspace);
-        let is_way = |place: &&Location| {
+    /// Those of these places through which other keys are found.
+    pub(super) fn link_keys_among<'p>(&self, places: &'p [Indexed]) -> Vec<&'p Location> {
+        let links = LinkPatterns::of(&self.keyspace);
+        let is_link_key = |place: &&Location| {
             let found = match_of(&self.keyspace, place);
-            found.is_some_and(|found| ways.is_one(&found.pattern.full_name()))
+            found.is_some_and(|found| links.contains(&found.pattern.full_name()))
         };
-        places.iter().map(|it| &it.location).filter(is_way).collect()
+        places.iter().map(|it| &it.location).filter(is_link_key).collect()
     }
 
-    /// Every place that the index names for a person, and what is there.
-    pub(super) async fn survey(&self, subject: &Subject) -> Result<Vec<Seen>> {
+    /// Looks at every place that the index names for a person.
+    pub(super) async fn survey(&self, subject: &Subject) -> Result<Vec<SurveyedPlace>> {
         let mut tables = TableKeys::new();
         let mut entries = self.entries(&pk_of_subject(&subject.id)).await?;
         entries.retain(|it| subject.tenant.is_none() || subject.tenant == it.tenant);
         let mut seen = self.look(entries, Some(subject), &mut tables).await?;
-        let ways = Ways::of(&self.keyspace);
+        let links = LinkPatterns::of(&self.keyspace);
         let mut behind = Vec::new();
-        for place in seen.iter().filter(|it| it.standing != Standing::Others) {
-            if ways.is_one(&place.pattern) {
+        for place in seen.iter().filter(|it| it.ownership != Ownership::Others) {
+            if links.contains(&place.pattern) {
                 behind.extend(self.entries(&pk_via(&place.indexed.location)).await?);
             }
         }
@@ -119,13 +119,14 @@ impl Stores {
         Ok(seen)
     }
 
-    /// What is at these places. Without a subject they belong to whoever the other key belongs to.
+    /// Determines the ownership of these places. Without a subject they belong to the owner of the
+    /// key that links to them.
     pub(super) async fn look(
         &self,
         mut entries: Vec<Indexed>,
         subject: Option<&Subject>,
         tables: &mut TableKeys,
-    ) -> Result<Vec<Seen>> {
+    ) -> Result<Vec<SurveyedPlace>> {
         // An entry for each tenant may lead to one place: it is looked at once.
         entries.sort_by(|one, other| one.location.cmp(&other.location));
         entries.dedup();
@@ -141,14 +142,14 @@ impl Stores {
                 Location::Item { table, .. } => by_table.entry(table).or_default().push(at),
             }
         }
-        let mut standings = vec![Standing::Gone; places.len()];
+        let mut standings = vec![Ownership::Gone; places.len()];
         let these = |at: &[usize]| -> Vec<&Location> {
             at.iter().filter_map(|at| places.get(*at).copied()).collect()
         };
-        let mut note = |at: &[usize], found: Vec<Standing>| {
-            for (at, standing) in at.iter().zip(found) {
+        let mut note = |at: &[usize], found: Vec<Ownership>| {
+            for (at, ownership) in at.iter().zip(found) {
                 if let Some(place) = standings.get_mut(*at) {
-                    *place = standing;
+                    *place = ownership;
                 }
             }
         };
@@ -162,11 +163,11 @@ impl Stores {
         let mut seen = Vec::with_capacity(entries.len());
         for indexed in &entries {
             while standings.next_if(|(place, _)| **place < &indexed.location).is_some() {}
-            seen.push(Seen {
+            seen.push(SurveyedPlace {
                 pattern: match_of(&self.keyspace, &indexed.location)
                     .map(|found| found.pattern.full_name())
                     .unwrap_or_default(),
-                standing: standings.peek().map_or(Standing::Gone, |(_, standing)| *standing),
+                ownership: standings.peek().map_or(Ownership::Gone, |(_, ownership)| *ownership),
                 indexed: indexed.clone(),
             });
         }
@@ -178,7 +179,7 @@ impl Stores {
         db: u8,
         places: &[&Location],
         subject: Option<&Subject>,
-    ) -> Result<Vec<Standing>> {
+    ) -> Result<Vec<Ownership>> {
         let mut commands = Vec::with_capacity(places.len());
         let mut is_asked = Vec::with_capacity(places.len());
         for place in places {
@@ -199,15 +200,15 @@ impl Stores {
                 Some(Reply::Integer(ends)) if ends != -2 => {
                     let expires_at_ms = u64::try_from(ends).ok();
                     let answer = answer.unwrap_or(Reply::Null);
-                    self.standing_of_key(place, &answer, expires_at_ms, subject)
+                    self.ownership_of_key(place, &answer, expires_at_ms, subject)
                 }
-                _ => Standing::Gone,
+                _ => Ownership::Gone,
             });
         }
         Ok(standings)
     }
 
-    /// What to ask a key in order to know whose it is, if its name does not say that.
+    /// The command that reads who owns a key, if its name does not say that.
     fn question(&self, place: &Location, key: &[u8]) -> Option<Vec<bytes::Bytes>> {
         let found = match_of(&self.keyspace, place);
         let kind = found.as_ref().map(|found| found.pattern.value_type);
@@ -232,13 +233,13 @@ impl Stores {
         })
     }
 
-    fn standing_of_key(
+    fn ownership_of_key(
         &self,
         place: &Location,
         answer: &Reply,
         expires_at_ms: Option<u64>,
         subject: Option<&Subject>,
-    ) -> Standing {
+    ) -> Ownership {
         let found = match_of(&self.keyspace, place);
         if let Location::Member { .. } = place {
             let is_there = match answer {
@@ -248,8 +249,8 @@ impl Stores {
                 _ => true,
             };
             return match is_there {
-                true => Standing::Theirs { expires_at_ms, is_shared: true },
-                false => Standing::Gone,
+                true => Ownership::Theirs { expires_at_ms, is_shared: true },
+                false => Ownership::Gone,
             };
         }
         let named = found.as_ref().and_then(|found| match &found.pattern.subject {
@@ -257,7 +258,7 @@ impl Stores {
             _ => None,
         });
         let (Some((found, field)), Some(subject)) = (named, subject) else {
-            return Standing::Theirs { expires_at_ms, is_shared: false };
+            return Ownership::Theirs { expires_at_ms, is_shared: false };
         };
         let named = match (found.pattern.value_type, bytes_of(answer)) {
             (ValueType::Stream, _) => Named::in_entries(found, field, answer),
@@ -265,7 +266,7 @@ impl Stores {
             (_, Some(value)) => Named::in_json(found, field, value),
             (_, None) => Named::default(),
         };
-        named.standing(subject, expires_at_ms)
+        named.ownership(subject, expires_at_ms)
     }
 
     async fn look_at_items(
@@ -274,9 +275,9 @@ impl Stores {
         places: &[&Location],
         subject: Option<&Subject>,
         tables: &mut TableKeys,
-    ) -> Result<Vec<Standing>> {
+    ) -> Result<Vec<Ownership>> {
         let Some(key) = self.table(tables, table).await? else {
-            return Ok(vec![Standing::Gone; places.len()]);
+            return Ok(vec![Ownership::Gone; places.len()]);
         };
         let mut standings = Vec::with_capacity(places.len());
         for batch in places.chunks(BATCH_MAX) {
@@ -289,8 +290,8 @@ impl Stores {
                 // They come in the order in which they were asked for.
                 let item = found.next_if(|item| key.is(*item, pk, sk.as_deref()));
                 standings.push(match item {
-                    None => Standing::Gone,
-                    Some(item) => self.standing_of_item(place, key, item, subject),
+                    None => Ownership::Gone,
+                    Some(item) => self.ownership_of_item(place, key, item, subject),
                 });
             }
         }
@@ -345,32 +346,32 @@ impl Stores {
         Ok(found)
     }
 
-    fn standing_of_item(
+    fn ownership_of_item(
         &self,
         place: &Location,
         key: &TableKey,
         item: ItemRef<'_>,
         subject: Option<&Subject>,
-    ) -> Standing {
+    ) -> Ownership {
         let expires_at_ms = key.expires_at_ms(item);
         let found = match_of(&self.keyspace, place);
         match (found.as_ref().map(|found| (found, &found.pattern.subject)), subject) {
             (Some((found, SubjectSource::Field(field))), Some(subject)) => {
-                Named::in_item(found, field, item).standing(subject, expires_at_ms)
+                Named::in_item(found, field, item).ownership(subject, expires_at_ms)
             }
-            _ => Standing::Theirs { expires_at_ms, is_shared: false },
+            _ => Ownership::Theirs { expires_at_ms, is_shared: false },
         }
     }
 }
 
-/// The pattern of what is at a place.
+/// The pattern that a place belongs to.
 pub(super) fn match_of<'s, 'k>(
     keyspace: &'s Keyspace,
     place: &'k Location,
 ) -> Option<Match<'s, 'k>> {
     match place {
         Location::Key { key, .. } | Location::Member { key, .. } => {
-            keyspace.find(Place::Redis, key)
+            keyspace.find(KeyStore::Redis, key)
         }
         Location::Item { table, pk, sk } => {
             let sk = sk.as_deref().unwrap_or(WHOLE_KEY);
@@ -391,30 +392,30 @@ fn is_list(found: &Option<Match<'_, '_>>) -> bool {
     found.as_ref().is_some_and(|found| found.pattern.value_type == ValueType::List)
 }
 
-/// The patterns through whose keys those of others are found.
-struct Ways(BTreeSet<String>);
+/// The patterns whose keys link to keys of other patterns.
+struct LinkPatterns(BTreeSet<String>);
 
-impl Ways {
-    fn of(keyspace: &Keyspace) -> Ways {
+impl LinkPatterns {
+    fn of(keyspace: &Keyspace) -> LinkPatterns {
         let targets = keyspace.patterns().iter().filter_map(|pattern| match &pattern.subject {
             SubjectSource::Through(other) => Some(format!("{}.{other}", pattern.application)),
             _ => None,
         });
-        Ways(targets.collect())
+        LinkPatterns(targets.collect())
     }
 
-    fn is_one(&self, pattern: &str) -> bool {
+    fn contains(&self, pattern: &str) -> bool {
         self.0.contains(pattern)
     }
 }
 
 impl Named {
-    /// Whose a value is that names these.
-    fn standing(&self, subject: &Subject, expires_at_ms: Option<u64>) -> Standing {
+    /// Who owns a value that names these persons.
+    fn ownership(&self, subject: &Subject, expires_at_ms: Option<u64>) -> Ownership {
         match self.share_of(subject) {
-            Share::Whole => Standing::Theirs { expires_at_ms, is_shared: false },
-            Share::Part => Standing::Theirs { expires_at_ms, is_shared: true },
-            Share::Nothing => Standing::Others,
+            Share::Whole => Ownership::Theirs { expires_at_ms, is_shared: false },
+            Share::Part => Ownership::Theirs { expires_at_ms, is_shared: true },
+            Share::Nothing => Ownership::Others,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an erasure has to remember, in the table `kstone.erasures`.
+//! The durable record of an erasure, in the table `kstone.erasures`.
 //!
 //! | `pk` | `sk` | what it is |
 //! |---|---|---|
@@ -19,7 +19,7 @@ use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Item, Value};
 use serde::{Deserialize, Serialize};
 
-use super::receipt::{PatternCount, PurgeCount, Receipt, SignedReceipt, hex, unhex};
+use super::receipt::{PatternCount, PurgeCount, Receipt, SignedReceipt};
 use super::stores::{ErasureError, Result, each_in_partition};
 use crate::index::Indexed;
 use crate::subject::Subject;
@@ -30,7 +30,7 @@ const ALL: &str = "erasures";
 /// Well below what an item may hold.
 const CHUNK_BYTES: usize = 200 * 1024;
 
-/// An erasure, as it is remembered.
+/// The public record of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasureRecord {
     /// Its id.
@@ -41,7 +41,7 @@ pub struct ErasureRecord {
     pub state: ErasureState,
 }
 
-/// How far an erasure is.
+/// The state of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErasureState {
     /// Data is being removed. After a restart it has to be gone on with.
@@ -52,7 +52,7 @@ pub enum ErasureState {
     Done(Box<SignedReceipt>),
 }
 
-/// An erasure that runs.
+/// The private record of a running erasure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) id: String,
@@ -68,19 +68,19 @@ pub(super) struct Job {
     pub(super) purge: PurgeCount,
 }
 
-/// A place that is going to be cleared.
+/// A place that the erasure is going to clear.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Planned {
     /// The entry's `sk` in the index.
     place: String,
     pub(super) pattern: String,
-    pub(super) how: How,
+    pub(super) how: PlannedContent,
 }
 
 /// What was at a place when it was planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum How {
+pub(super) enum PlannedContent {
     /// Something of theirs alone.
     Whole,
     /// Something that others share.
@@ -95,7 +95,7 @@ impl Job {
             id,
             subject: subject.id.clone(),
             tenant: subject.tenant.clone(),
-            salt: hex(salt),
+            salt: hex::encode(salt),
             began_ms,
             first_seq: None,
             last_seq: 0,
@@ -109,7 +109,7 @@ impl Job {
     }
 
     pub(super) fn salt(&self) -> Vec<u8> {
-        unhex(&self.salt).unwrap_or_default()
+        hex::decode(&self.salt).unwrap_or_default()
     }
 
     /// The partition in which an erasure names the person.
@@ -124,7 +124,7 @@ impl Job {
 }
 
 impl Planned {
-    pub(super) fn new(place: &Indexed, pattern: String, how: How) -> Planned {
+    pub(super) fn new(place: &Indexed, pattern: String, how: PlannedContent) -> Planned {
         Planned { place: place.entry(String::new()).sk, pattern, how }
     }
 
@@ -133,7 +133,7 @@ impl Planned {
     }
 }
 
-/// How much there was of each pattern.
+/// Counts of what was removed, by pattern.
 pub(super) fn counts(plan: &[Planned]) -> BTreeMap<String, PatternCount> {
     let mut counts: BTreeMap<String, PatternCount> = BTreeMap::new();
     for planned in plan {
@@ -142,9 +142,9 @@ pub(super) fn counts(plan: &[Planned]) -> BTreeMap<String, PatternCount> {
             false => planned.pattern.clone(),
         };
         match planned.how {
-            How::Whole => counts.entry(count()).or_default().deleted += 1,
-            How::Shared => counts.entry(count()).or_default().changed += 1,
-            How::Gone => {}
+            PlannedContent::Whole => counts.entry(count()).or_default().deleted += 1,
+            PlannedContent::Shared => counts.entry(count()).or_default().changed += 1,
+            PlannedContent::Gone => {}
         }
     }
     counts
@@ -165,7 +165,7 @@ impl Jobs<'_> {
         Ok(self.items.require_table(&spec, None).await?)
     }
 
-    /// Remembers a new erasure: whom it is about, and that there is one.
+    /// Records a new erasure: privately whom it is about, publicly that there is one.
     pub(super) async fn begin(&self, job: &Job) -> Result<()> {
         let put = |item| TransactAction {
             table: ERASURES_TABLE.to_owned(),
@@ -180,7 +180,7 @@ impl Jobs<'_> {
         Ok(())
     }
 
-    /// Remembers how far it is.
+    /// Stores the progress of an erasure.
     pub(super) async fn keep(&self, job: &Job) -> Result<()> {
         self.put(job.item()?).await
     }
@@ -205,7 +205,7 @@ impl Jobs<'_> {
         Ok(())
     }
 
-    /// What was remembered of an erasure that runs; `None` when nothing is left of it.
+    /// Loads the private record of a running erasure; `None` when it is gone.
     pub(super) async fn load(&self, id: &str) -> Result<Option<(Job, Vec<Planned>)>> {
         let (mut job, mut plan) = (None, Vec::new());
         for item in self.partition(&partition(id)).await? {
@@ -225,7 +225,7 @@ impl Jobs<'_> {
         Ok(job.map(|job| (job, plan)))
     }
 
-    /// Remembers that the data is gone. Whoever finds this need not know whom it was about.
+    /// Records that all data is removed: after a restart the person need not be known any more.
     pub(super) async fn seal(&self, receipt: &Receipt) -> Result<()> {
         let text =
             serde_json::to_string(receipt).map_err(|error| broken(&receipt.erasure, error))?;
@@ -236,7 +236,7 @@ impl Jobs<'_> {
         self.put(item).await
     }
 
-    /// Keeps the receipt.
+    /// Stores the receipt.
     pub(super) async fn finish(&self, signed: &SignedReceipt) -> Result<()> {
         let item = key(ALL, &signed.receipt.erasure)
             .with("state", "done")

@@ -1,4 +1,4 @@
-//! Everything about one person: finding it, giving it to them, removing it.
+//! Subject data: lists, exports and erases all data about one person.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -27,7 +27,7 @@ mod stores;
 
 pub(crate) use shared::ids_as_written;
 
-pub use eraser::{Copies, Eraser, EraserParts, Keep, OpenCopy, Progress};
+pub use eraser::{CheckpointStore, Eraser, EraserParts, Keep, OpenCheckpoint, Progress};
 pub use holdings::Holding;
 pub use job::{ErasureRecord, ErasureState};
 pub use receipt::{

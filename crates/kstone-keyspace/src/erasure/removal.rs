@@ -1,4 +1,4 @@
-//! Deletes what is theirs, and nothing of anybody else.
+//! Deletes the data of one person, and nothing that belongs to others.
 //!
 //! A key that has the person in its name is theirs for good, and is deleted whatever it holds. A
 //! value that names them may have changed hands since it was looked at: it is deleted or changed only
@@ -29,7 +29,7 @@ use crate::subject::Subject;
 const TRIES: usize = 100;
 
 impl Stores {
-    /// Which records of change streams are about a person: those of items that have them in the key,
+    /// Selects the change stream records about a person: those of items with the person in the key,
     /// and those with an image that names them, whoever the item names by now.
     pub(super) fn stream_images_of(&self, subject: &Subject) -> StreamImageFilter {
         let (keyspace, subject) = (Arc::clone(&self.keyspace), subject.clone());
@@ -50,8 +50,8 @@ impl Stores {
         }))
     }
 
-    /// Takes the person out of values that name them and deletes keys of theirs. Answers what that
-    /// was, and which items have still to be purged, with all bytes of both.
+    /// Edits shared values and deletes the person's own keys. Returns what was done, and which
+    /// items have still to be purged, with all bytes of both.
     pub(super) async fn remove(
         &self,
         places: &[Indexed],
@@ -70,19 +70,19 @@ impl Stores {
         Ok((report, items))
     }
 
-    /// Returns once every write is over that was judged before now.
+    /// Waits until every write that was checked before now is over.
     pub(super) async fn settle(&self) -> Result<()> {
         self.items.settle().await?;
         Ok(self.keys.settle().await?)
     }
 
-    /// Whether the person is taken out of what is there, and the rest of it stays.
+    /// Whether a value is edited and not deleted.
     fn is_edited(&self, place: &Indexed) -> bool {
         matches!(place.location, Location::Member { .. })
             || by_field(&match_of(&self.keyspace, &place.location)).is_some()
     }
 
-    /// Takes the person out of values that name them, and answers what else has to go.
+    /// Takes the person out of shared values, and returns what else has to be deleted.
     async fn edit(&self, places: &[Indexed], subject: &Subject) -> Result<(PurgeKeys, PurgeItems)> {
         let mut tables = TableKeys::new();
         let mut keys = PurgeKeys { files_later: true, ..PurgeKeys::default() };
@@ -119,7 +119,7 @@ impl Stores {
         Ok((keys, items))
     }
 
-    /// A key of Redis that names persons in its value.
+    /// Removes the person from a Redis key that names persons in its value.
     async fn remove_named_key(
         &self,
         db: u8,
@@ -155,7 +155,7 @@ impl Stores {
         Err(ErasureError::Busy(found.pattern.full_name()))
     }
 
-    /// An item that names persons in an attribute.
+    /// Removes the person from an item that names persons in an attribute.
     async fn remove_named_item(
         &self,
         table: &str,
@@ -363,7 +363,7 @@ fn change_of_item(
     })
 }
 
-/// Whether somebody else was quicker.
+/// Whether the error says that another write came first.
 fn is_lost_race(error: &kstone::Error) -> bool {
     let kstone::Error::TransactionCanceled { reasons } = error else { return false };
     reasons.iter().any(|reason| {

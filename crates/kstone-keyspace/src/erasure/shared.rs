@@ -1,4 +1,4 @@
-//! Values that name persons: whom they name, and the same value without one of them.
+//! Values that name several persons: reads whom they name, and takes one of them out.
 //!
 //! A field that holds one id makes the whole value that person's. A field that holds a list of ids
 //! is shared, even if the list has one member: then only the member goes, unless the catalogue says
@@ -26,7 +26,7 @@ pub(super) struct Named {
     owners: Vec<Subject>,
 }
 
-/// What of a value is a person's.
+/// Which part of a value belongs to a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Share {
     /// Nothing.
@@ -56,7 +56,7 @@ impl Named {
         self.add(found, id);
     }
 
-    /// What of the value is this person's.
+    /// Which part of the value belongs to this person.
     pub(super) fn share_of(&self, subject: &Subject) -> Share {
         let has = |persons: &[Subject]| persons.iter().any(|person| subject.covers(person));
         match (has(&self.owners), has(&self.persons)) {

@@ -1,4 +1,4 @@
-//! The two ports together, and how keys of tables and answers of Redis are read here.
+//! [`Stores`]: both ports of a database, with helpers that read table keys and Redis replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use kstone_redis::port::{Error as KeysError, Keys};
 use crate::index::Indexed;
 use crate::keyspace::Keyspace;
 
-/// The stores in which data of persons is.
+/// The two ports of a database that hold data of persons.
 #[derive(Debug, Clone)]
 pub struct Stores {
     /// Items. To erase, a handle that may write to the database's own tables.
@@ -26,7 +26,7 @@ pub struct Stores {
     pub keyspace: Arc<Keyspace>,
 }
 
-/// Why something about a person could not be done.
+/// Why data of a person could not be listed, exported or erased.
 #[derive(Debug, thiserror::Error)]
 pub enum ErasureError {
     /// The items could not be asked, or refused.
@@ -52,7 +52,7 @@ pub enum ErasureError {
 
 pub(crate) type Result<T, E = ErasureError> = std::result::Result<T, E>;
 
-/// What has to be known of a table to name its items.
+/// The key schema of a table.
 #[derive(Debug, Clone)]
 pub(super) struct TableKey {
     pub(super) pk: KeyAttribute,
@@ -60,7 +60,7 @@ pub(super) struct TableKey {
     pub(super) ttl: Option<String>,
 }
 
-/// Tables that were asked for, because each is asked for again and again.
+/// Cached key schemas by table.
 pub(super) type TableKeys = BTreeMap<String, Option<TableKey>>;
 
 impl Stores {

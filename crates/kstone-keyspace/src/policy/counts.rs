@@ -1,5 +1,4 @@
-//! Keys, bytes and writes of each pattern, counted with each commit; nothing is ever scanned for
-//! them.
+//! Counts keys, bytes and writes of each pattern with each commit, so that metrics need no scan.
 //!
 //! What is counted together is one pattern in one database of Redis, or in one table: so a database
 //! that is emptied and a table that is dropped take their counts with them. Each such tally has a
@@ -23,7 +22,7 @@ use crate::segment::Segment;
 /// How long a burst of writes is felt in [`PatternMetrics::writes_per_second`].
 const RATE_OVER_MS: f64 = 60_000.0;
 
-/// One pattern in one place.
+/// The counts of one pattern in one Redis database or table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub(super) figures: Figures,
@@ -34,7 +33,7 @@ pub(super) struct Tally {
     changes: u64,
 }
 
-/// The numbers of a tally that are kept as they are.
+/// The counters of a tally.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Figures {
     pub(super) keys: i64,
@@ -45,7 +44,7 @@ pub(super) struct Figures {
     pub(super) writes: u64,
 }
 
-/// An exponential mean, brought up to date when somebody asks.
+/// An exponential moving average, updated when it is read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rate {
     per_second: f64,
@@ -53,7 +52,7 @@ struct Rate {
     at_ms: u64,
 }
 
-/// Which pattern, and which of its tallies.
+/// The tallies of one pattern.
 #[derive(Debug)]
 struct Slot {
     pattern: u32,
@@ -67,10 +66,10 @@ struct Slot {
     others: Mutex<BTreeMap<u8, Tally>>,
 }
 
-/// The tallies of patterns whose tables have a placeholder in their names: one for each table, made
-/// when the table is first written to.
+/// Tallies by table, for patterns whose table names have a placeholder. Each is made when its table
+/// is first written to.
 #[derive(Debug, Default)]
-struct Varied {
+struct TalliesByTable {
     slots: Vec<Arc<Slot>>,
     ids: HashMap<String, Vec<(u32, u32)>>,
 }
@@ -81,7 +80,7 @@ pub(super) struct Counts {
     slots: Vec<Slot>,
     /// Whether a pattern's tables have a placeholder in their names.
     is_varied: Vec<bool>,
-    varied: RwLock<Varied>,
+    varied: RwLock<TalliesByTable>,
     started_ms: u64,
 }
 
@@ -170,8 +169,8 @@ impl Counts {
         }
     }
 
-    /// How many changes were counted since the start. Each tally knows its own, and none forgets any:
-    /// one number for all would be one more that every write has to itself for a moment.
+    /// How many changes were counted since the start. Each tally counts its own: a single shared
+    /// counter would be contended by every write.
     pub(super) fn changes(&self) -> u64 {
         let varied = self.varied.read();
         let all = self.slots.iter().chain(varied.slots.iter().map(|slot| &**slot));
@@ -208,7 +207,7 @@ impl Counts {
         });
     }
 
-    /// What was kept of a tally is what there is.
+    /// Restores a tally from its stored counts.
     pub(super) fn load(&self, id: PatternId, db: u8, work: impl FnOnce(&mut Tally)) {
         self.on(id, db, |tally| {
             work(tally);
@@ -264,8 +263,8 @@ impl Counts {
         }
     }
 
-    /// Shows every tally with its pattern and its place.
-    pub(super) fn each(&self, mut show: impl FnMut(u32, Where<'_>, &mut Tally)) {
+    /// Calls `show` with every tally, its pattern and its scope.
+    pub(super) fn each(&self, mut show: impl FnMut(u32, TallyScope<'_>, &mut Tally)) {
         let varied = self.varied.read();
         // A pattern whose tables are many is counted in each of them.
         let single = self.slots.iter().zip(&self.is_varied).filter(|(_, is_varied)| !**is_varied);
@@ -273,12 +272,12 @@ impl Counts {
         for slot in all {
             match &slot.table {
                 Some(table) => {
-                    show(slot.pattern, Where::Table(table), &mut slot.first());
+                    show(slot.pattern, TallyScope::Table(table), &mut slot.first());
                 }
                 None => {
-                    show(slot.pattern, Where::Db(0), &mut slot.first());
+                    show(slot.pattern, TallyScope::Db(0), &mut slot.first());
                     for (db, tally) in slot.others.lock().iter_mut() {
-                        show(slot.pattern, Where::Db(*db), tally);
+                        show(slot.pattern, TallyScope::Db(*db), tally);
                     }
                 }
             }
@@ -290,7 +289,7 @@ impl Counts {
         let mut metrics = Vec::new();
         self.each(|pattern, place, tally| {
             let is_idle = tally.figures == Figures::default();
-            if matches!(place, Where::Db(1..)) && is_idle {
+            if matches!(place, TallyScope::Db(1..)) && is_idle {
                 return;
             }
             let Some(pattern) = keyspace.patterns().get(pattern as usize) else { return };
@@ -321,18 +320,18 @@ impl Counts {
     }
 }
 
-/// Where a tally's keys are.
+/// The Redis database or table that a tally counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Where<'w> {
+pub(super) enum TallyScope<'w> {
     Db(u8),
     Table(&'w str),
 }
 
-impl std::fmt::Display for Where<'_> {
+impl std::fmt::Display for TallyScope<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Where::Db(db) => write!(f, "db {db}"),
-            Where::Table(table) => write!(f, "table {table}"),
+            TallyScope::Db(db) => write!(f, "db {db}"),
+            TallyScope::Table(table) => write!(f, "table {table}"),
         }
     }
 }
@@ -365,14 +364,14 @@ impl Tally {
         self.changes += 1;
     }
 
-    /// So many writes changed nothing else.
+    /// Adds writes that changed no other counter.
     fn add_same(&mut self, writes: u64) {
         self.figures.writes += writes;
         self.changes += writes;
         self.is_changed = true;
     }
 
-    /// Nothing is left of the keys; that they were written stays true.
+    /// Resets the counts of keys, but not those of writes.
     fn clear(&mut self) {
         let writes = self.figures.writes;
         self.figures = Figures { writes, ..Figures::default() };
@@ -382,7 +381,7 @@ impl Tally {
     }
 }
 
-/// Whether a change is one more write, and changes no other figure.
+/// Whether a change only counts as a write and changes no other counter.
 fn is_same(change: &Counted) -> bool {
     let Counted { before: Some(before), after: Some(after), is_write: true, .. } = change else {
         return false;

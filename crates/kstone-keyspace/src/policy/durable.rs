@@ -1,5 +1,5 @@
-//! What of a governor outlives the process: rows of the table `kstone.keyspace`, which anybody may
-//! read, and the database's secret, which nobody may.
+//! The durable state of a governor: rows of the public table `kstone.keyspace`, and the secret of
+//! the database, which no door shows.
 //!
 //! | `pk` | `sk` | what it is |
 //! |---|---|---|
@@ -25,7 +25,7 @@ use kstone_core::env::Random;
 use kstone_core::{Key, Seq, WriteBatch};
 use sha2::{Digest, Sha256};
 
-use super::counts::{Figures, Where};
+use super::counts::{Figures, TallyScope};
 use super::erased::Token;
 use super::metrics::Metrics;
 use super::{Governor, UnknownKeys, UnknownSeen};
@@ -47,9 +47,9 @@ const ERASED: &str = "erased";
 const CATALOGUE: &str = "catalogue";
 const RULES: &str = "rules";
 
-/// How far the counts are kept.
+/// How far the stored counts are up to date.
 #[derive(Debug, Default)]
-pub(super) struct Saved {
+pub(super) struct SaveState {
     /// Whether what is there was counted and indexed by these patterns.
     pub(super) is_counted: bool,
     /// How many changes the counts may lack.
@@ -143,7 +143,7 @@ fn delete(db: &Database, key: Item) -> Result<()> {
     db.delete_item(&delete).wait().map(drop)
 }
 
-/// What a database was last governed by.
+/// The rules that last governed a database.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Remembered {
     /// The catalogues: names of files, and their texts.
@@ -162,8 +162,8 @@ pub(super) fn remembered(db: &Database) -> Result<Option<Remembered>> {
     Ok(Some(Remembered { files, unknown_keys }))
 }
 
-/// Nothing is in force from now on: what is written is neither counted nor indexed, so that it has
-/// to be one day.
+/// Records that no rules are in force: what is written from now on is neither counted nor indexed,
+/// so a recount is due later.
 pub(super) fn forget(db: &Database) -> Result<bool> {
     if db.describe_table(TABLE).is_err() || row(db, RULES)?.is_none() {
         return Ok(false);
@@ -174,7 +174,7 @@ pub(super) fn forget(db: &Database) -> Result<bool> {
     Ok(was_counted)
 }
 
-/// What tells patterns apart as far as counting and indexing go.
+/// A hash of everything in the patterns that counting and indexing depend on.
 fn fingerprint(keyspace: &Keyspace) -> String {
     let mut hash = Sha256::new();
     for it in keyspace.patterns() {
@@ -182,7 +182,7 @@ fn fingerprint(keyspace: &Keyspace) -> String {
         let what = (name, segments, it.partition_segments, &it.store, &it.subject, it.tenant);
         hash.update(format!("{what:?}\n"));
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hash.finalize())
 }
 
 impl Governor {
@@ -225,9 +225,9 @@ impl Governor {
         Ok(())
     }
 
-    /// Finds out whether anything was written that no policy has seen, and if so, that everything
-    /// has to be counted again. To be called once this one is in force.
-    pub(super) fn look_for_unruled(&self) -> Result<()> {
+    /// Detects writes that no governor has seen; then a recount is due. To be called once this
+    /// governor is in force.
+    pub(super) fn detect_ungoverned_writes(&self) -> Result<()> {
         if !self.db.has_unruled()? {
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl Governor {
         Ok(removed)
     }
 
-    /// Notes the catalogues, for those who open the database next.
+    /// Stores the catalogues for the next start.
     fn remember(&self) -> Result<()> {
         let catalogues = self.keyspace.catalogues();
         let file = |it: &Catalogue| (it.at.file.to_string(), it.source.to_string());
@@ -326,7 +326,7 @@ impl Governor {
         self.unknown.seen()
     }
 
-    /// What there is of all declared keys, now. Reads nothing that is stored.
+    /// The metrics of all declared keys, now. Reads nothing from disk.
     pub fn metrics(&self) -> Metrics {
         let off_by = self.saving.lock().off_by;
         self.metrics_at(self.db.engine().now_ms(), off_by)
@@ -344,9 +344,8 @@ impl Governor {
         key(KEYSPACE, METRICS)
     }
 
-    /// Keeps the counts, if they have changed; answers whether they had. To be called about once a
-    /// second, and [`close`](Governor::close) at the end: what is not kept has to be counted again
-    /// one day.
+    /// Saves changed counts; returns whether there were any. To be called about once a second, and
+    /// [`close`](Governor::close) at the end: counts that are not saved have to be recounted.
     pub fn save(&self) -> Result<bool> {
         let mut saving = self.saving.lock();
         self.note_dropped()?;
@@ -356,7 +355,7 @@ impl Governor {
         self.save_now(&mut saving, seq)
     }
 
-    /// Keeps the counts when nobody writes any more. The database may be closed then.
+    /// Saves the counts before the database is closed.
     pub fn close(&self) -> Result<()> {
         let mut saving = self.saving.lock();
         self.note_dropped()?;
@@ -371,7 +370,7 @@ impl Governor {
         }
     }
 
-    pub(super) fn save_now(&self, saving: &mut Saved, seq: Seq) -> Result<bool> {
+    pub(super) fn save_now(&self, saving: &mut SaveState, seq: Seq) -> Result<bool> {
         let now_ms = self.db.engine().now_ms();
         let changes = self.counts.changes();
         let is_idle = saving.changes == Some(changes);
@@ -415,7 +414,7 @@ impl Governor {
     }
 
     /// Notes that the counts are right up to a sequence number. `rows` were written after it.
-    fn note_seq(&self, saving: &mut Saved, seq: Seq, rows: u64, now_ms: u64) -> Result<()> {
+    fn note_seq(&self, saving: &mut SaveState, seq: Seq, rows: u64, now_ms: u64) -> Result<()> {
         if saving.noted >= seq && rows == 0 {
             return Ok(());
         }
@@ -430,7 +429,7 @@ impl Governor {
     }
 
     /// Notes that everything was counted by these patterns.
-    pub(super) fn note_patterns(&self, saving: &mut Saved, off_by: u64) -> Result<()> {
+    pub(super) fn note_patterns(&self, saving: &mut SaveState, off_by: u64) -> Result<()> {
         saving.off_by = off_by;
         saving.changes = None;
         put(&self.db, key(KEYSPACE, PATTERNS).with("fingerprint", fingerprint(&self.keyspace)))?;
@@ -457,14 +456,14 @@ fn expiring(sk: &str) -> String {
     format!("expiring|{sk}")
 }
 
-fn tally_row(sk: &str, place: Where<'_>, figures: &Figures) -> Item {
+fn tally_row(sk: &str, place: TallyScope<'_>, figures: &Figures) -> Item {
     let row = key(COUNTS, sk)
         .with("keys", figures.keys.max(0))
         .with("bytes", figures.bytes)
         .with("writes", figures.writes);
     match place {
-        Where::Table(_) => row,
-        Where::Db(_) => row
+        TallyScope::Table(_) => row,
+        TallyScope::Db(_) => row
             .with("members", figures.members)
             .with("members_written", figures.members_written)
             .with("member_bytes_written", figures.member_bytes_written),

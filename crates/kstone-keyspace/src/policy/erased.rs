@@ -1,4 +1,4 @@
-//! Persons whose data was erased: nothing may be written about them until they are admitted again.
+//! The list of erased persons: nothing may be written about them until they are admitted again.
 //!
 //! The ids themselves are gone with the data. What is kept is a keyed hash of each, with a secret of
 //! this database: it tells whether an id that comes along is one of them, and tells nobody who they
@@ -24,17 +24,17 @@ pub(crate) struct Token {
     exact: [u8; 32],
 }
 
-/// What is known of the erased.
+/// The set of erased persons, and keys whose owner was erased.
 pub(crate) struct Erased {
     secret: [u8; 32],
     seed: u64,
     /// How many there are, so that a database that never erased anybody pays nothing.
     count: AtomicUsize,
-    known: RwLock<Known>,
+    known: RwLock<ErasedTokens>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ErasedTokens {
     /// How many of the exact ones have this short hash.
     short: HashMap<u64, u32>,
     exact: HashSet<[u8; 32]>,
@@ -47,7 +47,7 @@ impl Erased {
         Erased { secret, seed, count: AtomicUsize::new(0), known: RwLock::default() }
     }
 
-    /// That nobody was ever erased.
+    /// An empty set.
     pub(crate) fn nobody() -> Erased {
         Erased::new([0; 32])
     }
@@ -64,7 +64,7 @@ impl Erased {
         Token { short: self.short(id.as_bytes()), exact }
     }
 
-    /// The token of whoever a place belonged to, by its `pk` in the index.
+    /// The token of the owner of a place, by its `pk` in the index.
     pub(crate) fn token_via(&self, pk: &str) -> Token {
         let exact = self.hash([b"place", b"", b""], pk.as_bytes());
         Token { short: self.short(pk.as_bytes()), exact }
@@ -85,7 +85,7 @@ impl Erased {
         mac.finalize().into_bytes().into()
     }
 
-    /// Whether it was new.
+    /// Adds a token; returns whether it was new.
     pub(crate) fn insert(&self, token: Token) -> bool {
         let mut known = self.known.write();
         let is_new = known.exact.insert(token.exact);
@@ -96,7 +96,7 @@ impl Erased {
         is_new
     }
 
-    /// Whether it was there.
+    /// Removes a token; returns whether it was there.
     pub(crate) fn remove(&self, token: Token) -> bool {
         let mut known = self.known.write();
         let was_there = known.exact.remove(&token.exact);
@@ -129,7 +129,7 @@ impl Erased {
         known.exact.contains(&everywhere) || here.is_some_and(|here| known.exact.contains(&here))
     }
 
-    /// Whether whoever a place belonged to was erased.
+    /// Whether the owner of a place was erased.
     pub(crate) fn has_via(&self, pk: &str) -> bool {
         self.any()
             && self.known.read().short.contains_key(&self.short(pk.as_bytes()))
@@ -138,21 +138,17 @@ impl Erased {
 }
 
 impl Token {
-    /// As it is kept.
+    /// The stored form.
     pub(crate) fn to_text(self) -> String {
-        let mut text = format!("{:016x}", self.short);
-        self.exact.iter().for_each(|byte| text.push_str(&format!("{byte:02x}")));
-        text
+        format!("{:016x}{}", self.short, hex::encode(self.exact))
     }
 
     pub(crate) fn parse(text: &str) -> Option<Token> {
         let (short, exact) = text.split_at_checked(16)?;
         let short = u64::from_str_radix(short, 16).ok()?;
         let mut bytes = [0; 32];
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(exact.get(2 * at..2 * at + 2)?, 16).ok()?;
-        }
-        (exact.len() == 64).then_some(Token { short, exact: bytes })
+        hex::decode_to_slice(exact, &mut bytes).ok()?;
+        Some(Token { short, exact: bytes })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Places whose rules do not hold for a while, because somebody is being taken out of them.
+//! Temporary exemptions: keys and items whose rules do not apply while an erasure edits them.
 //!
 //! What is stored may be older than the rules, and may name others who were erased and are still to
 //! be taken out. Were such an edit judged like any write, an erasure could never be finished. So
@@ -22,7 +22,7 @@ pub(super) struct Exempt {
     places: Mutex<HashMap<Location, usize>>,
 }
 
-/// Nothing written to a place is refused while this lives.
+/// A guard: nothing written to a place is refused while it lives.
 #[derive(Debug)]
 pub(crate) struct ExemptPlace<'g> {
     exempt: &'g Exempt,

@@ -1,4 +1,4 @@
-//! How many keys end when: a count for each five minutes, for as far ahead as there are keys.
+//! A histogram of expiry times: how many keys expire in each five minutes.
 
 use std::collections::BTreeMap;
 

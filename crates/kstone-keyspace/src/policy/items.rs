@@ -1,4 +1,4 @@
-//! Writes to items of tables.
+//! Applies the rules of a keyspace to writes of table items.
 //!
 //! An item of a pattern of type json, string or counter holds its value in the attribute `value`, as
 //! the Dapr door writes it, or (json only) has the fields as attributes of its own. The key
@@ -15,7 +15,7 @@ use super::keys::{ids_in_json, never_without_end};
 use super::{Governor, erased_refusal, refused};
 use crate::field::FieldType;
 use crate::index::{Location, entry_for_item, pk_of_subject, pk_via};
-use crate::keyspace::{Match, Parts, Place, WHOLE_KEY};
+use crate::keyspace::{KeyStore, Match, Parts, WHOLE_KEY};
 use crate::pattern::{Pattern, SubjectSource, ValueType};
 use crate::rules::{Admission, Refusal, Rule, Shape, Write};
 use crate::subject::Subject;
@@ -41,7 +41,7 @@ impl Governor {
             Some(Ok(found)) => found,
             Some(Err(misplaced)) => return Err(refused(misplaced.pattern.misplaced(write.pk))),
             None => {
-                return self.unknown.admit(&self.keyspace, Place::Table(write.table), write.pk);
+                return self.unknown.admit(&self.keyspace, KeyStore::Table(write.table), write.pk);
             }
         };
         let pattern = found.pattern;
@@ -80,7 +80,7 @@ impl Governor {
         let pattern = found.pattern;
         let is_new = write.before.is_none();
         let address = Address { table: write.table, pk: write.pk, sk: write.sk };
-        if self.is_way(found) && erased.any() && erased.has_via(&pk_via(&address.location())) {
+        if self.is_link_key(found) && erased.any() && erased.has_via(&pk_via(&address.location())) {
             return Err(erased_refusal(pattern));
         }
         match &pattern.subject {
@@ -96,7 +96,7 @@ impl Governor {
                 Ok(())
             }
             SubjectSource::Through(_) => {
-                let Some(pk) = self.way(found, 0) else { return Ok(()) };
+                let Some(pk) = self.link_pk(found, 0) else { return Ok(()) };
                 if erased.has_via(&pk) {
                     return Err(erased_refusal(pattern));
                 }
@@ -134,7 +134,7 @@ impl Governor {
         let pattern = Some(self.counts.id_of_item(found.index, removal.table));
         let mut admitted = Admitted { pattern, ..Admitted::AS_IT_IS };
         let address = Address { table: removal.table, pk: removal.pk, sk: removal.sk };
-        match (&found.pattern.subject, self.is_way(&found)) {
+        match (&found.pattern.subject, self.is_link_key(&found)) {
             // Others may be found by it alone: its entries stay until those are gone, too.
             (_, true) => self.sweep.note(),
             (subject, false) => {
@@ -147,7 +147,7 @@ impl Governor {
         admitted
     }
 
-    /// All entries that an item has in the index.
+    /// All index entries of an item.
     fn entries_of_item(
         &self,
         found: &Match<'_, '_>,
@@ -168,7 +168,7 @@ impl Governor {
             SubjectSource::Through(_) => {
                 let tenant = found.tenant();
                 let entry = |pk| address.entry(pk, tenant.as_deref());
-                self.way(found, 0).map(entry).into_iter().collect()
+                self.link_pk(found, 0).map(entry).into_iter().collect()
             }
             SubjectSource::Field(field) => {
                 persons(found, field, item).iter().map(|it| address.entry_of(it)).collect()
@@ -291,8 +291,8 @@ impl Pattern {
         }
     }
 
-    /// The life that an item asks for. It says the second in which it ends, so the life that was
-    /// meant may be up to a second shorter or longer: what the rule allows is taken for it.
+    /// The TTL that an item asks for. It names the second of expiry, so the intended TTL may be up
+    /// to a second shorter or longer: the allowed one is taken.
     fn life_of_item(&self, write: &ItemWrite<'_>) -> AskedTtl {
         let AskedTtl::Ms(ms) = write.asked else { return write.asked };
         let whole_seconds = ms / 1000 * 1000;
@@ -393,7 +393,7 @@ fn is_key(value: &ValueRef<'_, [u8]>, write: &ItemWrite<'_>) -> bool {
     }
 }
 
-/// A value as far as the rules look.
+/// A value as the rules see it.
 fn field_value(value: ValueRef<'_>) -> FieldValue<'_> {
     match value {
         ValueRef::S(text) => FieldValue::Text(text.into()),
@@ -401,7 +401,7 @@ fn field_value(value: ValueRef<'_>) -> FieldValue<'_> {
     }
 }
 
-/// The same of a value whose text was not looked at yet.
+/// The same for a value whose text was not parsed yet.
 fn field_value_of<'v>(value: &ValueRef<'v, [u8]>) -> FieldValue<'v> {
     match value {
         ValueRef::S(bytes) => match std::str::from_utf8(bytes) {
@@ -412,7 +412,7 @@ fn field_value_of<'v>(value: &ValueRef<'v, [u8]>) -> FieldValue<'v> {
     }
 }
 
-/// The same of a value that is no text.
+/// The same for a value that is no text.
 fn other_value<'v, T: ?Sized>(value: &ValueRef<'v, T>) -> FieldValue<'v> {
     match value {
         ValueRef::N(number) => match number.to_i64() {

@@ -1,4 +1,4 @@
-//! Writes to keys of Redis.
+//! Applies the rules of a keyspace to writes of Redis keys.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::erased::Erased;
 use super::{Governor, erased_refusal, refused};
 use crate::erasure::ids_as_written;
 use crate::index::{Location, entry_for_key, entry_for_member, pk_of_subject, pk_via_key};
-use crate::keyspace::{Match, Place};
+use crate::keyspace::{KeyStore, Match};
 use crate::pattern::{Pattern, Store, SubjectSource};
 use crate::rules::{Admission, Refusal, Shape, Write};
 use crate::subject::Subject;
@@ -24,10 +24,10 @@ impl Governor {
             || self.exempt.has(|| Location::Key { db: write.db, key: write.key.to_vec() });
         let found = match write.pattern {
             Some(PatternId(index)) => self.keyspace.known(index, write.key),
-            None => self.keyspace.find(Place::Redis, write.key),
+            None => self.keyspace.find(KeyStore::Redis, write.key),
         };
         let Some(found) = found else {
-            return match self.unknown.admit(&self.keyspace, Place::Redis, write.key) {
+            return match self.unknown.admit(&self.keyspace, KeyStore::Redis, write.key) {
                 Err(_) if is_free => Ok(Admitted::AS_IT_IS),
                 admitted => admitted,
             };
@@ -52,8 +52,8 @@ impl Governor {
         Ok(admitted)
     }
 
-    /// Whether it need not be found out whose data a write is: nobody is refused, and what was
-    /// indexed when the key was made is still right.
+    /// Whether the owner of a write need not be determined: nobody is refused, and what was indexed
+    /// when the key was made is still right.
     pub(super) fn is_nobody_new(&self, pattern: &Pattern, is_new: bool) -> bool {
         let is_indexed = match &pattern.subject {
             SubjectSource::Nobody => true,
@@ -70,7 +70,7 @@ impl Governor {
         &self,
         write: &KeyWrite<'_>,
     ) -> Option<(PatternId, Vec<IndexEntry>)> {
-        let found = self.keyspace.find(Place::Redis, write.key)?;
+        let found = self.keyspace.find(KeyStore::Redis, write.key)?;
         let mut admitted = Admitted::AS_IT_IS;
         let made = KeyWrite { before: None, ..*write };
         // What is left of an erased person is indexed all the same, so that it is found.
@@ -78,7 +78,7 @@ impl Governor {
         Some((PatternId(found.index), admitted.index))
     }
 
-    /// Finds out whose data is written: adds the entries, and refuses what is of an erased person.
+    /// Determines whose data is written: adds index entries, and refuses data of erased persons.
     fn index_key(
         &self,
         erased: &Erased,
@@ -88,7 +88,10 @@ impl Governor {
     ) -> Result<(), Refused> {
         let pattern = found.pattern;
         let is_new = is_new(write);
-        if self.is_way(found) && erased.any() && erased.has_via(&pk_via_key(write.db, write.key)) {
+        if self.is_link_key(found)
+            && erased.any()
+            && erased.has_via(&pk_via_key(write.db, write.key))
+        {
             return Err(erased_refusal(pattern));
         }
         match &pattern.subject {
@@ -105,7 +108,7 @@ impl Governor {
                 Ok(())
             }
             SubjectSource::Through(_) => {
-                let Some(pk) = self.way(found, write.db) else { return Ok(()) };
+                let Some(pk) = self.link_pk(found, write.db) else { return Ok(()) };
                 if erased.has_via(&pk) {
                     return Err(erased_refusal(pattern));
                 }
@@ -194,14 +197,14 @@ impl Governor {
     }
 
     pub(super) fn key_goes(&self, removal: &KeyRemoval<'_>) -> Admitted {
-        let Some(found) = self.keyspace.find(Place::Redis, removal.key) else {
+        let Some(found) = self.keyspace.find(KeyStore::Redis, removal.key) else {
             return Admitted::AS_IT_IS;
         };
         let mut admitted = Admitted { pattern: Some(PatternId(found.index)), ..Admitted::AS_IT_IS };
         let tenant = found.tenant();
         match &found.pattern.subject {
             // Other keys may be found by it alone: its entry stays until they are gone, too.
-            SubjectSource::Placeholder(_) if self.is_way(&found) => self.sweep.note(),
+            SubjectSource::Placeholder(_) if self.is_link_key(&found) => self.sweep.note(),
             SubjectSource::Placeholder(name) => {
                 let Some(id) = found.text(name) else { return admitted };
                 let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
@@ -209,7 +212,7 @@ impl Governor {
                 admitted.unindex.push(entry_for_key(pk, tenant, removal.db, removal.key));
             }
             SubjectSource::Through(_) => {
-                let Some(pk) = self.way(&found, removal.db) else { return admitted };
+                let Some(pk) = self.link_pk(&found, removal.db) else { return admitted };
                 let tenant = tenant.as_deref();
                 admitted.unindex.push(entry_for_key(pk, tenant, removal.db, removal.key));
                 // It may have been the last that kept the entry of the other key.
@@ -222,13 +225,13 @@ impl Governor {
         admitted
     }
 
-    /// Whether other keys belong to whomever this one belongs to.
-    pub(super) fn is_way(&self, found: &Match<'_, '_>) -> bool {
-        self.plans.get(found.index as usize).is_some_and(|plan| plan.is_way)
+    /// Whether other keys belong to the owner of this key.
+    pub(super) fn is_link_key(&self, found: &Match<'_, '_>) -> bool {
+        self.plans.get(found.index as usize).is_some_and(|plan| plan.is_link_key)
     }
 
-    /// The `pk` of the entries about whoever this key belongs to by another key.
-    pub(super) fn way(&self, found: &Match<'_, '_>, db: u8) -> Option<String> {
+    /// The index `pk` of the key through which this key has its owner.
+    pub(super) fn link_pk(&self, found: &Match<'_, '_>, db: u8) -> Option<String> {
         let SubjectSource::Through(name) = &found.pattern.subject else { return None };
         let key = found.key_as(name)?;
         let application = &found.pattern.application;
@@ -246,7 +249,7 @@ impl Governor {
     }
 }
 
-/// What the rules of its pattern say to a write.
+/// Checks a write against the rules of its pattern.
 #[inline]
 fn judge(pattern: &Pattern, write: &KeyWrite<'_>) -> Result<Admission, Box<Refusal>> {
     let admission = pattern.judge(&Write {
@@ -328,8 +331,8 @@ pub(super) fn ids_in_json(value: &[u8], field: &str) -> Vec<String> {
     ids
 }
 
-/// A key that must end and was there without an end, from before the pattern was declared, gets one
-/// with the first write that changes it.
+/// A key that must expire but has no expiry, because it is older than its pattern, gets one with
+/// the first write that changes it.
 pub(super) fn never_without_end(
     pattern: &Pattern,
     effect: Effect,

@@ -1,4 +1,4 @@
-//! What there is of all declared keys, for people and for programs.
+//! [`Metrics`]: the counts of all declared keys, as an API and as a stored item.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ pub use super::expiring::Expiring;
 use super::unknown::UnknownSeen;
 use crate::docs::Usage;
 
-/// What there is of all declared keys.
+/// Metrics of all declared keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics {
     /// When this was.
@@ -22,7 +22,7 @@ pub struct Metrics {
     pub unknown: UnknownSeen,
 }
 
-/// What there is of one pattern in one place.
+/// Metrics of one pattern in one Redis database or table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PatternMetrics {
     /// The pattern: `mastery.daily_mastery`.
@@ -49,7 +49,7 @@ pub struct PatternMetrics {
 }
 
 impl Metrics {
-    /// What there is of a pattern in all places.
+    /// The metrics of a pattern, summed over all databases and tables.
     pub fn usage(&self, pattern: &str) -> Option<Usage> {
         let mut usage: Option<Usage> = None;
         for it in self.patterns.iter().filter(|it| it.pattern == pattern) {
@@ -71,7 +71,7 @@ impl Metrics {
         keys
     }
 
-    /// Whether nobody would see a difference.
+    /// Whether the metrics look the same as others.
     pub(super) fn is_like(&self, other: &Metrics) -> bool {
         let is_like = |one: &PatternMetrics, other: &PatternMetrics| {
             let rate = |it: &PatternMetrics| (it.writes_per_second * 100.0).round();
@@ -90,8 +90,8 @@ impl Metrics {
         self.row(Item::new())
     }
 
-    /// The item that shows this, with these key attributes. Patterns of which there is nothing are
-    /// left out.
+    /// The stored form of the metrics, with these key attributes. Patterns without keys are left
+    /// out.
     pub(super) fn row(&self, key: Item) -> Item {
         let used = self.patterns.iter().filter(|it| it.keys > 0 || it.writes > 0);
         let examples = self.unknown.examples.iter().map(|it| Value::from(it.as_str()));
@@ -102,7 +102,7 @@ impl Metrics {
             .with("unknown_examples", Value::L(examples.collect()))
     }
 
-    /// Reads the item that shows this.
+    /// Reads the stored form.
     pub fn of_item(item: &Item) -> Metrics {
         let patterns = item.get("patterns").and_then(Value::as_list).unwrap_or_default();
         let examples = item.get("unknown_examples").and_then(Value::as_list).unwrap_or_default();

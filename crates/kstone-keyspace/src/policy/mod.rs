@@ -1,5 +1,6 @@
-//! A keyspace in force: every write of the database, whichever door it came through, is shown to
-//! the [`Governor`], which refuses it or says what belongs to it.
+//! [`Governor`]: enforces a keyspace on an open database. Every write, whichever door it came
+//! through, is shown to it; it refuses the write, or answers with the expiry and the index entries
+//! that go with it.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -46,7 +47,7 @@ use crate::subject::Subject;
 
 pub use metrics::{Expiring, Metrics, PatternMetrics};
 pub use recount::Recount;
-pub use sweep::Swept;
+pub use sweep::SweepReport;
 pub use unknown::{UnknownKeys, UnknownSeen};
 
 use counts::Counts;
@@ -68,10 +69,10 @@ pub struct Governor {
     counts: Counts,
     sweep: Sweep,
     /// Held while the counts are being written, or counted anew.
-    saving: Mutex<durable::Saved>,
+    saving: Mutex<durable::SaveState>,
 }
 
-/// How a keyspace is put in force.
+/// Options of a governor.
 #[derive(Debug, Clone)]
 pub struct GovernorOptions {
     /// What becomes of writes to keys that no pattern declares.
@@ -86,15 +87,15 @@ impl Default for GovernorOptions {
     }
 }
 
-/// What is known of a pattern before any key of it is seen.
+/// Precomputed facts about a pattern.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     /// Whether other keys belong to whomever a key of this pattern belongs to.
-    is_way: bool,
+    is_link_key: bool,
 }
 
 impl Governor {
-    /// Puts a keyspace in force. From when this returns, every write to the database keeps to it.
+    /// Puts a keyspace in force. Once this returns, every write to the database is checked.
     ///
     /// What was written before is neither checked nor given an expiry. It is counted and indexed
     /// by [`recount`](Governor::recount), which [`is_counted`](Governor::is_counted) says is due.
@@ -105,7 +106,7 @@ impl Governor {
     ) -> Result<Arc<Governor>> {
         let governor = Arc::new(Governor::load(db, keyspace, options)?);
         db.govern(Arc::clone(&governor) as Arc<dyn WritePolicy>)?;
-        governor.look_for_unruled()?;
+        governor.detect_ungoverned_writes()?;
         Ok(governor)
     }
 
@@ -145,7 +146,7 @@ impl Governor {
         let db = db.internal().with_durability(Durability::Sync);
         let secret = durable::secret(&db, &*options.random)?;
         let plan = |pattern: &Pattern| Plan {
-            is_way: keyspace.patterns().iter().any(|it| {
+            is_link_key: keyspace.patterns().iter().any(|it| {
                 it.application == pattern.application
                     && matches!(&it.subject, SubjectSource::Through(name) if *name == pattern.name)
             }),
@@ -157,7 +158,7 @@ impl Governor {
             exempt: Exempt::default(),
             counts: Counts::new(&keyspace, db.engine().now_ms()),
             sweep: Sweep::default(),
-            saving: Mutex::new(durable::Saved::default()),
+            saving: Mutex::new(durable::SaveState::default()),
             keyspace,
             db,
         };
@@ -176,13 +177,13 @@ impl Governor {
         self.mark(self.erased.token(subject)).await
     }
 
-    /// Refuses writes to keys that belong to whomever this key of Redis belonged to: of a pattern
-    /// whose subject is found through another key.
+    /// Refuses writes to keys that belonged to the owner of this Redis key: of patterns whose
+    /// subject is found through another key.
     pub async fn mark_key_erased(&self, db: u8, key: &[u8]) -> Result<()> {
         self.mark(self.erased.token_via(&pk_via_key(db, key))).await
     }
 
-    /// The same for a place of any kind.
+    /// The same for a key or item.
     pub(crate) async fn mark_place_erased(&self, place: &Location) -> Result<()> {
         self.mark(self.erased.token_via(&pk_via(place))).await
     }

@@ -1,5 +1,5 @@
-//! A pass over everything that is stored: counts it by the patterns in force, and writes the entries
-//! of the index of persons that it lacks.
+//! Recounts and reindexes everything that is stored: counts it by the patterns in force, and writes
+//! missing entries of the index of persons.
 //!
 //! Due when a database is first governed, when its patterns have changed, and after it was written
 //! to without them. Best before the doors open: what is written meanwhile may be counted twice or
@@ -16,7 +16,7 @@ use kstone_redis::{Fault, Redis, Surveyed};
 
 use super::Governor;
 use super::counts::Tally;
-use crate::keyspace::Place;
+use crate::keyspace::KeyStore;
 
 /// The tables that no pattern is about.
 const OWN_PREFIX: &str = "kstone.";
@@ -27,7 +27,7 @@ const BATCH: usize = 25;
 /// What DynamoDB still takes for an expiry: one further back is none.
 const FIVE_YEARS_S: u64 = 5 * 365 * 86_400;
 
-/// What a recount came to.
+/// The result of a recount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recount {
     /// Items of declared patterns.
@@ -45,8 +45,8 @@ pub struct Recount {
     pub off_by_changes_max: u64,
 }
 
-/// What was found so far.
-struct Pass<'g> {
+/// The state of a running recount.
+struct RecountPass<'g> {
     governor: &'g Governor,
     tallies: HashMap<(PatternId, u8), Tally>,
     entries: Vec<IndexEntry>,
@@ -67,7 +67,7 @@ impl Governor {
         self.db.run_background()?;
         let before = self.counts.changes();
         let (tallies, entries, done) = Default::default();
-        let mut pass = Pass { governor: self, tallies, entries, done, progress };
+        let mut pass = RecountPass { governor: self, tallies, entries, done, progress };
         pass.all_items()?;
         if let Some(redis) = redis {
             pass.all_keys(redis)?;
@@ -87,7 +87,7 @@ impl Governor {
     }
 }
 
-impl Pass<'_> {
+impl RecountPass<'_> {
     fn all_items(&mut self) -> Result<()> {
         let mut after: Option<String> = None;
         loop {
@@ -103,7 +103,7 @@ impl Pass<'_> {
     }
 
     fn table(&mut self, name: &str) -> Result<()> {
-        if !self.governor.keyspace.has_patterns_in(Place::Table(name)) {
+        if !self.governor.keyspace.has_patterns_in(KeyStore::Table(name)) {
             return Ok(());
         }
         let description = self.governor.db.describe_table(name)?;
@@ -148,12 +148,14 @@ impl Pass<'_> {
     }
 
     fn all_keys(&mut self, redis: &Redis) -> Result<()> {
-        redis.survey(|key| self.key(key).map_err(Failed::Database)).map_err(|failed| match failed {
-            Failed::Database(error) => error,
-            Failed::Redis(fault) => {
-                Error::validation(format!("the keys of Redis cannot be read: {fault}"))
-            }
-        })
+        redis.survey(|key| self.key(key).map_err(WalkError::Database)).map_err(
+            |failed| match failed {
+                WalkError::Database(error) => error,
+                WalkError::Redis(fault) => {
+                    Error::validation(format!("the keys of Redis cannot be read: {fault}"))
+                }
+            },
+        )
     }
 
     fn key(&mut self, key: &Surveyed<'_>) -> Result<()> {
@@ -216,19 +218,19 @@ impl Pass<'_> {
     }
 }
 
-/// Why a walk over the keys of Redis ended early.
-enum Failed {
+/// The error of a walk over Redis keys.
+enum WalkError {
     Database(Error),
     Redis(Fault),
 }
 
-impl From<Fault> for Failed {
+impl From<Fault> for WalkError {
     fn from(fault: Fault) -> Self {
-        Failed::Redis(fault)
+        WalkError::Redis(fault)
     }
 }
 
-/// The attributes of a table that mean something to the database.
+/// The attributes of a table with a special meaning: key and TTL.
 #[derive(Clone, Copy)]
 struct Names<'n> {
     hash: &'n str,

@@ -1,4 +1,4 @@
-//! Entries of the index of persons that have come to say too much.
+//! Removes outdated entries from the index of persons.
 //!
 //! Where a value names the persons, and not the key, nobody says whom a key named that has gone: a
 //! session that expires leaves its entry behind. Such entries do no harm, because whoever reads the
@@ -32,12 +32,12 @@ use kstone_redis::{Fault, Redis, Stored};
 
 use super::Governor;
 use crate::index::{Indexed, Location, pk_via};
-use crate::keyspace::{Parts, Place, WHOLE_KEY};
+use crate::keyspace::{KeyStore, Parts, WHOLE_KEY};
 use crate::pattern::SubjectSource;
 
-/// What a step of the sweep came to.
+/// The result of one step of the sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepReport {
     /// Entries that were looked at.
     pub looked_at: u64,
     /// Those that were removed.
@@ -46,18 +46,18 @@ pub struct Swept {
     pub is_done: bool,
 }
 
-/// How far the sweep is.
+/// The progress of the sweep.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     /// How often something happened that may have left entries behind.
     left: AtomicU64,
     /// Whether a table was dropped since this was last noted in the database.
     is_table_dropped: AtomicBool,
-    round: Mutex<Round>,
+    round: Mutex<SweepRound>,
 }
 
 #[derive(Debug, Default)]
-struct Round {
+struct SweepRound {
     /// Where it goes on; at the beginning if there is nothing.
     start: Option<Item>,
     /// What was left when this round began, and when the last one that is over did.
@@ -66,17 +66,17 @@ struct Round {
 }
 
 impl Sweep {
-    /// A table was dropped.
+    /// Records that a table was dropped.
     pub(super) fn note_dropped(&self) {
         self.is_table_dropped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether one was since this was last asked.
+    /// Whether a table was dropped since the last call.
     pub(super) fn take_dropped(&self) -> bool {
         self.is_table_dropped.swap(false, Ordering::Relaxed)
     }
 
-    /// Something may have left entries behind.
+    /// Records that entries may be outdated now.
     pub(super) fn note(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
@@ -89,11 +89,11 @@ impl Governor {
     /// Looks at some entries of the index of persons, and removes those about keys of Redis that are
     /// no longer true. To be called about once a second; costs nothing while nothing was left
     /// behind.
-    pub fn sweep(&self, redis: &Redis, entries_max: u32) -> Result<Swept> {
+    pub fn sweep(&self, redis: &Redis, entries_max: u32) -> Result<SweepReport> {
         let mut round = self.sweep.round.lock();
         let left = self.sweep.left.load(Ordering::Relaxed);
         if round.left_at_start.is_none() && round.left_at_last == Some(left) {
-            return Ok(Swept { is_done: true, ..Swept::default() });
+            return Ok(SweepReport { is_done: true, ..SweepReport::default() });
         }
         round.left_at_start.get_or_insert(left);
         let scan = Scan {
@@ -103,7 +103,7 @@ impl Governor {
             ..Scan::default()
         };
         let page = self.db.scan_items(&scan).wait()?;
-        let (mut swept, mut expected) = (Swept::default(), Expected::new());
+        let (mut swept, mut expected) = (SweepReport::default(), Expected::new());
         for item in page.items.unwrap_or_default() {
             swept.looked_at += 1;
             let entry = entry_of(&item.decode()?);
@@ -158,9 +158,9 @@ impl Governor {
             Location::Key { db, key } | Location::Member { db, key, .. } => (db, key),
             Location::Item { table, pk, sk } => return self.sweep_item(entry, &via, table, pk, sk),
         };
-        let Some(found) = self.keyspace.find(Place::Redis, &key) else { return Ok(false) };
-        let is_way = self.is_way(&found);
-        if !is_way && matches!(found.pattern.subject, SubjectSource::Placeholder(_)) {
+        let Some(found) = self.keyspace.find(KeyStore::Redis, &key) else { return Ok(false) };
+        let is_link_key = self.is_link_key(&found);
+        if !is_link_key && matches!(found.pattern.subject, SubjectSource::Placeholder(_)) {
             return Ok(false);
         }
         // A collection of many persons is gone through once, not once for each of them: what was
@@ -182,15 +182,15 @@ impl Governor {
                 // once it is reclaimed. One that is there and names somebody else is no way to this
                 // person's.
                 |stored| {
-                    let is_kept = || match is_way && stored != Stored::Shown {
-                        true => self.leads_to_any(&via).map_err(Stopped::Database),
+                    let is_kept = || match is_link_key && stored != Stored::Shown {
+                        true => self.leads_to_any(&via).map_err(SweepError::Database),
                         false => Ok(false),
                     };
                     let is_true = stored == Stored::Hidden || now.borrow().contains(entry);
                     if is_true || is_kept()? {
                         return Ok(false);
                     }
-                    remove(&self.db, entry).map(|()| true).map_err(Stopped::Database)
+                    remove(&self.db, entry).map(|()| true).map_err(SweepError::Database)
                 },
             )
             .map_err(failed)?;
@@ -212,7 +212,7 @@ impl Governor {
     ) -> Result<bool> {
         let parts = Parts { pk: &pk, sk: sk.as_deref().unwrap_or(WHOLE_KEY) };
         let found = self.keyspace.find_item(&table, parts);
-        if !found.is_some_and(|found| self.is_way(&found)) {
+        if !found.is_some_and(|found| self.is_link_key(&found)) {
             return Ok(false);
         }
         // What is said of a table that was dropped is removed at the next start.
@@ -256,7 +256,7 @@ impl Governor {
         }
     }
 
-    /// Whether there are keys or items that belong to whoever had this one.
+    /// Whether any entry is left of keys that belong to the owner of this one.
     fn leads_to_any(&self, via: &str) -> Result<bool> {
         let query = Query {
             table: SUBJECTS_TABLE.to_owned(),
@@ -295,21 +295,21 @@ fn remove(db: &Database, entry: &IndexEntry) -> Result<()> {
     db.with_durability(Durability::Os).delete_item(&delete).wait().map(drop)
 }
 
-/// Why a key was not looked at.
-enum Stopped {
+/// The error of reading a key or entry.
+enum SweepError {
     Database(Error),
     Redis(Fault),
 }
 
-impl From<Fault> for Stopped {
+impl From<Fault> for SweepError {
     fn from(fault: Fault) -> Self {
-        Stopped::Redis(fault)
+        SweepError::Redis(fault)
     }
 }
 
-fn failed(stopped: Stopped) -> Error {
+fn failed(stopped: SweepError) -> Error {
     match stopped {
-        Stopped::Database(error) => error,
-        Stopped::Redis(fault) => Error::validation(format!("a key cannot be read: {fault}")),
+        SweepError::Database(error) => error,
+        SweepError::Redis(fault) => Error::validation(format!("a key cannot be read: {fault}")),
     }
 }

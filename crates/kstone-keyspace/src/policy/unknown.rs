@@ -1,4 +1,4 @@
-//! Keys that no pattern declares.
+//! What happens to keys that no pattern declares.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kstone::policy::{Admitted, Refused};
 use kstone_core::sync::Mutex;
 
-use crate::keyspace::{Keyspace, Place};
+use crate::keyspace::{KeyStore, Keyspace};
 
 /// How many keys are remembered as examples.
 const EXAMPLES_MAX: usize = 20;
@@ -16,7 +16,7 @@ const SHOWN_BYTES_MAX: usize = 200;
 /// How much of a key's first word is remembered.
 const WORD_BYTES_MAX: usize = 32;
 
-/// What becomes of writes to keys that no pattern declares.
+/// What to do with writes to keys that no pattern declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownKeys {
     /// They happen.
@@ -57,7 +57,7 @@ impl Unknown {
     pub(super) fn admit(
         &self,
         keyspace: &Keyspace,
-        place: Place<'_>,
+        place: KeyStore<'_>,
         key: &[u8],
     ) -> Result<Admitted, Refused> {
         let (_, declared) = place.owner_and_key(key);
@@ -85,7 +85,7 @@ impl Unknown {
         }
     }
 
-    fn note(&self, place: Place<'_>, key: &[u8]) {
+    fn note(&self, place: KeyStore<'_>, key: &[u8]) {
         // Once there are enough examples, a write costs no more than this.
         if self.writes.fetch_add(1, Ordering::Relaxed) > 1_000_000 {
             return;
@@ -105,8 +105,8 @@ impl Unknown {
     }
 }
 
-/// What a key looks like: its first word, up to what may be an id.
-fn outline(place: Place<'_>, key: &[u8]) -> String {
+/// An outline of a key without ids: its first word.
+fn outline(place: KeyStore<'_>, key: &[u8]) -> String {
     let is_word = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_' || *byte == b'-';
     let length = key.iter().take(WORD_BYTES_MAX).take_while(|byte| is_word(byte)).count();
     let word = String::from_utf8_lossy(key.get(..length).unwrap_or_default());
@@ -116,19 +116,19 @@ fn outline(place: Place<'_>, key: &[u8]) -> String {
         Some(_) => "…",
     };
     match place {
-        Place::Redis => format!("`{word}{rest}` in Redis"),
-        Place::Table("") => format!("`{word}{rest}` in the default table"),
-        Place::Table(table) => format!("`{word}{rest}` in table `{table}`"),
+        KeyStore::Redis => format!("`{word}{rest}` in Redis"),
+        KeyStore::Table("") => format!("`{word}{rest}` in the default table"),
+        KeyStore::Table(table) => format!("`{word}{rest}` in table `{table}`"),
     }
 }
 
-fn described(place: Place<'_>, key: &[u8]) -> String {
+fn described(place: KeyStore<'_>, key: &[u8]) -> String {
     let shown = key.get(..SHOWN_BYTES_MAX).unwrap_or(key);
     let key = String::from_utf8_lossy(shown);
     match place {
-        Place::Redis => format!("the key `{key}` of Redis"),
-        Place::Table("") => format!("the key `{key}` of the default table"),
-        Place::Table(table) => format!("the key `{key}` of table `{table}`"),
+        KeyStore::Redis => format!("the key `{key}` of Redis"),
+        KeyStore::Table("") => format!("the key `{key}` of the default table"),
+        KeyStore::Table(table) => format!("the key `{key}` of table `{table}`"),
     }
 }
 

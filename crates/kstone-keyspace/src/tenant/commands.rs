@@ -1,4 +1,4 @@
-//! Which commands keep to the keys that they name.
+//! Lists the Redis commands that touch nothing but the keys they name.
 
 /// In order. A command that is not here is refused to tenants: whoever adds one to the port has to
 /// find out first whether it reads or changes anything else, or tells of it.

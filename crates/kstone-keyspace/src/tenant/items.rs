@@ -1,4 +1,4 @@
-//! The items of one tenant.
+//! [`TenantItems`]: the items port, confined to one tenant.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use kstone::table::{IndexState, KeySchema, KeyType, TableDescription, TableSpec,
 use kstone::{Error, Item, Result, Value, ValueRef};
 use sha2::{Digest as _, Sha256};
 
-use crate::keyspace::{Parts, Place, Tenancy, WHOLE_KEY};
+use crate::keyspace::{KeyStore, Parts, Tenancy, WHOLE_KEY};
 use crate::tenant::Tenant;
 
 /// How many key conditions are kept parsed.
@@ -44,7 +44,7 @@ impl TenantItems {
     /// The key attributes of a table. They are asked for each time: a table that was made again with
     /// others would have other owners.
     async fn describe_own(&self, table: &str) -> Result<TableDescription> {
-        if !self.tenant.keyspace.has_patterns_in(Place::Table(table)) {
+        if !self.tenant.keyspace.has_patterns_in(KeyStore::Table(table)) {
             let what = format!("the table `{table}`");
             return Err(self.refuse(&what, "no pattern says whose its items are"));
         }
@@ -143,13 +143,14 @@ impl TenantItems {
         Ok(())
     }
 
-    /// A token that no other tenant has, whatever it chooses. As long as Amazon allows.
+    /// The client token with the tenant mixed in, so that tokens of two tenants never collide. As
+    /// long as DynamoDB allows.
     fn own_token(&self, token: &str) -> String {
         let mut digest = Sha256::new();
         digest.update((self.tenant.id().len() as u64).to_be_bytes());
         digest.update(self.tenant.id());
         digest.update(token);
-        digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&digest.finalize()[..16])
     }
 }
 
@@ -272,7 +273,7 @@ impl Items for TenantItems {
     fn tables(&self) -> PortFuture<'_, Vec<String>> {
         Box::pin(async move {
             let mut tables = self.items.tables().await?;
-            tables.retain(|table| self.tenant.keyspace.has_patterns_in(Place::Table(table)));
+            tables.retain(|table| self.tenant.keyspace.has_patterns_in(KeyStore::Table(table)));
             Ok(tables)
         })
     }

@@ -1,4 +1,4 @@
-//! The keys of one tenant.
+//! [`TenantKeys`]: the Redis keys port, confined to one tenant.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use kstone_redis::port::{
     Watch,
 };
 
-use crate::keyspace::Place;
+use crate::keyspace::KeyStore;
 use crate::tenant::{Tenant, commands};
 
 /// A port to keys that reaches those of one tenant.
@@ -31,7 +31,7 @@ impl TenantKeys {
     /// What to look for if the caller does not say: the keys that can be the tenant's, if they all
     /// begin alike.
     fn own_pattern(&self) -> Option<Bytes> {
-        let prefixes = self.tenant.keyspace.tenant_prefixes(Place::Redis, self.tenant.id());
+        let prefixes = self.tenant.keyspace.tenant_prefixes(KeyStore::Redis, self.tenant.id());
         let [prefix] = prefixes.as_slice() else { return None };
         let mut pattern = Vec::with_capacity(prefix.len() + 1);
         for byte in prefix.bytes() {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use kstone::ports::Items;
 use kstone_redis::port::Keys;
 
-use crate::keyspace::{Keyspace, Place, Tenancy};
+use crate::keyspace::{KeyStore, Keyspace, Tenancy};
 
 /// One tenant of a keyspace.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl Tenant {
     }
 
     fn owns_key(&self, key: &[u8]) -> bool {
-        self.keyspace.tenancy(Place::Redis, key, &self.id) == Tenancy::Own
+        self.keyspace.tenancy(KeyStore::Redis, key, &self.id) == Tenancy::Own
     }
 
     /// Why a key is out of reach. Does not tell whether there is such a key.

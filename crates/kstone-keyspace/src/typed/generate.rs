@@ -1,4 +1,4 @@
-//! Writes a catalogue's keys as Rust.
+//! Generates Rust types for the keys of a catalogue.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Keys as types, so that a wrong key does not compile.
+//! Typed keys: a wrong key does not compile.
 //!
 //! Each pattern of a catalogue becomes a struct with a field for each placeholder, and each
 //! placeholder a type of its own. [`rust_keys`] writes them as Rust; the result is committed, and a
@@ -35,7 +35,7 @@ use crate::placeholder::{Kind, PartError, excepts};
 use crate::text;
 use crate::ttl::Ttl;
 
-/// What a catalogue says of a pattern, for code that knows the pattern when it is compiled.
+/// Facts about a pattern that are known at compile time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// The pattern's full name: `mastery.daily_mastery`.
@@ -107,7 +107,7 @@ pub trait KeyPart: Sized {
     fn read_part(part: &[u8]) -> Option<Self>;
 }
 
-/// A key as it grows.
+/// Builds the text of a key.
 #[derive(Debug, Default)]
 pub struct KeyWriter(String);
 
@@ -138,7 +138,7 @@ impl KeyWriter {
     }
 }
 
-/// A key as it is read.
+/// Reads the text of a key.
 #[derive(Debug)]
 pub struct KeyReader<'k> {
     rest: Option<&'k [u8]>,

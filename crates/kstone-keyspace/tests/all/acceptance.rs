@@ -1,8 +1,8 @@
 //! Every row of the applications' key tables: the key belongs to the pattern, with type and TTL.
 
-use kstone_keyspace::{Keyspace, Place, Ttl, ValueType, shipped};
+use kstone_keyspace::{KeyStore, Keyspace, Ttl, ValueType, shipped};
 
-const STATE: Place<'static> = Place::Table("state");
+const STATE: KeyStore<'static> = KeyStore::Table("state");
 
 struct Rows {
     keyspace: Keyspace,
@@ -14,7 +14,7 @@ impl Rows {
     }
 
     /// A key belongs to this pattern and holds this for so many seconds.
-    fn row(&self, place: Place<'_>, key: &str, name: &str, kind: ValueType, ttl: Option<u64>) {
+    fn row(&self, place: KeyStore<'_>, key: &str, name: &str, kind: ValueType, ttl: Option<u64>) {
         let found = self.keyspace.find(place, key.as_bytes());
         let pattern = found.unwrap_or_else(|| panic!("{key} matches nothing")).pattern;
         assert_eq!(pattern.full_name(), name, "{key}");
@@ -57,7 +57,7 @@ fn the_rows_of_mastery() {
     row(&format!("processed:{event}"), "mastery.processed_event", Json, Some(7_776_000));
     row("batch:batch_20260114_001:status", "mastery.batch_status", Json, Some(604_800));
     let cache = ("mastery:student_12345", "mastery.mastery_cache");
-    rows.row(Place::Redis, cache.0, cache.1, Json, Some(300));
+    rows.row(KeyStore::Redis, cache.0, cache.1, Json, Some(300));
     let school = "school:university_abc";
     row(
         &format!("{school}:student:12345:profile:current_mastery"),
@@ -129,7 +129,7 @@ fn the_reserved_words_of_mastery_belong_to_no_other_application() {
 fn the_rows_of_practice() {
     use ValueType::{Counter, Hash, Json, List, Stream, String, Zset};
     let rows = Rows::new();
-    let row = |key: &str, name: &str, kind, ttl| rows.row(Place::Redis, key, name, kind, ttl);
+    let row = |key: &str, name: &str, kind, ttl| rows.row(KeyStore::Redis, key, name, kind, ttl);
     row("session:s-1", "practice.session", Hash, Some(3600));
     row("session:timer:s-1", "practice.session_timer", String, Some(3600));
     row("hints_used:s-1", "practice.hints_used", Counter, Some(3600));
@@ -192,14 +192,14 @@ fn the_rows_of_reviews() {
     let rows = Rows::new();
     let month = Some(2_592_000);
     for key in ["srs:user@email.com:SEASON-2026", "srs:l-1:SEASON-2026"] {
-        rows.row(Place::Redis, key, "reviews.schedule", ValueType::Zset, month);
+        rows.row(KeyStore::Redis, key, "reviews.schedule", ValueType::Zset, month);
     }
     let marker = "srs:l-1:SEASON-2026:hydrated";
-    rows.row(Place::Redis, marker, "reviews.hydrated", ValueType::String, month);
+    rows.row(KeyStore::Redis, marker, "reviews.hydrated", ValueType::String, month);
     assert!(rows.is_sliding("reviews.schedule") && rows.is_sliding("reviews.hydrated"));
-    let season = Place::Table("reviews-SEASON-2026");
+    let season = KeyStore::Table("reviews-SEASON-2026");
     rows.row(season, "l-1:Q-UUID-123", "reviews.memory", ValueType::Item, None);
-    let archive = Place::Table("archived-reviews-SEASON-2026");
+    let archive = KeyStore::Table("archived-reviews-SEASON-2026");
     let three_years = Some(3 * 365 * 86_400);
     rows.row(archive, "l-1:Q-UUID-123", "reviews.archived_memory", ValueType::Item, three_years);
 }
@@ -207,7 +207,7 @@ fn the_rows_of_reviews() {
 #[test]
 fn the_rows_of_workflows() {
     let rows = Rows::new();
-    let table = Place::Table("workflows");
+    let table = KeyStore::Table("workflows");
     let uuid = "550e8400-e29b-41d4-a716-446655440000:metadata";
     for (key, name) in [
         ("exec-123:metadata", "workflows.execution"),
@@ -244,6 +244,6 @@ fn a_pattern_matches_whole_segments_and_nothing_near_them() {
     }
     let daily = keyspace.find(STATE, b"student:s1:mastery:2026-01-14").unwrap();
     assert_eq!(daily.pattern.name, "daily_mastery");
-    assert!(keyspace.find(Place::Redis, b"student:s1:mastery:2026-01-14").is_none());
-    assert!(keyspace.find(Place::Table("other"), b"student:s1:mastery:2026-01-14").is_none());
+    assert!(keyspace.find(KeyStore::Redis, b"student:s1:mastery:2026-01-14").is_none());
+    assert!(keyspace.find(KeyStore::Table("other"), b"student:s1:mastery:2026-01-14").is_none());
 }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::support::{Place, SECRET, fill, now, sightings};
+use crate::support::{Fixture, SECRET, fill, now, sightings};
 use kstone_core::Compression;
 use kstone_keyspace::erasure::ErasureState;
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
@@ -14,11 +14,11 @@ const STEPS: u64 = 7;
 /// A disk with a database in which there is a person, and a checkpoint of it.
 fn filled() -> SimDisk {
     let disk = SimDisk::new(1);
-    let place = Place::open(&disk, Compression::None);
-    fill(&place);
-    place.db.engine().checkpoint("copy").unwrap();
-    place.redis(&format!("DEL anticheat:{SECRET}"));
-    drop(place);
+    let fixture = Fixture::open(&disk, Compression::None);
+    fill(&fixture);
+    fixture.db.engine().checkpoint("copy").unwrap();
+    fixture.redis(&format!("DEL anticheat:{SECRET}"));
+    drop(fixture);
     disk
 }
 
@@ -36,7 +36,7 @@ enum Stop {
 fn interrupted(filled: &SimDisk, stop_at: Stop, policy: CrashPolicy) -> bool {
     let disk = filled.crash(CrashPolicy::KeepAll);
     let is_done = {
-        let place = Place::open(&disk, Compression::None);
+        let fixture = Fixture::open(&disk, Compression::None);
         if let Stop::AtSync(sync) = stop_at {
             disk.arm(Trigger::BeforeSync(sync));
         }
@@ -47,26 +47,26 @@ fn interrupted(filled: &SimDisk, stop_at: Stop, policy: CrashPolicy) -> bool {
                 disk.arm(Trigger::BeforeSync(1));
             }
         };
-        now(place.eraser.erase(&place.subject(), &progress)).is_ok()
+        now(fixture.eraser.erase(&fixture.subject(), &progress)).is_ok()
     };
     let disk = disk.crash(policy);
-    let place = Place::open(&disk, Compression::None);
-    let known = now(place.eraser.erasures()).unwrap();
-    let receipts = now(place.eraser.resume(&|_| {})).unwrap();
+    let fixture = Fixture::open(&disk, Compression::None);
+    let known = now(fixture.eraser.erasures()).unwrap();
+    let receipts = now(fixture.eraser.resume(&|_| {})).unwrap();
     match &known[..] {
         // It stopped before anything was remembered, so nothing was done either.
         [] => {
-            assert!(place.get_state(&format!("student:{SECRET}"), "mastery:2026-01-14").is_some())
+            assert!(fixture.get_state(&format!("student:{SECRET}"), "mastery:2026-01-14").is_some())
         }
         [one] => {
             let was_done = matches!(one.state, ErasureState::Done(_));
             assert_eq!(receipts.len(), usize::from(!was_done), "{stop_at:?}");
             assert_eq!(sightings(&disk), Vec::<String>::new(), "{stop_at:?} {policy:?}");
-            let all = now(place.eraser.erasures()).unwrap();
+            let all = now(fixture.eraser.erasures()).unwrap();
             assert!(all.iter().all(|it| matches!(it.state, ErasureState::Done(_))), "{stop_at:?}");
-            let refused = place.try_redis(&format!("SET mastery:{SECRET} {{}}"));
+            let refused = fixture.try_redis(&format!("SET mastery:{SECRET} {{}}"));
             assert!(refused.unwrap_err().contains("was erased"), "{stop_at:?}");
-            place.check_others();
+            fixture.check_others();
         }
         more => panic!("{more:?}"),
     }

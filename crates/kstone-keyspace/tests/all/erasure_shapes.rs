@@ -1,7 +1,7 @@
 //! Every way in which a key or an item can name persons: what is theirs alone goes, what others share
 //! stays without them.
 
-use crate::support::{Place, SECRET, now, sightings};
+use crate::support::{Fixture, SECRET, now, sightings};
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Item, Value};
 use kstone_core::Compression;
@@ -100,29 +100,29 @@ fields = { "*" = "any" }
 description = "In a table whose partition key is a number"
 "#;
 
-fn place(disk: &SimDisk) -> Place {
+fn fixture(disk: &SimDisk) -> Fixture {
     let catalogue = Catalogue::parse("shapes.toml", CATALOGUE).unwrap_or_else(|it| panic!("{it}"));
     let keyspace = Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"));
-    let place = Place::with_keyspace(disk, Compression::None, keyspace).unwrap();
-    if place.db.describe_table("things").is_err() {
+    let fixture = Fixture::with_keyspace(disk, Compression::None, keyspace).unwrap();
+    if fixture.db.describe_table("things").is_err() {
         let (pk, sk) = (KeyAttribute::string("id"), KeyAttribute::string("part"));
-        make_table(&place, "things", KeySchema::hash_range(pk.clone(), sk.clone()));
+        make_table(&fixture, "things", KeySchema::hash_range(pk.clone(), sk.clone()));
         let pk = KeyAttribute { kind: kstone::table::KeyType::N, ..pk };
-        make_table(&place, "numbered", KeySchema::hash_range(pk, sk));
+        make_table(&fixture, "numbered", KeySchema::hash_range(pk, sk));
     }
-    place
+    fixture
 }
 
-fn make_table(place: &Place, name: &str, key: KeySchema) {
+fn make_table(fixture: &Fixture, name: &str, key: KeySchema) {
     let spec = TableSpec { name: name.to_owned(), key, ..TableSpec::default() };
-    place.db.create_table(&spec).unwrap();
+    fixture.db.create_table(&spec).unwrap();
 }
 
 fn team(thing: &str, members: Value) -> Item {
     Item::new().with("id", format!("team:{thing}")).with("part", "#").with("members", members)
 }
 
-fn fill(place: &Place) {
+fn fill(fixture: &Fixture) {
     for line in [
         &format!("HSET hm:a {SECRET} 1 OTHER 2"),
         &format!("RPUSH lm:a OTHER {SECRET} LAST {SECRET}"),
@@ -136,11 +136,11 @@ fn fill(place: &Place) {
         r#"SET owned:b {"owner":"OTHER"}"#,
         "SET note:b of-OTHER",
     ] {
-        place.redis(line);
+        fixture.redis(line);
     }
-    place.redis_in(7, &format!(r#"SET owned:c {{"owner":"{SECRET}"}}"#));
-    place.redis_in(7, "SET note:c of-SECRETPERSON");
-    let things = place.db.table("things");
+    fixture.redis_in(7, &format!(r#"SET owned:c {{"owner":"{SECRET}"}}"#));
+    fixture.redis_in(7, "SET note:c of-SECRETPERSON");
+    let things = fixture.db.table("things");
     let list = Value::L(vec![Value::S("OTHER".into()), Value::S(SECRET.into())]);
     things.put(team("list", list)).unwrap();
     let set = Value::string_set(vec![SECRET.to_owned(), "OTHER".to_owned()]).unwrap();
@@ -148,7 +148,7 @@ fn fill(place: &Place) {
     let alone = Value::string_set(vec![SECRET.to_owned()]).unwrap();
     things.put(team("alone", alone)).unwrap();
     things.put(team("single", Value::S(SECRET.into()))).unwrap();
-    let numbered = place.db.table("numbered");
+    let numbered = fixture.db.table("numbered");
     numbered.put(Item::new().with("id", 7).with("part", SECRET).with("x", SECRET)).unwrap();
     numbered.put(Item::new().with("id", 7).with("part", "OTHER").with("x", "y")).unwrap();
 }
@@ -156,15 +156,15 @@ fn fill(place: &Place) {
 #[test]
 fn whoever_is_named_in_whatever_way_is_listed_exported_and_erased() {
     let disk = SimDisk::new(3);
-    let place = place(&disk);
-    fill(&place);
+    let fixture = fixture(&disk);
+    fill(&fixture);
     let subject = Subject::canonical(SECRET, None);
-    let holdings = now(place.eraser.stores().holdings(&subject)).unwrap();
+    let holdings = now(fixture.eraser.stores().holdings(&subject)).unwrap();
     assert_eq!(holdings.len(), 15, "{holdings:#?}");
-    let export = now(place.eraser.stores().export(&subject, 0)).unwrap().to_string();
+    let export = now(fixture.eraser.stores().export(&subject, 0)).unwrap().to_string();
     assert!(!export.contains("OTHER") && export.contains("did"), "{export}");
 
-    let receipt = now(place.eraser.erase(&subject, &|_| {})).unwrap().receipt;
+    let receipt = now(fixture.eraser.erase(&subject, &|_| {})).unwrap().receipt;
     assert_eq!(sightings(&disk), Vec::<String>::new());
     let count = |name: &str| receipt.patterns.get(&format!("shapes.{name}")).copied().unwrap();
     let deleted = |deleted| PatternCount { deleted, changed: 0 };
@@ -175,44 +175,44 @@ fn whoever_is_named_in_whatever_way_is_listed_exported_and_erased() {
     assert_eq!(count("set_members"), changed(2));
     assert_eq!([count("owned"), count("note"), count("numbered")], [2, 2, 1].map(deleted));
     assert_eq!(count("team"), PatternCount { deleted: 1, changed: 3 });
-    check_others(&place);
+    check_others(&fixture);
 }
 
 #[test]
 fn after_an_erasure_no_log_shows_what_commands_said_of_the_person() {
     let disk = SimDisk::new(3);
-    let place = place(&disk);
-    let mut session = place.redis.session();
+    let fixture = fixture(&disk);
+    let mut session = fixture.redis.session();
     let mut say =
         |line: &str| session.call(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
     say("CONFIG SET slowlog-log-slower-than 0");
     say(&format!(r#"SET group:a {{"persons":["OTHER","{SECRET}"],"size":2}}"#));
     say("CONFIG SET slowlog-log-slower-than -1");
     assert_ne!(say("SLOWLOG LEN"), Reply::Integer(0));
-    place.erase();
+    fixture.erase();
     assert_eq!(say("GET group:a"), Reply::bulk(r#"{"persons":["OTHER"],"size":2}"#));
     assert_eq!(say("SLOWLOG LEN"), Reply::Integer(0));
 }
 
-fn check_others(place: &Place) {
-    assert_eq!(place.redis("HGET hm:a OTHER"), Reply::bulk("2"));
-    assert_eq!(place.redis("HLEN hm:a"), Reply::Integer(1));
+fn check_others(fixture: &Fixture) {
+    assert_eq!(fixture.redis("HGET hm:a OTHER"), Reply::bulk("2"));
+    assert_eq!(fixture.redis("HLEN hm:a"), Reply::Integer(1));
     let list = Reply::Array(vec![Reply::bulk("OTHER"), Reply::bulk("LAST")]);
-    assert_eq!(place.redis("LRANGE lm:a 0 -1"), list);
-    assert_eq!(place.redis("SCARD sm:a"), Reply::Integer(1));
-    assert_eq!(place.redis("EXISTS sm:alone"), Reply::Integer(0));
-    assert_eq!(place.redis("XLEN log:a"), Reply::Integer(1));
-    assert_eq!(place.redis("GET group:a"), Reply::bulk(r#"{"persons":["OTHER"],"size":2}"#));
-    assert!(matches!(place.redis("TTL group:a"), Reply::Integer(ttl) if ttl > 0));
-    assert_eq!(place.redis("GET note:b"), Reply::bulk("of-OTHER"));
+    assert_eq!(fixture.redis("LRANGE lm:a 0 -1"), list);
+    assert_eq!(fixture.redis("SCARD sm:a"), Reply::Integer(1));
+    assert_eq!(fixture.redis("EXISTS sm:alone"), Reply::Integer(0));
+    assert_eq!(fixture.redis("XLEN log:a"), Reply::Integer(1));
+    assert_eq!(fixture.redis("GET group:a"), Reply::bulk(r#"{"persons":["OTHER"],"size":2}"#));
+    assert!(matches!(fixture.redis("TTL group:a"), Reply::Integer(ttl) if ttl > 0));
+    assert_eq!(fixture.redis("GET note:b"), Reply::bulk("of-OTHER"));
     let members = |thing: &str| {
         let key = Item::new().with("id", format!("team:{thing}")).with("part", "#");
-        place.db.table("things").get(key).unwrap().map(|item| item.get("members").cloned())
+        fixture.db.table("things").get(key).unwrap().map(|item| item.get("members").cloned())
     };
     assert_eq!(members("list"), Some(Some(Value::L(vec![Value::S("OTHER".into())]))));
     assert_eq!(members("set"), Some(Some(Value::string_set(vec!["OTHER".to_owned()]).unwrap())));
     assert_eq!(members("alone"), Some(None), "an empty set is no value");
     assert_eq!(members("single"), None);
     let numbered = Item::new().with("id", 7).with("part", "OTHER");
-    assert!(place.db.table("numbered").get(numbered).unwrap().is_some());
+    assert!(fixture.db.table("numbered").get(numbered).unwrap().is_some());
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::support::{Place, SECRET, now, sightings};
+use crate::support::{Fixture, SECRET, now, sightings};
 use kstone::Item;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone_core::Compression;
@@ -58,16 +58,16 @@ limits = { members = 2, over = "refuse" }
 description = "Each entry names a person"
 "#;
 
-fn place(disk: &SimDisk) -> Place {
+fn fixture(disk: &SimDisk) -> Fixture {
     let catalogue = Catalogue::parse("stuck.toml", CATALOGUE).unwrap_or_else(|it| panic!("{it}"));
     let keyspace = Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"));
-    let place = Place::with_keyspace(disk, Compression::None, keyspace).unwrap();
-    if place.db.describe_table("things").is_err() {
+    let fixture = Fixture::with_keyspace(disk, Compression::None, keyspace).unwrap();
+    if fixture.db.describe_table("things").is_err() {
         let key = KeySchema::hash_range(KeyAttribute::string("id"), KeyAttribute::string("part"));
         let spec = TableSpec { name: "things".to_owned(), key, ..TableSpec::default() };
-        place.db.create_table(&spec).unwrap();
+        fixture.db.create_table(&spec).unwrap();
     }
-    place
+    fixture
 }
 
 fn team(members: &[&str]) -> Item {
@@ -76,9 +76,9 @@ fn team(members: &[&str]) -> Item {
     key.with("members", kstone::Value::L(members))
 }
 
-fn members_of_team(place: &Place) -> kstone::Value {
+fn members_of_team(fixture: &Fixture) -> kstone::Value {
     let key = Item::new().with("id", "team:t").with("part", "#");
-    place.db.table("things").get(key).unwrap().unwrap().get("members").unwrap().clone()
+    fixture.db.table("things").get(key).unwrap().unwrap().get("members").unwrap().clone()
 }
 
 fn person(id: &str) -> Subject {
@@ -86,13 +86,13 @@ fn person(id: &str) -> Subject {
 }
 
 /// Begins to erase somebody, and breaks off before anything of them is deleted.
-fn interrupted(place: &Place, id: &str) {
+fn interrupted(fixture: &Fixture, id: &str) {
     let stop = |progress| {
         if progress == Progress::Deleting {
             resume_unwind(Box::new("enough"));
         }
     };
-    let erasing = || now(place.eraser.erase(&person(id), &stop)).map(drop);
+    let erasing = || now(fixture.eraser.erase(&person(id), &stop)).map(drop);
     catch_unwind(AssertUnwindSafe(erasing)).unwrap_err();
 }
 
@@ -100,27 +100,27 @@ fn interrupted(place: &Place, id: &str) {
 fn two_persons_in_one_list_whose_erasures_were_interrupted_are_both_erased() {
     let disk = SimDisk::new(1);
     {
-        let place = place(&disk);
-        place.redis(&format!(r#"SET group:g {{"persons":["{SECRET}","B","C"],"size":3}}"#));
-        place.db.table("things").put(team(&[SECRET, "B", "C"]).with("size", 3)).unwrap();
-        interrupted(&place, SECRET);
-        interrupted(&place, "B");
+        let fixture = fixture(&disk);
+        fixture.redis(&format!(r#"SET group:g {{"persons":["{SECRET}","B","C"],"size":3}}"#));
+        fixture.db.table("things").put(team(&[SECRET, "B", "C"]).with("size", 3)).unwrap();
+        interrupted(&fixture, SECRET);
+        interrupted(&fixture, "B");
     }
     {
-        let place = place(&disk);
+        let fixture = fixture(&disk);
         let group = format!(r#"{{"persons":["{SECRET}","B","C"],"size":3}}"#);
-        assert_eq!(place.redis("GET group:g"), Reply::bulk(&group), "it stopped before");
+        assert_eq!(fixture.redis("GET group:g"), Reply::bulk(&group), "it stopped before");
         // A third person need not wait for the two.
-        now(place.eraser.erase(&person("C"), &|_| {})).unwrap();
-        assert_eq!(now(place.eraser.stores().holdings(&person("B"))).unwrap().len(), 2);
-        let refused = place.try_redis(r#"SET group:new {"persons":["B"],"size":1}"#);
+        now(fixture.eraser.erase(&person("C"), &|_| {})).unwrap();
+        assert_eq!(now(fixture.eraser.stores().holdings(&person("B"))).unwrap().len(), 2);
+        let refused = fixture.try_redis(r#"SET group:new {"persons":["B"],"size":1}"#);
         assert!(refused.unwrap_err().contains("was erased"), "others write as before");
-        assert_eq!(now(place.eraser.resume(&|_| {})).unwrap().len(), 2);
-        assert_eq!(place.redis("GET group:g"), Reply::bulk(r#"{"persons":[],"size":3}"#));
-        assert_eq!(members_of_team(&place), kstone::Value::L(Vec::new()));
-        let refused = place.try_redis(r#"SET group:g {"persons":["B"],"size":1}"#);
+        assert_eq!(now(fixture.eraser.resume(&|_| {})).unwrap().len(), 2);
+        assert_eq!(fixture.redis("GET group:g"), Reply::bulk(r#"{"persons":[],"size":3}"#));
+        assert_eq!(members_of_team(&fixture), kstone::Value::L(Vec::new()));
+        let refused = fixture.try_redis(r#"SET group:g {"persons":["B"],"size":1}"#);
         assert!(refused.unwrap_err().contains("was erased"));
-        let refused = place.db.table("things").put(team(&["B"]).with("size", 1));
+        let refused = fixture.db.table("things").put(team(&["B"]).with("size", 1));
         assert!(refused.unwrap_err().to_string().contains("was erased"));
     }
     assert_eq!(sightings(&disk), Vec::<String>::new());
@@ -130,63 +130,65 @@ fn two_persons_in_one_list_whose_erasures_were_interrupted_are_both_erased() {
 fn who_is_in_data_that_is_older_than_the_rules_is_erased_from_it() {
     let disk = SimDisk::new(1);
     {
-        let place = place(&disk);
-        Governor::suspend(&place.db).unwrap();
-        place.db.ungovern();
-        place.redis(&format!(r#"SET group:g {{"persons":["{SECRET}","B"],"old":1}}"#));
-        place.db.table("things").put(team(&[SECRET, "B"]).with("old", 1)).unwrap();
-        place.redis(&format!("SADD few:f {SECRET} B C D"));
+        let fixture = fixture(&disk);
+        Governor::suspend(&fixture.db).unwrap();
+        fixture.db.ungovern();
+        fixture.redis(&format!(r#"SET group:g {{"persons":["{SECRET}","B"],"old":1}}"#));
+        fixture.db.table("things").put(team(&[SECRET, "B"]).with("old", 1)).unwrap();
+        fixture.redis(&format!("SADD few:f {SECRET} B C D"));
         for at in 1..5 {
-            place.redis(&format!("XADD log:l {at}-1 who {}", [SECRET, "B"][at % 2]));
+            fixture.redis(&format!("XADD log:l {at}-1 who {}", [SECRET, "B"][at % 2]));
         }
-        place.db.engine().checkpoint("copy").unwrap();
+        fixture.db.engine().checkpoint("copy").unwrap();
     }
-    let place = place(&disk);
-    place.count_anew();
-    place.erase();
-    assert_eq!(place.redis("GET group:g"), Reply::bulk(r#"{"persons":["B"],"old":1}"#));
-    assert_eq!(members_of_team(&place), kstone::Value::L(vec!["B".into()]));
-    assert_eq!(place.redis("SCARD few:f"), Reply::Integer(3));
-    assert_eq!(place.redis("XLEN log:l"), Reply::Integer(2));
+    let fixture = fixture(&disk);
+    fixture.count_anew();
+    fixture.erase();
+    assert_eq!(fixture.redis("GET group:g"), Reply::bulk(r#"{"persons":["B"],"old":1}"#));
+    assert_eq!(members_of_team(&fixture), kstone::Value::L(vec!["B".into()]));
+    assert_eq!(fixture.redis("SCARD few:f"), Reply::Integer(3));
+    assert_eq!(fixture.redis("XLEN log:l"), Reply::Integer(2));
     assert_eq!(sightings(&disk), Vec::<String>::new());
-    assert!(place.try_redis(r#"SET group:g {"persons":["B"],"old":1}"#).is_err());
+    assert!(fixture.try_redis(r#"SET group:g {"persons":["B"],"old":1}"#).is_err());
 }
 
 #[test]
 fn whoever_only_removes_is_not_held_to_the_rules() {
     let disk = SimDisk::new(1);
     {
-        let place = place(&disk);
-        Governor::suspend(&place.db).unwrap();
-        place.db.ungovern();
-        place.redis("SADD few:f A B C D E");
+        let fixture = fixture(&disk);
+        Governor::suspend(&fixture.db).unwrap();
+        fixture.db.ungovern();
+        fixture.redis("SADD few:f A B C D E");
         // It ought to be a set.
-        place.redis("ZADD few:z 1 A 2 B");
-        (1..6).for_each(|at| drop(place.redis(&format!("XADD log:l {at}-1 who A"))));
+        fixture.redis("ZADD few:z 1 A 2 B");
+        (1..6).for_each(|at| drop(fixture.redis(&format!("XADD log:l {at}-1 who A"))));
     }
-    let place = place(&disk);
-    place.count_anew();
-    assert_eq!(place.redis("SREM few:f A"), Reply::Integer(1));
-    assert_eq!(place.redis("ZREM few:z A"), Reply::Integer(1));
-    assert_eq!(place.redis("XDEL log:l 1-1"), Reply::Integer(1));
-    assert_eq!(now(place.eraser.stores().holdings(&person("A"))).unwrap().len(), 1);
+    let fixture = fixture(&disk);
+    fixture.count_anew();
+    assert_eq!(fixture.redis("SREM few:f A"), Reply::Integer(1));
+    assert_eq!(fixture.redis("ZREM few:z A"), Reply::Integer(1));
+    assert_eq!(fixture.redis("XDEL log:l 1-1"), Reply::Integer(1));
+    assert_eq!(now(fixture.eraser.stores().holdings(&person("A"))).unwrap().len(), 1);
     for more in ["SADD few:f F", "ZADD few:z 3 F", "XADD log:l 9-1 who F"] {
-        assert!(place.try_redis(more).is_err(), "{more}");
+        assert!(fixture.try_redis(more).is_err(), "{more}");
     }
 }
 
 #[test]
 fn an_erasure_that_cannot_go_on_does_not_stop_the_next_one() {
     let disk = SimDisk::new(1);
-    let place = place(&disk);
-    place.redis(&format!("SADD few:f B {SECRET}"));
-    interrupted(&place, "B");
-    interrupted(&place, SECRET);
-    let [first, _] = &now(place.eraser.erasures()).unwrap()[..] else { panic!("two are running") };
-    forget_whom(&place, &first.id);
-    let error = now(place.eraser.resume(&|_| {})).unwrap_err().to_string();
+    let fixture = fixture(&disk);
+    fixture.redis(&format!("SADD few:f B {SECRET}"));
+    interrupted(&fixture, "B");
+    interrupted(&fixture, SECRET);
+    let [first, _] = &now(fixture.eraser.erasures()).unwrap()[..] else {
+        panic!("two are running")
+    };
+    forget_whom(&fixture, &first.id);
+    let error = now(fixture.eraser.resume(&|_| {})).unwrap_err().to_string();
     assert!(error.contains(&first.id) && error.contains("whom it is about"), "{error}");
-    let states = now(place.eraser.erasures()).unwrap();
+    let states = now(fixture.eraser.erasures()).unwrap();
     assert!(matches!(states[0].state, ErasureState::Running));
     assert!(matches!(states[1].state, ErasureState::Done(_)));
 }
@@ -194,35 +196,38 @@ fn an_erasure_that_cannot_go_on_does_not_stop_the_next_one() {
 #[test]
 fn a_value_that_names_the_person_alone_and_others_in_a_list_is_theirs() {
     let disk = SimDisk::new(1);
-    let place = place(&disk);
-    place.redis(&format!(r#"SET group:g {{"persons":"{SECRET}","persons":["B"],"size":1}}"#));
-    place.redis(&format!(r#"SET group:h {{"persons":"B","persons":["{SECRET}"],"size":1}}"#));
+    let fixture = fixture(&disk);
+    fixture.redis(&format!(r#"SET group:g {{"persons":"{SECRET}","persons":["B"],"size":1}}"#));
+    fixture.redis(&format!(r#"SET group:h {{"persons":"B","persons":["{SECRET}"],"size":1}}"#));
     let json = format!(r#"{{"members":"{SECRET}"}}"#);
-    place.db.ungovern();
-    place.db.table("things").put(team(&["B"]).with("value", json)).unwrap();
-    Governor::suspend(&place.db).unwrap();
-    drop(place);
-    let place = self::place(&disk);
-    place.count_anew();
-    place.erase();
-    assert_eq!(place.redis("EXISTS group:g"), Reply::Integer(0));
-    assert_eq!(place.redis("GET group:h"), Reply::bulk(r#"{"persons":"B","persons":[],"size":1}"#));
+    fixture.db.ungovern();
+    fixture.db.table("things").put(team(&["B"]).with("value", json)).unwrap();
+    Governor::suspend(&fixture.db).unwrap();
+    drop(fixture);
+    let fixture = self::fixture(&disk);
+    fixture.count_anew();
+    fixture.erase();
+    assert_eq!(fixture.redis("EXISTS group:g"), Reply::Integer(0));
+    assert_eq!(
+        fixture.redis("GET group:h"),
+        Reply::bulk(r#"{"persons":"B","persons":[],"size":1}"#)
+    );
     let key = Item::new().with("id", "team:t").with("part", "#");
-    assert_eq!(place.db.table("things").get(key).unwrap(), None);
+    assert_eq!(fixture.db.table("things").get(key).unwrap(), None);
     assert_eq!(sightings(&disk), Vec::<String>::new());
 }
 
 #[test]
 fn a_checkpoint_gets_nothing_that_was_written_after_it() {
     let disk = SimDisk::new(1);
-    let place = place(&disk);
-    place.db.table("things").put(team(&[SECRET, "B"]).with("size", 2)).unwrap();
-    place.db.engine().checkpoint("copy").unwrap();
-    place.db.table("things").put(team(&[SECRET, "LATER"]).with("size", 2)).unwrap();
-    place.erase();
-    assert_eq!(members_of_team(&place), kstone::Value::L(vec!["LATER".into()]));
+    let fixture = fixture(&disk);
+    fixture.db.table("things").put(team(&[SECRET, "B"]).with("size", 2)).unwrap();
+    fixture.db.engine().checkpoint("copy").unwrap();
+    fixture.db.table("things").put(team(&[SECRET, "LATER"]).with("size", 2)).unwrap();
+    fixture.erase();
+    assert_eq!(members_of_team(&fixture), kstone::Value::L(vec!["LATER".into()]));
     assert_eq!(sightings(&disk), Vec::<String>::new());
-    let copy = place.db.open_checkpoint("copy").unwrap().unwrap();
+    let copy = fixture.db.open_checkpoint("copy").unwrap().unwrap();
     let key = Item::new().with("id", "team:t").with("part", "#");
     let members = copy.table("things").get(key).unwrap().unwrap().get("members").cloned();
     assert_eq!(members, Some(kstone::Value::L(vec!["B".into()])));
@@ -231,27 +236,27 @@ fn a_checkpoint_gets_nothing_that_was_written_after_it() {
 #[test]
 fn who_is_erased_in_one_tenant_is_not_named_in_the_index_any_more() {
     let disk = SimDisk::new(1);
-    let place = place(&disk);
+    let fixture = fixture(&disk);
     let named = |id: &str| format!(r#"{{"persons":"{id}","size":1}}"#);
     let theirs = format!("university_abc_{SECRET}");
     let subject = Subject::canonical(&theirs, None);
     assert!(subject.tenant.is_some(), "{subject:?}");
-    place.redis(&format!("SET group:now {}", named(&theirs)));
-    place.redis(&format!("SET group:before {}", named(&theirs)));
-    place.redis(&format!("SET group:copied {}", named(&theirs)));
-    place.redis(&format!("SET group:copied {}", named("B")));
-    place.db.engine().checkpoint("copy").unwrap();
+    fixture.redis(&format!("SET group:now {}", named(&theirs)));
+    fixture.redis(&format!("SET group:before {}", named(&theirs)));
+    fixture.redis(&format!("SET group:copied {}", named(&theirs)));
+    fixture.redis(&format!("SET group:copied {}", named("B")));
+    fixture.db.engine().checkpoint("copy").unwrap();
     // Swept here, and in the checkpoint the index still names them.
-    while !place.governor.sweep(&place.redis, 100).unwrap().is_done {}
-    place.redis(&format!("SET group:before {}", named("B")));
-    now(place.eraser.erase(&subject, &|_| {})).unwrap();
-    assert_eq!(place.redis("GET group:before"), Reply::bulk(named("B")));
+    while !fixture.governor.sweep(&fixture.redis, 100).unwrap().is_done {}
+    fixture.redis(&format!("SET group:before {}", named("B")));
+    now(fixture.eraser.erase(&subject, &|_| {})).unwrap();
+    assert_eq!(fixture.redis("GET group:before"), Reply::bulk(named("B")));
     assert_eq!(sightings(&disk), Vec::<String>::new());
 }
 
 /// Takes away what an erasure remembers of its person.
-fn forget_whom(place: &Place, erasure: &str) {
+fn forget_whom(fixture: &Fixture, erasure: &str) {
     let key = Item::new().with("pk", format!("running#{erasure}")).with("sk", "job");
-    let gone = place.db.internal().table("kstone.erasures").delete(key).unwrap();
+    let gone = fixture.db.internal().table("kstone.erasures").delete(key).unwrap();
     assert!(gone.is_some());
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{Place, now};
+use crate::support::{Fixture, now};
 use kstone::Item;
 use kstone_core::Compression;
 use kstone_keyspace::{Catalogue, Governor, GovernorOptions, Keyspace, Subject};
@@ -91,11 +91,11 @@ fn keyspace() -> Keyspace {
     Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"))
 }
 
-fn place(disk: &SimDisk) -> Place {
-    Place::with_keyspace(disk, Compression::None, keyspace()).unwrap()
+fn fixture(disk: &SimDisk) -> Fixture {
+    Fixture::with_keyspace(disk, Compression::None, keyspace()).unwrap()
 }
 
-impl Place {
+impl Fixture {
     /// How many places hold data of a person.
     fn places_of(&self, id: &str) -> usize {
         now(self.eraser.stores().holdings(&Subject::canonical(id, None))).unwrap().len()
@@ -132,196 +132,196 @@ impl Place {
 
 #[test]
 fn a_person_whose_id_is_a_number_is_found_and_taken_out_of_a_list() {
-    let place = place(&SimDisk::new(1));
+    let fixture = fixture(&SimDisk::new(1));
     let long = "98765432109876543210";
-    place.redis(&format!(r#"SET group:a {{"students":[12345,{long},"12345",7],"n":1.5}}"#));
-    place.redis(r#"SET group:b {"students":12345}"#);
-    assert_eq!((place.places_of("12345"), place.places_of(long)), (2, 1));
-    place.erase_person("12345");
+    fixture.redis(&format!(r#"SET group:a {{"students":[12345,{long},"12345",7],"n":1.5}}"#));
+    fixture.redis(r#"SET group:b {"students":12345}"#);
+    assert_eq!((fixture.places_of("12345"), fixture.places_of(long)), (2, 1));
+    fixture.erase_person("12345");
     let rest = format!(r#"{{"students":[{long},7],"n":1.5}}"#);
-    assert_eq!(place.redis("GET group:a"), Reply::bulk(rest));
-    assert_eq!(place.redis("EXISTS group:b"), Reply::Integer(0));
-    let why = place.try_redis(r#"SET group:c {"students":[12345]}"#).unwrap_err();
+    assert_eq!(fixture.redis("GET group:a"), Reply::bulk(rest));
+    assert_eq!(fixture.redis("EXISTS group:b"), Reply::Integer(0));
+    let why = fixture.try_redis(r#"SET group:c {"students":[12345]}"#).unwrap_err();
     assert!(why.contains("was erased"), "{why}");
 }
 
 #[test]
 fn keys_and_members_longer_than_those_of_a_table_are_indexed_recounted_swept_and_erased() {
-    let place = place(&SimDisk::new(2));
+    let fixture = fixture(&SimDisk::new(2));
     // As long as a part of a key may be, and a member of any length.
     let (thing, person) = ("%2F".repeat(127), "p".repeat(9000));
     let write = |thing: &str| {
-        place.redis(&format!("SADD class:{thing} {person} OTHER"));
-        place.redis(&format!("HSET session:{thing} user_id {person}"));
-        place.redis(&format!("SET draft:{thing} x"));
+        fixture.redis(&format!("SADD class:{thing} {person} OTHER"));
+        fixture.redis(&format!("HSET session:{thing} user_id {person}"));
+        fixture.redis(&format!("SET draft:{thing} x"));
     };
     write(&thing);
     write(&format!("{thing}2"));
-    assert_eq!(place.places_of(&person), 6);
-    let found = place.governor.recount(Some(&place.redis), &mut |_| {}).unwrap();
+    assert_eq!(fixture.places_of(&person), 6);
+    let found = fixture.governor.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
     assert_eq!((found.entries, found.too_long), (8, 0));
     for kind in ["class", "draft", "session"] {
-        place.redis(&format!("DEL {kind}:{thing}"));
+        fixture.redis(&format!("DEL {kind}:{thing}"));
     }
-    assert_eq!(place.sweep_all(1), 3);
-    assert_eq!(place.governor.prune().unwrap(), 0);
-    assert_eq!(place.places_of(&person), 3);
-    place.erase_person(&person);
-    assert_eq!(place.places_of(&person), 0);
-    assert_eq!(place.redis(&format!("SCARD class:{thing}2")), Reply::Integer(1));
+    assert_eq!(fixture.sweep_all(1), 3);
+    assert_eq!(fixture.governor.prune().unwrap(), 0);
+    assert_eq!(fixture.places_of(&person), 3);
+    fixture.erase_person(&person);
+    assert_eq!(fixture.places_of(&person), 0);
+    assert_eq!(fixture.redis(&format!("SCARD class:{thing}2")), Reply::Integer(1));
 }
 
 #[test]
 fn what_was_written_before_and_is_too_long_for_the_index_does_not_keep_the_rest_out_of_it() {
-    let place = place(&SimDisk::new(3));
-    place.db.ungovern();
+    let fixture = fixture(&SimDisk::new(3));
+    fixture.db.ungovern();
     let long = "x".repeat(40_000);
-    place.redis(&format!("SADD class:a {long} OTHER"));
-    place.db.govern(place.governor.clone()).unwrap();
-    let found = place.governor.recount(Some(&place.redis), &mut |_| {}).unwrap();
+    fixture.redis(&format!("SADD class:a {long} OTHER"));
+    fixture.db.govern(fixture.governor.clone()).unwrap();
+    let found = fixture.governor.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
     assert_eq!((found.entries, found.too_long), (1, 1));
-    assert_eq!(place.places_of("OTHER"), 1);
+    assert_eq!(fixture.places_of("OTHER"), 1);
 }
 
 #[test]
 fn what_is_found_through_a_key_is_found_after_that_key_has_gone() {
-    let place = place(&SimDisk::new(4));
+    let fixture = fixture(&SimDisk::new(4));
     for name in ["ended", "deleted"] {
-        place.redis(&format!("HSET session:{name} user_id U"));
-        place.redis(&format!("SET draft:{name} x"));
+        fixture.redis(&format!("HSET session:{name} user_id U"));
+        fixture.redis(&format!("SET draft:{name} x"));
     }
-    place.redis("SET board:U-1 x");
-    place.redis("SET pin:U-1 x");
-    place.redis("DEL session:deleted");
-    place.redis("DEL board:U-1");
-    place.clock.advance(2 * 3_600_000);
-    place.db.run_background().unwrap();
-    assert_eq!(place.redis("EXISTS session:ended"), Reply::Integer(0));
-    place.sweep_all(1);
-    assert_eq!(place.places_of("U"), 2);
-    assert_eq!(place.places_of("U-1"), 1);
-    place.erase_person("U-1");
-    assert_eq!(place.redis("EXISTS pin:U-1"), Reply::Integer(0));
+    fixture.redis("SET board:U-1 x");
+    fixture.redis("SET pin:U-1 x");
+    fixture.redis("DEL session:deleted");
+    fixture.redis("DEL board:U-1");
+    fixture.clock.advance(2 * 3_600_000);
+    fixture.db.run_background().unwrap();
+    assert_eq!(fixture.redis("EXISTS session:ended"), Reply::Integer(0));
+    fixture.sweep_all(1);
+    assert_eq!(fixture.places_of("U"), 2);
+    assert_eq!(fixture.places_of("U-1"), 1);
+    fixture.erase_person("U-1");
+    assert_eq!(fixture.redis("EXISTS pin:U-1"), Reply::Integer(0));
 
-    place.redis("DEL draft:ended");
-    place.sweep_all(1);
-    assert_eq!(place.index_len(), 2, "the way to what is left");
-    place.erase_person("U");
-    assert_eq!(place.redis("EXISTS draft:deleted"), Reply::Integer(0));
-    place.sweep_all(1);
-    assert_eq!(place.index_len(), 0);
+    fixture.redis("DEL draft:ended");
+    fixture.sweep_all(1);
+    assert_eq!(fixture.index_len(), 2, "the way to what is left");
+    fixture.erase_person("U");
+    assert_eq!(fixture.redis("EXISTS draft:deleted"), Reply::Integer(0));
+    fixture.sweep_all(1);
+    assert_eq!(fixture.index_len(), 0);
 }
 
 #[test]
 fn what_is_found_through_an_item_is_found_after_that_item_has_gone() {
-    let place = place(&SimDisk::new(5));
-    place.state("desk:a", "#", r#"{"owner":"U"}"#);
-    place.redis("SET drawer:a x");
-    place.db.table("state").delete(Item::new().with("pk", "desk:a").with("sk", "#")).unwrap();
-    place.sweep_all(1);
-    assert_eq!((place.places_of("U"), place.index_len()), (1, 2));
-    place.redis("DEL drawer:a");
-    assert_eq!((place.sweep_all(1), place.index_len()), (1, 0));
+    let fixture = fixture(&SimDisk::new(5));
+    fixture.state("desk:a", "#", r#"{"owner":"U"}"#);
+    fixture.redis("SET drawer:a x");
+    fixture.db.table("state").delete(Item::new().with("pk", "desk:a").with("sk", "#")).unwrap();
+    fixture.sweep_all(1);
+    assert_eq!((fixture.places_of("U"), fixture.index_len()), (1, 2));
+    fixture.redis("DEL drawer:a");
+    assert_eq!((fixture.sweep_all(1), fixture.index_len()), (1, 0));
 }
 
 #[test]
 fn a_key_that_belongs_to_somebody_else_by_now_is_no_way_to_what_is_theirs() {
-    let place = place(&SimDisk::new(6));
-    place.redis("HSET session:a user_id U");
-    place.redis("SET draft:a x");
-    place.redis("HSET session:a user_id V");
-    place.sweep_all(1);
-    assert_eq!((place.places_of("U"), place.places_of("V")), (0, 2));
+    let fixture = fixture(&SimDisk::new(6));
+    fixture.redis("HSET session:a user_id U");
+    fixture.redis("SET draft:a x");
+    fixture.redis("HSET session:a user_id V");
+    fixture.sweep_all(1);
+    assert_eq!((fixture.places_of("U"), fixture.places_of("V")), (0, 2));
 }
 
 /// What makes a governor look at everything once more.
-fn check_looks_again(write: impl FnOnce(&Place)) {
+fn check_looks_again(write: impl FnOnce(&Fixture)) {
     let disk = SimDisk::new(7);
-    let first = place(&disk);
+    let first = fixture(&disk);
     assert!(!first.governor.is_counted());
     first.governor.recount(Some(&first.redis), &mut |_| {}).unwrap();
     drop(first);
-    let again = place(&disk);
+    let again = fixture(&disk);
     assert!(again.governor.is_counted(), "nothing happened in between");
     again.governor.close().unwrap();
     again.db.ungovern();
     write(&again);
     drop(again);
-    let last = place(&disk);
+    let last = fixture(&disk);
     assert!(!last.governor.is_counted());
     drop(last);
-    let last = place(&disk);
+    let last = fixture(&disk);
     assert!(!last.governor.is_counted(), "still not");
     last.count_anew();
     assert_eq!(last.places_of("U"), 1);
     drop(last);
-    assert!(place(&disk).governor.is_counted());
+    assert!(fixture(&disk).governor.is_counted());
 }
 
 #[test]
 fn an_item_that_was_written_without_a_policy_makes_the_next_one_look_again() {
-    check_looks_again(|place| place.state("desk:a", "#", r#"{"owner":"U"}"#));
+    check_looks_again(|fixture| fixture.state("desk:a", "#", r#"{"owner":"U"}"#));
 }
 
 #[test]
 fn a_key_that_was_written_without_a_policy_makes_the_next_one_look_again() {
-    check_looks_again(|place| drop(place.redis("SADD class:a U")));
+    check_looks_again(|fixture| drop(fixture.redis("SADD class:a U")));
 }
 
 #[test]
 fn keys_that_changed_places_without_a_policy_make_the_next_one_look_again() {
     let disk = SimDisk::new(10);
-    let first = place(&disk);
+    let first = fixture(&disk);
     first.governor.recount(Some(&first.redis), &mut |_| {}).unwrap();
     first.redis("SADD class:a U");
     first.db.ungovern();
     first.redis_session("SWAPDB 0 3");
     drop(first);
-    let next = place(&disk);
+    let next = fixture(&disk);
     next.count_anew();
     assert_eq!(next.places_of("U"), 1);
 }
 
 #[test]
 fn a_key_that_was_written_under_other_patterns_makes_the_old_ones_look_again() {
-    check_looks_again(|place| {
+    check_looks_again(|fixture| {
         let other = CATALOGUE.replace("class:", "course:");
         let other = Keyspace::new(vec![Catalogue::parse("other.toml", &other).unwrap()]).unwrap();
         let options = GovernorOptions::default();
-        let other = Governor::govern(&place.db, Arc::new(other), options).unwrap();
+        let other = Governor::govern(&fixture.db, Arc::new(other), options).unwrap();
         assert!(!other.is_counted());
-        place.redis("SADD class:a U");
-        place.db.ungovern();
+        fixture.redis("SADD class:a U");
+        fixture.db.ungovern();
     });
 }
 
 #[test]
 fn each_time_that_no_policy_is_in_force_is_noticed_by_itself() {
-    let place = place(&SimDisk::new(8));
-    place.governor.recount(Some(&place.redis), &mut |_| {}).unwrap();
+    let fixture = fixture(&SimDisk::new(8));
+    fixture.governor.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
     for person in ["U", "V"] {
-        place.db.ungovern();
-        place.redis(&format!("SADD class:a {person}"));
+        fixture.db.ungovern();
+        fixture.redis(&format!("SADD class:a {person}"));
         let options = GovernorOptions::default;
-        let next = Governor::govern(&place.db, Arc::new(keyspace()), options()).unwrap();
+        let next = Governor::govern(&fixture.db, Arc::new(keyspace()), options()).unwrap();
         assert!(!next.is_counted());
-        next.recount(Some(&place.redis), &mut |_| {}).unwrap();
-        let next = Governor::govern(&place.db, Arc::new(keyspace()), options()).unwrap();
+        next.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
+        let next = Governor::govern(&fixture.db, Arc::new(keyspace()), options()).unwrap();
         assert!(next.is_counted());
     }
 }
 
 #[test]
 fn what_only_ends_or_is_read_while_no_policy_is_in_force_is_no_reason_to_look_again() {
-    let place = place(&SimDisk::new(9));
-    place.governor.recount(Some(&place.redis), &mut |_| {}).unwrap();
+    let fixture = fixture(&SimDisk::new(9));
+    fixture.governor.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
     for name in ["a", "b"] {
-        place.redis(&format!("HSET session:{name} user_id U"));
+        fixture.redis(&format!("HSET session:{name} user_id U"));
     }
-    place.db.ungovern();
-    place.clock.advance(2 * 3_600_000);
-    assert_eq!(place.redis("HLEN session:a"), Reply::Integer(0));
-    place.db.run_background().unwrap();
+    fixture.db.ungovern();
+    fixture.clock.advance(2 * 3_600_000);
+    assert_eq!(fixture.redis("HLEN session:a"), Reply::Integer(0));
+    fixture.db.run_background().unwrap();
     let options = GovernorOptions::default();
-    assert!(Governor::govern(&place.db, Arc::new(keyspace()), options).unwrap().is_counted());
+    assert!(Governor::govern(&fixture.db, Arc::new(keyspace()), options).unwrap().is_counted());
 }

@@ -3,22 +3,23 @@
 use std::sync::LazyLock;
 
 use kstone_keyspace::{
-    Catalogue, Keyspace, Kind, Parts, Pattern, Place, Segment, Store, Tenancy, WHOLE_KEY, shipped,
+    Catalogue, KeyStore, Keyspace, Kind, Parts, Pattern, Segment, Store, Tenancy, WHOLE_KEY,
+    shipped,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-const STATE: Place<'static> = Place::Table("state");
+const STATE: KeyStore<'static> = KeyStore::Table("state");
 static SHIPPED: LazyLock<Keyspace> = LazyLock::new(|| shipped().unwrap());
 
-fn place(pattern: &Pattern) -> Place<'_> {
+fn place(pattern: &Pattern) -> KeyStore<'_> {
     match &pattern.store {
-        Store::Redis => Place::Redis,
-        Store::Table(Segment::Literal(name)) => Place::Table(name),
+        Store::Redis => KeyStore::Redis,
+        Store::Table(Segment::Literal(name)) => KeyStore::Table(name),
         Store::Table(Segment::Slot(slot)) if slot.prefix == "reviews-" => {
-            Place::Table("reviews-SEASON-2026")
+            KeyStore::Table("reviews-SEASON-2026")
         }
-        Store::Table(_) => Place::Table("archived-reviews-SEASON-2026"),
+        Store::Table(_) => KeyStore::Table("archived-reviews-SEASON-2026"),
     }
 }
 
@@ -74,7 +75,7 @@ proptest! {
 
         let parts = found.parts(key.as_bytes());
         prop_assert_eq!(parts.key(), key.as_bytes());
-        if let Place::Table(table) = place(pattern) {
+        if let KeyStore::Table(table) = place(pattern) {
             prop_assert_eq!(keyspace.split(table, key.as_bytes()), parts);
             let item = keyspace.find_item(table, parts).unwrap();
             prop_assert_eq!(item.pattern.full_name(), pattern.full_name());
@@ -87,7 +88,7 @@ proptest! {
     fn no_bytes_are_too_strange_to_look_up(key in any::<Vec<u8>>(), text in "[a-z:{}#%0-9-]{0,40}") {
         let keyspace = &*SHIPPED;
         for key in [&key[..], text.as_bytes()] {
-            for place in [Place::Redis, STATE, Place::Table("workflows")] {
+            for place in [KeyStore::Redis, STATE, KeyStore::Table("workflows")] {
                 if let Some(found) = keyspace.find(place, key) {
                     for (placeholder, part) in found.captures() {
                         prop_assert!(placeholder.accepts(part));
@@ -181,7 +182,7 @@ proptest! {
             match &keyspace {
                 // What was accepted has one answer for every key.
                 Ok(keyspace) => {
-                    let found = keyspace.find(Place::Redis, key.as_bytes());
+                    let found = keyspace.find(KeyStore::Redis, key.as_bytes());
                     prop_assert_eq!(best.len(), usize::from(!candidates.is_empty()));
                     let expected = best.first().map(|pattern| &pattern.name);
                     prop_assert_eq!(found.as_ref().map(|found| &found.pattern.name), expected);
@@ -257,8 +258,8 @@ fn behind_the_name_of_an_application_the_same_keys_are_declared_in_tables() {
     }
     let session = SHIPPED.patterns().iter().find(|it| it.store == Store::Redis).unwrap();
     let example = &session.examples[0].key;
-    assert!(keyspace.find(Place::Redis, example.as_bytes()).is_some());
-    assert!(keyspace.find(Place::Redis, format!("shop||{example}").as_bytes()).is_none());
+    assert!(keyspace.find(KeyStore::Redis, example.as_bytes()).is_some());
+    assert!(keyspace.find(KeyStore::Redis, format!("shop||{example}").as_bytes()).is_none());
 }
 
 #[test]
@@ -278,7 +279,7 @@ fn a_tenant_reaches_its_own_keys_and_no_others() {
     let prefixes = keyspace.tenant_prefixes(STATE, "university_abc");
     assert_eq!(prefixes, ["school:university_abc:"]);
     assert!(keyspace.tenant_prefixes(STATE, "a:b").is_empty());
-    assert!(keyspace.tenant_prefixes(Place::Redis, "university_abc").is_empty());
+    assert!(keyspace.tenant_prefixes(KeyStore::Redis, "university_abc").is_empty());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What people are shown: a key explained, and the page of the whole keyspace.
 
-use kstone_keyspace::{Catalogue, Keyspace, Place, Usage, shipped};
+use kstone_keyspace::{Catalogue, KeyStore, Keyspace, Usage, shipped};
 
 #[test]
 fn a_key_is_explained() {
@@ -81,7 +81,7 @@ fn a_key_that_nearly_matches_is_told_what_is_in_the_way() {
     let shown = keyspace.explain("unheard:of").to_string();
     assert!(shown.starts_with("unheard:of\n  matches no pattern\n"), "{shown}");
     assert!(shown.contains("in table reviews-{season} it would be of {learner_id}:{question_id}"));
-    let there = keyspace.explain_in(Place::Table("reviews-2026"), "unheard:of");
+    let there = keyspace.explain_in(KeyStore::Table("reviews-2026"), "unheard:of");
     assert_eq!(there.findings[0].name, "reviews.memory");
     assert!(there.elsewhere.is_empty());
 }

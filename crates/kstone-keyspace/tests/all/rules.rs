@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use kstone_keyspace::{
-    AskedTtl, Effect, Expiry, FieldValue, Keyspace, Pattern, Place, Refusal, Rule, Shape, Subject,
-    Subjects, Write, shipped,
+    AskedTtl, Effect, Expiry, FieldValue, KeyStore, Keyspace, Pattern, Refusal, Rule, Shape,
+    Subject, Subjects, Write, shipped,
 };
 
 static SHIPPED: LazyLock<Keyspace> = LazyLock::new(|| shipped().unwrap());
@@ -192,7 +192,7 @@ fn a_short_form_is_read_and_not_written() {
     assert!(refusal.to_string().contains("current_mastery"), "{refusal}");
 }
 
-fn subjects(place: Place<'_>, key: &str, write: &Write<'_>) -> Subjects {
+fn subjects(place: KeyStore<'_>, key: &str, write: &Write<'_>) -> Subjects {
     SHIPPED.find(place, key.as_bytes()).unwrap().subjects(write)
 }
 
@@ -206,32 +206,32 @@ fn these(subjects: &[(&str, Option<&str>)]) -> Subjects {
 
 #[test]
 fn whose_data_it_is_follows_from_the_key() {
-    let state = Place::Table("state");
+    let state = KeyStore::Table("state");
     let nothing = bytes(b"{}");
     let learner = these(&[("12345", None)]);
     assert_eq!(subjects(state, "student:student_12345:path:adaptive", &nothing), learner);
     assert_eq!(subjects(state, "st:12345:cur", &nothing), learner);
-    assert_eq!(subjects(Place::Redis, "mastery:student_12345", &nothing), learner);
+    assert_eq!(subjects(KeyStore::Redis, "mastery:student_12345", &nothing), learner);
     let of_school = these(&[("12345", Some("university_abc"))]);
     let key = "school:university_abc:student:12345:profile:current_mastery";
     assert_eq!(subjects(state, key, &nothing), of_school);
     let key = "student:university_abc_12345:profile:current_mastery";
     assert_eq!(subjects(state, key, &nothing), of_school);
-    assert_eq!(subjects(Place::Redis, "content:changes", &nothing), these(&[]));
+    assert_eq!(subjects(KeyStore::Redis, "content:changes", &nothing), these(&[]));
 }
 
 #[test]
 fn whose_data_it_is_follows_from_the_value_where_the_key_does_not_say() {
-    let state = Place::Table("state");
+    let state = KeyStore::Table("state");
     let json = bytes(br#"{"event_id":"e","student_id":"student_7"}"#);
     assert_eq!(subjects(state, "processed:e", &json), these(&[("7", None)]));
     let batch = bytes(br#"{"students":["student_2","student_1","student_2"]}"#);
     assert_eq!(subjects(state, "batch:b:status", &batch), these(&[("1", None), ("2", None)]));
     let fields = raw(&[("user_id", "student_3"), ("level_id", "x")]);
     let session = Write { fields: &fields, ..Write::makes(b"session:s", Shape::Hash) };
-    assert_eq!(subjects(Place::Redis, "session:s", &session), these(&[("3", None)]));
+    assert_eq!(subjects(KeyStore::Redis, "session:s", &session), these(&[("3", None)]));
     let board = Write { members: &[b"student_4"], ..Write::makes(b"l", Shape::Zset) };
-    assert_eq!(subjects(Place::Redis, "leaderboard:g:1", &board), these(&[("4", None)]));
-    let timer = subjects(Place::Redis, "session:timer:s", &bytes(b"1"));
+    assert_eq!(subjects(KeyStore::Redis, "leaderboard:g:1", &board), these(&[("4", None)]));
+    let timer = subjects(KeyStore::Redis, "session:timer:s", &bytes(b"1"));
     assert_eq!(timer, Subjects::SameAs("session:s".to_owned()));
 }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use kstone_keyspace::{Catalogue, Keyspace, Place, SHIPPED};
+use kstone_keyspace::{Catalogue, KeyStore, Keyspace, SHIPPED};
 
 /// The shipped catalogues and sixty more patterns among the keys of Redis.
 fn keyspace() -> Keyspace {
@@ -34,18 +34,18 @@ fn finding_a_pattern_costs_well_under_200_ns() {
         keyspace.patterns().len()
     );
     let mut worst = 0.0_f64;
-    let state = Place::Table("state");
+    let state = KeyStore::Table("state");
     for (place, key) in [
-        (Place::Redis, "session:550e8400-e29b-41d4-a716-446655440000"),
-        (Place::Redis, "ratelimit:submit:student_12345"),
-        (Place::Redis, "ratelimit:global:2001%3Adb8%3A%3A1"),
-        (Place::Redis, "word42:student_12345:part42:2026-01-14"),
-        (Place::Redis, "feature_flag_cache"),
+        (KeyStore::Redis, "session:550e8400-e29b-41d4-a716-446655440000"),
+        (KeyStore::Redis, "ratelimit:submit:student_12345"),
+        (KeyStore::Redis, "ratelimit:global:2001%3Adb8%3A%3A1"),
+        (KeyStore::Redis, "word42:student_12345:part42:2026-01-14"),
+        (KeyStore::Redis, "feature_flag_cache"),
         (state, "student:student_12345:profile:current_mastery"),
         (state, "student:student_12345:mastery:2026-01-14:consistency"),
         (state, "student:student_12345:events:1768386600000:550e8400-e29b-41d4-a716-446655440000"),
-        (Place::Table("reviews-SEASON-2026"), "learner-12345:Q-UUID-123"),
-        (Place::Redis, "nobody:knows:this:one"),
+        (KeyStore::Table("reviews-SEASON-2026"), "learner-12345:Q-UUID-123"),
+        (KeyStore::Redis, "nobody:knows:this:one"),
     ] {
         let batch = |_| {
             let start = Instant::now();

@@ -7,7 +7,7 @@ use kstone::Item;
 use kstone_core::env::{Clock, SeededRandom};
 use kstone_fixture::{START_MS, Store};
 use kstone_learn::{Platform, PlatformParts};
-use kstone_mastery::domain::{BatchState, Components, LearningEvent, What};
+use kstone_mastery::domain::{BatchState, Components, EventDetail, LearningEvent};
 use kstone_mastery::engine::{BatchRequest, QUEUE, RUN_BATCH};
 use kstone_mastery::jobs::UPKEEP;
 use kstone_platform::time::Moment;
@@ -28,7 +28,7 @@ fn parts(store: &Store) -> PlatformParts {
     )
 }
 
-fn event(store: &Store, number: u32, what: What) -> LearningEvent {
+fn event(store: &Store, number: u32, what: EventDetail) -> LearningEvent {
     LearningEvent {
         event_id: format!("e-{number}"),
         student_id: "s-1".to_owned(),
@@ -38,9 +38,9 @@ fn event(store: &Store, number: u32, what: What) -> LearningEvent {
     }
 }
 
-fn failed_run() -> What {
+fn failed_run() -> EventDetail {
     let error_kind = Some("NameError".to_owned());
-    What::CodeRun { task_id: "t-1".to_owned(), passed: false, error_kind }
+    EventDetail::CodeRun { task_id: "t-1".to_owned(), passed: false, error_kind }
 }
 
 async fn struggle(store: &Store, platform: &Platform) {
@@ -116,7 +116,7 @@ async fn with_its_nightly_upkeep_a_learner_is_rebuilt_after_the_events_have_expi
     let platform = Platform::prepare(parts(&store)).await.unwrap();
     for day in 0..130 {
         if day % 3 == 0 && day < 120 {
-            let what = What::QuizFinished { quiz_id: format!("q-{day}"), score: 0.8 };
+            let what = EventDetail::QuizFinished { quiz_id: format!("q-{day}"), score: 0.8 };
             platform.mastery.ingest(&event(&store, day, what)).await.unwrap();
         }
         store.clock.advance(DAY_MS);
@@ -140,7 +140,7 @@ async fn somebody_is_asked_to_look_after_a_learner_once_a_week() {
     // From a Wednesday to the Sunday of the week after.
     for _ in 0..11 {
         number += 1;
-        let what = What::LessonProgress { lesson_id: "l-1".to_owned(), fraction: 0.1 };
+        let what = EventDetail::LessonProgress { lesson_id: "l-1".to_owned(), fraction: 0.1 };
         platform.mastery.ingest(&event(&store, number, what)).await.unwrap();
         store.clock.advance(DAY_MS);
         platform.turn().await.unwrap();

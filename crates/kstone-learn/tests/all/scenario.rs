@@ -15,7 +15,7 @@ use kstone_core::env::{Env, ManualClock, SystemRandom};
 use kstone_keyspace::{Date, Governor, GovernorOptions, shipped};
 use kstone_learn::{Platform, PlatformParts};
 use kstone_mastery::domain::{LearnerProfile, LearningEvent};
-use kstone_mastery::engine::{Error, PageAsk};
+use kstone_mastery::engine::{Error, PageRequest};
 use kstone_mastery::simulate::School;
 use kstone_platform::time::Moment;
 use kstone_platform::work::WorkersOptions;
@@ -150,7 +150,7 @@ async fn what_it_came_to(platform: &Platform, school: &School) -> Json {
             (None, Err(Error::NotFound { .. })) => {}
             both => panic!("{both:?}"),
         }
-        let (mut events, mut page) = (0, PageAsk { limit: 1000, cursor: None });
+        let (mut events, mut page) = (0, PageRequest { limit: 1000, cursor: None });
         loop {
             let some = engine.events(id, &page).await.unwrap();
             events += some.items.len();

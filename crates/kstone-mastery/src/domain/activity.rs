@@ -1,4 +1,4 @@
-//! On which days a learner was active: streaks, and how regularly they come.
+//! Active days of a learner: streaks and regularity.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,24 +20,25 @@ pub(super) struct ActiveDays {
     /// Newest first.
     log: Vec<Date>,
     /// The row of days that the newest day belongs to.
-    row: Option<Row>,
+    row: Option<Streak>,
     max_streak: u32,
     /// What somebody said of the consistency, and on which day.
     assessed: Option<(Date, f64)>,
 }
 
-/// Days in a row, from the first to the last.
+/// A streak of consecutive days, from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Row(Date, Date);
+struct Streak(Date, Date);
 
-impl Row {
+impl Streak {
     fn days(self) -> u32 {
         u32::try_from(self.1.days_since(self.0) + 1).unwrap_or(0)
     }
 }
 
 impl ActiveDays {
-    /// The learner was active at a moment, on this day where they were. It may come late.
+    /// Records activity at a moment, on this day in the learner's time zone. Days may arrive out of
+    /// order.
     pub(super) fn active(&mut self, at: Moment, day: Date) {
         self.last_activity = self.last_activity.max(Some(at));
         let place = self.log.partition_point(|known| *known > day);
@@ -49,22 +50,22 @@ impl ActiveDays {
         self.row = match self.row {
             // The row may reach further back than the days that are remembered.
             Some(row) if joined.0 <= row.1.plus_days(1) && joined.1.plus_days(1) >= row.0 => {
-                Some(Row(row.0.min(joined.0), row.1.max(joined.1)))
+                Some(Streak(row.0.min(joined.0), row.1.max(joined.1)))
             }
             Some(row) if day < row.0 => Some(row),
             _ => Some(joined),
         };
-        let current = self.row.map_or(0, Row::days);
+        let current = self.row.map_or(0, Streak::days);
         self.max_streak = self.max_streak.max(current).max(joined.days());
         self.log.truncate(LOG_MAX);
     }
 
-    /// Somebody said how consistent the learner is.
+    /// Records an external assessment of consistency.
     pub(super) fn assess(&mut self, consistency: f64, day: Date) {
         self.assessed = Some((day, to_millionths(consistency)));
     }
 
-    /// How regularly the learner came in the two weeks up to this day, from 0 to 1.
+    /// How regularly the learner was active in the two weeks up to this day, from 0 to 1.
     ///
     /// What somebody said counts for the days before they said it, and so less with each day.
     pub(super) fn consistency(&self, today: Date) -> f64 {
@@ -80,23 +81,23 @@ impl ActiveDays {
         to_millionths((said + active as f64 / WINDOW_ACTIVE).clamp(0.0, 1.0))
     }
 
-    /// What to say of it now.
+    /// The activity as of now.
     pub(super) fn data(&self, otherwise: Moment, today: Date, zone: &Zone) -> ActivityData {
-        let goes_on = |row: &Row| row.1 >= today.plus_days(-1);
+        let goes_on = |row: &Streak| row.1 >= today.plus_days(-1);
         ActivityData {
             last_activity: self.last_activity.unwrap_or(otherwise),
-            current_streak: self.row.filter(goes_on).map_or(0, Row::days),
+            current_streak: self.row.filter(goes_on).map_or(0, Streak::days),
             max_streak: self.max_streak,
             activity_log: self.log.clone(),
             time_zone: zone.name().to_owned(),
         }
     }
 
-    /// The days in a row around a day, as far as they are remembered.
-    fn row_around(&self, day: Date) -> Row {
+    /// The streak around a day, as far as days are remembered.
+    fn row_around(&self, day: Date) -> Streak {
         let place = self.log.partition_point(|known| *known > day);
         let (newer, older) = self.log.split_at(place);
-        let mut row = Row(day, day);
+        let mut row = Streak(day, day);
         for known in newer.iter().rev() {
             match known.days_since(row.1) {
                 1 => row.1 = *known,

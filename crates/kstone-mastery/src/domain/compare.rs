@@ -1,4 +1,4 @@
-//! Many learners together: a school on a day, learners side by side, classes side by side.
+//! Aggregates over many learners: a school on a day, learners or classes side by side.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use kstone_platform::time::{Date, Moment};
 /// Below so many learners, a class says more about persons than about the class.
 const LEARNERS_FEW: usize = 5;
 
-/// One learner of a school, for its [`AggregateStats`].
+/// One learner's contribution to [`AggregateStats`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
     /// The learner's score.
@@ -24,7 +24,7 @@ pub struct Counted {
     pub active: bool,
 }
 
-/// A school on a day.
+/// Aggregates a school on a day.
 pub fn aggregate(
     school_id: impl Into<String>,
     date: Date,
@@ -46,7 +46,7 @@ pub fn aggregate(
     }
 }
 
-/// Learners side by side.
+/// A comparison of learners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StudentComparison {
@@ -60,7 +60,7 @@ pub struct StudentComparison {
     pub components: Components,
 }
 
-/// One learner among others.
+/// One learner in a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StudentStanding {
@@ -82,7 +82,7 @@ pub struct StudentStanding {
     pub weakest: Component,
 }
 
-/// Classes side by side.
+/// A comparison of classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CohortComparison {
@@ -92,7 +92,7 @@ pub struct CohortComparison {
     pub average_score: f64,
 }
 
-/// One class among others.
+/// One class in a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CohortStanding {
@@ -200,7 +200,7 @@ pub fn mean(numbers: &[f64]) -> f64 {
     }
 }
 
-/// The number in the middle, or the average of the two in the middle; 0 of nothing.
+/// The median; 0 of nothing.
 pub fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -225,7 +225,7 @@ pub fn mean_components<'c>(all: impl IntoIterator<Item = &'c Components>) -> Com
     }
 }
 
-/// The standard deviation of these very numbers.
+/// The population standard deviation.
 fn spread(numbers: &[f64]) -> f64 {
     if numbers.is_empty() {
         return 0.0;

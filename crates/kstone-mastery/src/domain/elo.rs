@@ -1,4 +1,4 @@
-//! The chance of success, by Elo ratings: a learner against a question.
+//! Elo ratings of learners and questions, which give the chance of a right answer.
 //!
 //! A learner has a rating of their own and one more for each skill; a question has one that says how
 //! hard it is. All are in logits: the chance of a right answer is the logistic function of the
@@ -9,7 +9,7 @@
 //! A learner's ratings change with their own events, in [`LearnerState`](super::LearnerState). The
 //! rating of a question is shared by all learners, and a transaction per answer on it would make
 //! them wait for each other. So it is not part of that transaction: each answer leaves an
-//! [`AnswerSeen`] behind, and somebody gathers them and folds them into the [`ItemRating`]s now and
+//! [`ObservedAnswer`] behind, and somebody gathers them and folds them into the [`ItemRating`]s now and
 //! then, many at a time. What a question was rated at when it was answered is kept in the event: a
 //! learner's state never depends on what others did later.
 
@@ -35,8 +35,8 @@ pub struct Rating {
 }
 
 impl Rating {
-    /// Moves towards what was seen: `surprise` is how much more (or less) success there was than
-    /// expected, from -1 to 1.
+    /// Updates the rating: `surprise` is how much more (or less) success there was than expected,
+    /// from -1 to 1.
     pub fn step(&mut self, surprise: f64) {
         let step = STEP_FIRST / (1.0 + STEP_DECAY * f64::from(self.answers));
         let moved = (self.rating + step * surprise).clamp(-RATING_MAX, RATING_MAX);
@@ -55,7 +55,7 @@ pub fn surprise(ability: f64, difficulty: f64, correct: bool) -> f64 {
     f64::from(u8::from(correct)) - chance_of_success(ability, difficulty)
 }
 
-/// How hard a question is, from the answers of all learners. It names none of them.
+/// The difficulty of a question, from the answers of all learners. It names none of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ItemRating {
@@ -68,9 +68,9 @@ pub struct ItemRating {
     pub difficulty: Rating,
 }
 
-/// What an answer says about its question.
+/// An answer as evidence of the difficulty of its question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AnswerSeen {
+pub struct ObservedAnswer {
     /// What the question is about.
     pub skill_id: String,
     /// Which question.
@@ -82,14 +82,14 @@ pub struct AnswerSeen {
 }
 
 impl ItemRating {
-    /// A question of which nothing is known.
+    /// The rating of a question without answers.
     pub fn new(skill_id: impl Into<String>, item_id: impl Into<String>) -> ItemRating {
         let (skill_id, item_id) = (skill_id.into(), item_id.into());
         ItemRating { skill_id, item_id, difficulty: Rating::default() }
     }
 
     /// Learns from an answer.
-    pub fn absorb(&mut self, answer: &AnswerSeen) {
+    pub fn absorb(&mut self, answer: &ObservedAnswer) {
         let surprise = surprise(answer.ability, self.difficulty.rating, answer.correct);
         self.difficulty.step(-surprise);
     }
@@ -128,7 +128,7 @@ mod tests {
             for (item, difficulty) in [(&mut easy, -1.0), (&mut hard, 1.0)] {
                 let correct = dice < chance_of_success(0.0, difficulty);
                 let (skill_id, item_id) = (item.skill_id.clone(), item.item_id.clone());
-                item.absorb(&AnswerSeen { skill_id, item_id, ability: 0.0, correct });
+                item.absorb(&ObservedAnswer { skill_id, item_id, ability: 0.0, correct });
             }
         }
         assert!((easy.difficulty.rating + 1.0).abs() < 0.1, "{easy:?}");

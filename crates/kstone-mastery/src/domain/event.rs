@@ -1,4 +1,4 @@
-//! What a learner did, and the same as the engine accepted it.
+//! Learning events, as they are sent and as the engine accepted them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::score::check_share;
 use kstone_platform::field::{Invalid, check_id, check_length};
 use kstone_platform::time::{Date, Moment, Zone};
 
-/// Something that a learner did, as it is sent to the engine.
+/// An event as it is sent to the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "super::wire::Wire")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -26,16 +26,16 @@ pub struct LearningEvent {
     pub school_id: Option<String>,
     /// When it happened. It decides the learner's day; the order of events is that of acceptance.
     pub occurred_at: Moment,
-    /// What happened.
+    /// What happened, with the details of its kind.
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventDetail,
 }
 
-/// What happened.
+/// What happened, with the details of its kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum What {
+pub enum EventDetail {
     /// The learner got this far in a lesson. Of each lesson the best counts.
     LessonProgress {
         /// Which lesson.
@@ -112,8 +112,8 @@ pub enum What {
     },
 }
 
-/// An event as it was accepted: with everything else that its effect depends on, so that it has the
-/// same effect whenever it is folded again, whatever became of time zones and questions meanwhile.
+/// An accepted event, with everything else that its effect depends on (time zone, difficulty), so
+/// that folding it again always has the same effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AcceptedEvent {
@@ -125,7 +125,7 @@ pub struct AcceptedEvent {
     /// How hard the question was, as far as was known; in logits, 0 if unknown. Answers only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difficulty: Option<f64>,
-    /// What happened.
+    /// What happened, with the details of its kind.
     pub event: LearningEvent,
 }
 
@@ -137,8 +137,8 @@ const ERROR_KIND_MAX: usize = 128;
 const MINUTES_MAX: f64 = 1440.0;
 
 impl LearningEvent {
-    /// Refuses an event that is not as it must be, by the name of the field. `now` is the moment of
-    /// acceptance: what has not happened yet is refused.
+    /// Validates an event; the error names the field. `now` is the moment of acceptance: events in
+    /// the future are refused.
     pub fn check(&self, now: Moment) -> Result<(), Invalid> {
         check_id("event_id", &self.event_id)?;
         check_id("student_id", &self.student_id)?;
@@ -153,50 +153,50 @@ impl LearningEvent {
     }
 }
 
-impl What {
+impl EventDetail {
     /// The word for it in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
-            What::LessonProgress { .. } => "lesson_progress",
-            What::Answer { .. } => "answer",
-            What::QuizFinished { .. } => "quiz_finished",
-            What::WorkReviewed { .. } => "work_reviewed",
-            What::CodeRun { .. } => "code_run",
-            What::Stuck { .. } => "stuck",
-            What::Visit {} => "visit",
-            What::Assessed { .. } => "assessed",
+            EventDetail::LessonProgress { .. } => "lesson_progress",
+            EventDetail::Answer { .. } => "answer",
+            EventDetail::QuizFinished { .. } => "quiz_finished",
+            EventDetail::WorkReviewed { .. } => "work_reviewed",
+            EventDetail::CodeRun { .. } => "code_run",
+            EventDetail::Stuck { .. } => "stuck",
+            EventDetail::Visit {} => "visit",
+            EventDetail::Assessed { .. } => "assessed",
         }
     }
 
     /// Whether the learner did it. What others say of their work is no activity of theirs.
     pub fn is_activity(&self) -> bool {
-        !matches!(self, What::WorkReviewed { .. } | What::Assessed { .. })
+        !matches!(self, EventDetail::WorkReviewed { .. } | EventDetail::Assessed { .. })
     }
 
     fn check(&self) -> Result<(), Invalid> {
         match self {
-            What::LessonProgress { lesson_id, fraction } => {
+            EventDetail::LessonProgress { lesson_id, fraction } => {
                 check_id("lesson_id", lesson_id)?;
                 check_share("fraction", *fraction)
             }
-            What::Answer { skill_id, item_id, error_kind, .. } => {
+            EventDetail::Answer { skill_id, item_id, error_kind, .. } => {
                 check_id("skill_id", skill_id)?;
                 check_id("item_id", item_id)?;
                 check_error_kind(error_kind.as_deref())
             }
-            What::QuizFinished { quiz_id, score } => {
+            EventDetail::QuizFinished { quiz_id, score } => {
                 check_id("quiz_id", quiz_id)?;
                 check_share("score", *score)
             }
-            What::WorkReviewed { task_id, quality } => {
+            EventDetail::WorkReviewed { task_id, quality } => {
                 check_id("task_id", task_id)?;
                 check_share("quality", *quality)
             }
-            What::CodeRun { task_id, error_kind, .. } => {
+            EventDetail::CodeRun { task_id, error_kind, .. } => {
                 check_id("task_id", task_id)?;
                 check_error_kind(error_kind.as_deref())
             }
-            What::Stuck { task_id, minutes } => {
+            EventDetail::Stuck { task_id, minutes } => {
                 check_id("task_id", task_id)?;
                 match (0.0..=MINUTES_MAX).contains(minutes) {
                     true => Ok(()),
@@ -206,8 +206,8 @@ impl What {
                     }
                 }
             }
-            What::Visit {} => Ok(()),
-            What::Assessed { components } => components.check(),
+            EventDetail::Visit {} => Ok(()),
+            EventDetail::Assessed { components } => components.check(),
         }
     }
 }
@@ -222,7 +222,7 @@ impl AcceptedEvent {
         difficulty: Option<f64>,
     ) -> Self {
         let difficulty = match event.what {
-            What::Answer { .. } => difficulty.map(super::score::to_millionths),
+            EventDetail::Answer { .. } => difficulty.map(super::score::to_millionths),
             _ => None,
         };
         AcceptedEvent { accepted_at, day: zone.date(event.occurred_at), difficulty, event }
@@ -241,7 +241,7 @@ mod tests {
         "2026-01-14T10:30:00Z".parse().unwrap()
     }
 
-    fn event(what: What) -> LearningEvent {
+    fn event(what: EventDetail) -> LearningEvent {
         LearningEvent {
             event_id: "e1".into(),
             student_id: "student_12345".into(),
@@ -251,7 +251,7 @@ mod tests {
         }
     }
 
-    fn wrong(what: What) -> String {
+    fn wrong(what: EventDetail) -> String {
         event(what).check(now()).unwrap_err().field
     }
 
@@ -270,20 +270,24 @@ mod tests {
     fn every_kind_of_event_is_named_as_in_json() {
         let components = Components::default();
         let all = [
-            What::LessonProgress { lesson_id: "l".into(), fraction: 0.5 },
-            What::Answer {
+            EventDetail::LessonProgress { lesson_id: "l".into(), fraction: 0.5 },
+            EventDetail::Answer {
                 skill_id: "s".into(),
                 item_id: "i".into(),
                 correct: true,
                 took_ms: Some(900),
                 error_kind: None,
             },
-            What::QuizFinished { quiz_id: "q".into(), score: 0.5 },
-            What::WorkReviewed { task_id: "t".into(), quality: 0.5 },
-            What::CodeRun { task_id: "t".into(), passed: false, error_kind: Some("E".into()) },
-            What::Stuck { task_id: "t".into(), minutes: 12.5 },
-            What::Visit {},
-            What::Assessed { components },
+            EventDetail::QuizFinished { quiz_id: "q".into(), score: 0.5 },
+            EventDetail::WorkReviewed { task_id: "t".into(), quality: 0.5 },
+            EventDetail::CodeRun {
+                task_id: "t".into(),
+                passed: false,
+                error_kind: Some("E".into()),
+            },
+            EventDetail::Stuck { task_id: "t".into(), minutes: 12.5 },
+            EventDetail::Visit {},
+            EventDetail::Assessed { components },
         ];
         for what in all {
             let sent = event(what);
@@ -303,22 +307,28 @@ mod tests {
         let not_shares = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.001, 1.001];
         for share in not_shares {
             let lesson_id = "l".to_owned();
-            assert_eq!(wrong(What::LessonProgress { lesson_id, fraction: share }), "fraction");
-            assert_eq!(wrong(What::QuizFinished { quiz_id: "q".into(), score: share }), "score");
+            assert_eq!(
+                wrong(EventDetail::LessonProgress { lesson_id, fraction: share }),
+                "fraction"
+            );
+            assert_eq!(
+                wrong(EventDetail::QuizFinished { quiz_id: "q".into(), score: share }),
+                "score"
+            );
             let task_id = "t".to_owned();
-            assert_eq!(wrong(What::WorkReviewed { task_id, quality: share }), "quality");
+            assert_eq!(wrong(EventDetail::WorkReviewed { task_id, quality: share }), "quality");
             let components = Components { quiz: share, ..Components::default() };
-            assert_eq!(wrong(What::Assessed { components }), "components.quiz");
+            assert_eq!(wrong(EventDetail::Assessed { components }), "components.quiz");
         }
         for minutes in [f64::NAN, f64::INFINITY, -1.0, 1441.0] {
-            assert_eq!(wrong(What::Stuck { task_id: "t".into(), minutes }), "minutes");
+            assert_eq!(wrong(EventDetail::Stuck { task_id: "t".into(), minutes }), "minutes");
         }
         let error_kind = Some("x".repeat(129));
         assert_eq!(
-            wrong(What::CodeRun { task_id: "t".into(), passed: false, error_kind }),
+            wrong(EventDetail::CodeRun { task_id: "t".into(), passed: false, error_kind }),
             "error_kind"
         );
-        let answer = |skill: &str, item: &str| What::Answer {
+        let answer = |skill: &str, item: &str| EventDetail::Answer {
             skill_id: skill.into(),
             item_id: item.into(),
             correct: true,
@@ -328,7 +338,7 @@ mod tests {
         assert_eq!(wrong(answer("a:b", "i")), "skill_id");
         assert_eq!(wrong(answer("s", "")), "item_id");
         assert_eq!(
-            wrong(What::LessonProgress { lesson_id: "*".into(), fraction: 0.5 }),
+            wrong(EventDetail::LessonProgress { lesson_id: "*".into(), fraction: 0.5 }),
             "lesson_id"
         );
     }
@@ -336,7 +346,7 @@ mod tests {
     #[test]
     fn ids_and_moments_are_checked() {
         let with = |change: fn(&mut LearningEvent)| {
-            let mut event = event(What::Visit {});
+            let mut event = event(EventDetail::Visit {});
             change(&mut event);
             event.check(now()).map_err(|invalid| invalid.field)
         };
@@ -354,7 +364,7 @@ mod tests {
     #[test]
     fn the_day_is_that_of_the_learner_when_it_happened() {
         let zone = Zone::named("Asia/Tokyo").unwrap();
-        let mut late = event(What::Visit {});
+        let mut late = event(EventDetail::Visit {});
         late.occurred_at = "2026-01-10T16:00:00Z".parse().unwrap();
         let accepted = AcceptedEvent::new(late, now(), &zone, None);
         assert_eq!(accepted.day.to_string(), "2026-01-11");

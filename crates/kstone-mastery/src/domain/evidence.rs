@@ -1,5 +1,5 @@
-//! What the components are made of: how far lessons are done, and means in which what is recent
-//! counts more.
+//! Inputs of the score components: completion of lessons, and means that weight recent results
+//! more.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const LESSONS_MAX: usize = 128;
 /// An assessment from outside counts as so many lessons.
 const ASSESSED_LESSONS: u32 = 5;
 
-/// How far the lessons that were begun are done: of each the best.
+/// The completion of started lessons: the best progress of each.
 ///
 /// The last 128 are remembered by name. When one more is begun, the one that was longest left alone
 /// is settled: it still counts with its best, but its name is forgotten, and should it be taken up
@@ -30,7 +30,7 @@ pub(super) struct Lessons {
 struct Lesson(f64, u64);
 
 impl Lessons {
-    /// Takes note of how far a lesson is, at this change of the learner.
+    /// Records progress in a lesson, at this version of the learner.
     pub(super) fn progress(&mut self, lesson_id: &str, fraction: f64, version: u64) {
         let fraction = to_millionths(fraction);
         if let Some(Lesson(best, touched)) = self.best.get_mut(lesson_id) {
@@ -52,7 +52,7 @@ impl Lessons {
         self.sum = to_millionths(self.sum + fraction);
     }
 
-    /// Forgets all lessons for what somebody says.
+    /// Replaces all lessons by an external assessment.
     pub(super) fn assess(&mut self, completion: f64) {
         let sum = to_millionths(completion * f64::from(ASSESSED_LESSONS));
         *self = Lessons { best: BTreeMap::new(), settled: ASSESSED_LESSONS, sum };
@@ -74,13 +74,13 @@ pub(super) struct RecentMean {
     weight: f64,
 }
 
-/// What is kept of the weight of earlier results when one of weight 1 comes.
+/// The factor by which earlier results lose weight with each result of weight 1.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Keeping(pub(super) f64);
+pub(super) struct Decay(pub(super) f64);
 
 impl RecentMean {
-    /// Takes in a result that counts as much as `weight` of the smallest.
-    pub(super) fn absorb(&mut self, value: f64, weight: f64, keeping: Keeping) {
+    /// Adds a result with this weight.
+    pub(super) fn absorb(&mut self, value: f64, weight: f64, keeping: Decay) {
         let kept = self.weight * keeping.0.powf(weight);
         let total = kept + weight;
         let moved = self.mean + (value - self.mean) * weight / total;
@@ -88,7 +88,7 @@ impl RecentMean {
         self.weight = to_millionths(total);
     }
 
-    /// Replaces what is known by what somebody says.
+    /// Replaces the mean by an external assessment.
     pub(super) fn assess(&mut self, mean: f64, weight: f64) {
         *self = RecentMean { mean: to_millionths(mean), weight };
     }
@@ -148,8 +148,8 @@ mod tests {
         let mut rising = RecentMean::default();
         let mut falling = RecentMean::default();
         for turn in 0..40 {
-            rising.absorb(f64::from(turn) / 40.0, 1.0, Keeping(0.9));
-            falling.absorb(1.0 - f64::from(turn) / 40.0, 1.0, Keeping(0.9));
+            rising.absorb(f64::from(turn) / 40.0, 1.0, Decay(0.9));
+            falling.absorb(1.0 - f64::from(turn) / 40.0, 1.0, Decay(0.9));
         }
         assert!(rising.mean() > 0.7, "{rising:?}");
         assert!(falling.mean() < 0.3, "{falling:?}");
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn the_first_result_is_the_mean() {
         let mut mean = RecentMean::default();
-        mean.absorb(0.9, 10.0, Keeping(0.98));
+        mean.absorb(0.9, 10.0, Decay(0.98));
         assert_eq!(mean.mean(), 0.9);
     }
 
@@ -184,7 +184,7 @@ mod tests {
         ) {
             let mut mean = RecentMean::default();
             for (value, weight) in values {
-                mean.absorb(value, weight, Keeping(0.98));
+                mean.absorb(value, weight, Decay(0.98));
                 prop_assert!((0.199_999..=0.800_001).contains(&mean.mean()));
             }
         }

@@ -1,4 +1,4 @@
-//! Everything that a learner's events come to.
+//! [`LearnerState`]: the result of folding all events of a learner, in order of acceptance.
 //!
 //! Events are taken in one by one, in the order of acceptance. The result depends on nothing else:
 //! to fold them all again gives the same state, and so does a state that was kept somewhere in the
@@ -10,20 +10,20 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::activity::ActiveDays;
-use super::elo::{AnswerSeen, Rating, chance_of_success, surprise};
-use super::event::{AcceptedEvent, What};
-use super::evidence::{Keeping, Lessons, RecentMean};
+use super::elo::{ObservedAnswer, Rating, chance_of_success, surprise};
+use super::event::{AcceptedEvent, EventDetail};
+use super::evidence::{Decay, Lessons, RecentMean};
 use super::model::{ActivityData, Components, Level, MasteryResult, SkillRating, Struggle};
 use super::score::to_millionths;
 use super::struggle::Signs;
 use kstone_platform::time::{Date, Moment, Zone};
 
 /// An answer that lies 34 answers back counts half.
-const ANSWERS: Keeping = Keeping(0.98);
+const ANSWERS: Decay = Decay(0.98);
 /// A finished quiz counts as ten answers.
 const QUIZ_WEIGHT: f64 = 10.0;
 /// A review that lies seven reviews back counts half.
-const REVIEWS: Keeping = Keeping(0.9);
+const REVIEWS: Decay = Decay(0.9);
 /// An assessment from outside counts as two quizzes.
 const ASSESSED_ANSWERS: f64 = 20.0;
 /// An assessment from outside counts as five reviews.
@@ -32,9 +32,10 @@ const ASSESSED_REVIEWS: f64 = 5.0;
 /// forgotten, and begins anew if it comes again.
 const SKILLS_MAX: usize = 128;
 /// How quickly the difficulty of the questions a learner gets is followed.
-const DIFFICULTY: Keeping = Keeping(0.95);
+const DIFFICULTY: Decay = Decay(0.95);
 
-/// Everything that a learner's events come to. It is bounded in size, however many there were.
+/// The state that a learner's events fold into. Its size is bounded, however many events there
+/// were.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LearnerState {
     student_id: String,
@@ -62,7 +63,7 @@ pub struct LearnerState {
     signs: Signs,
 }
 
-/// What a learner can do in one skill, beyond what they can do in general.
+/// A learner's rating in one skill, relative to their general ability.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 struct Skill {
     beyond: Rating,
@@ -73,7 +74,7 @@ struct Skill {
     last: Moment,
 }
 
-/// What an event changed.
+/// The effect of one event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// What the learner's mastery is now.
@@ -86,14 +87,14 @@ pub struct Outcome {
     /// The rating of the skill that was answered in.
     pub skill: Option<SkillRating>,
     /// What the answer says about its question, for the ratings that learners share.
-    pub answer: Option<AnswerSeen>,
+    pub answer: Option<ObservedAnswer>,
     /// What the learner began to struggle with just now; nothing, if the event comes so late that it
     /// is over.
     pub struggles_begun: Vec<Struggle>,
 }
 
 impl LearnerState {
-    /// A learner of whom nothing is known.
+    /// The state of a learner without events.
     pub fn new(student_id: impl Into<String>) -> LearnerState {
         LearnerState {
             student_id: student_id.into(),
@@ -112,7 +113,7 @@ impl LearnerState {
         }
     }
 
-    /// Takes in an event: the next in the order of acceptance.
+    /// Applies the next event, in order of acceptance.
     pub fn apply(&mut self, accepted: &AcceptedEvent) -> Outcome {
         let event = &accepted.event;
         self.version += 1;
@@ -126,27 +127,31 @@ impl LearnerState {
         }
         let (mut skill, mut answer) = (None, None);
         match &event.what {
-            What::LessonProgress { lesson_id, fraction } => {
+            EventDetail::LessonProgress { lesson_id, fraction } => {
                 self.lessons.progress(lesson_id, *fraction, self.version);
             }
-            What::Answer { skill_id, item_id, correct, .. } => {
+            EventDetail::Answer { skill_id, item_id, correct, .. } => {
                 self.quiz.absorb(f64::from(u8::from(*correct)), 1.0, ANSWERS);
                 let difficulty = accepted.difficulty.unwrap_or_default();
                 let (rated, ability) =
                     self.answered(skill_id, *correct, difficulty, event.occurred_at);
                 let (skill_id, item_id) = (skill_id.clone(), item_id.clone());
-                answer = Some(AnswerSeen { skill_id, item_id, ability, correct: *correct });
+                answer = Some(ObservedAnswer { skill_id, item_id, ability, correct: *correct });
                 skill = Some(rated);
             }
-            What::QuizFinished { score, .. } => self.quiz.absorb(*score, QUIZ_WEIGHT, ANSWERS),
-            What::WorkReviewed { quality, .. } => self.quality.absorb(*quality, 1.0, REVIEWS),
-            What::Assessed { components } => {
+            EventDetail::QuizFinished { score, .. } => {
+                self.quiz.absorb(*score, QUIZ_WEIGHT, ANSWERS)
+            }
+            EventDetail::WorkReviewed { quality, .. } => {
+                self.quality.absorb(*quality, 1.0, REVIEWS)
+            }
+            EventDetail::Assessed { components } => {
                 self.lessons.assess(components.completion);
                 self.quiz.assess(components.quiz, ASSESSED_ANSWERS);
                 self.quality.assess(components.quality, ASSESSED_REVIEWS);
                 self.days.assess(components.consistency, self.day);
             }
-            What::CodeRun { .. } | What::Stuck { .. } | What::Visit {} => {}
+            EventDetail::CodeRun { .. } | EventDetail::Stuck { .. } | EventDetail::Visit {} => {}
         }
         let told_at = accepted.accepted_at;
         let struggles_begun = self.signs.observe(&event.what, event.occurred_at, told_at);
@@ -161,7 +166,7 @@ impl LearnerState {
         &self.student_id
     }
 
-    /// How many changes there were.
+    /// The version: the number of applied events.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -181,8 +186,8 @@ impl LearnerState {
         self.mastery_on(self.accepted_at, self.day)
     }
 
-    /// The mastery as of a later moment, on that day of the learner. Only consistency falls while
-    /// nothing happens.
+    /// The mastery as of a later moment, on that day of the learner. Without events only
+    /// consistency changes: it falls.
     pub fn mastery_on(&self, now: Moment, today: Date) -> MasteryResult {
         let components = Components {
             completion: self.lessons.completion(),
@@ -212,7 +217,7 @@ impl LearnerState {
         self.signs.struggles(now)
     }
 
-    /// Moves the learner's ratings. Answers with the skill's, and how able they were in it before.
+    /// Updates the learner's ratings. Returns that of the skill, and the ability in it before.
     fn answered(
         &mut self,
         skill_id: &str,
@@ -270,7 +275,7 @@ mod tests {
     }
 
     /// An event so many minutes after the first, accepted at once.
-    fn event(minutes: u64, what: What) -> AcceptedEvent {
+    fn event(minutes: u64, what: EventDetail) -> AcceptedEvent {
         let occurred_at = first().plus(Duration::from_secs(60 * minutes));
         let event = LearningEvent {
             event_id: format!("e{minutes}"),
@@ -288,8 +293,8 @@ mod tests {
         state
     }
 
-    fn answer(skill: &str, correct: bool) -> What {
-        What::Answer {
+    fn answer(skill: &str, correct: bool) -> EventDetail {
+        EventDetail::Answer {
             skill_id: skill.into(),
             item_id: "i".into(),
             correct,
@@ -301,10 +306,10 @@ mod tests {
     #[test]
     fn the_components_come_from_their_events() {
         let state = folded(&[
-            event(0, What::LessonProgress { lesson_id: "a".into(), fraction: 1.0 }),
-            event(1, What::LessonProgress { lesson_id: "b".into(), fraction: 0.5 }),
-            event(2, What::QuizFinished { quiz_id: "q".into(), score: 0.8 }),
-            event(3, What::WorkReviewed { task_id: "t".into(), quality: 0.6 }),
+            event(0, EventDetail::LessonProgress { lesson_id: "a".into(), fraction: 1.0 }),
+            event(1, EventDetail::LessonProgress { lesson_id: "b".into(), fraction: 0.5 }),
+            event(2, EventDetail::QuizFinished { quiz_id: "q".into(), score: 0.8 }),
+            event(3, EventDetail::WorkReviewed { task_id: "t".into(), quality: 0.6 }),
         ]);
         let found = state.mastery();
         let expected = Components { completion: 0.75, quiz: 0.8, quality: 0.6, consistency: 0.1 };
@@ -319,9 +324,9 @@ mod tests {
         let components =
             Components { completion: 0.85, quiz: 0.9, quality: 0.85, consistency: 0.82 };
         let mut state = folded(&[
-            event(0, What::LessonProgress { lesson_id: "a".into(), fraction: 0.1 }),
+            event(0, EventDetail::LessonProgress { lesson_id: "a".into(), fraction: 0.1 }),
             event(1, answer("x", false)),
-            event(2, What::Assessed { components }),
+            event(2, EventDetail::Assessed { components }),
         ]);
         assert_eq!(state.mastery().components, components);
         assert_eq!(state.mastery().mastery_score, 0.862);
@@ -333,19 +338,19 @@ mod tests {
     fn what_others_say_is_no_activity() {
         let components = Components::default();
         let mut state = folded(&[
-            event(0, What::Assessed { components }),
-            event(1, What::WorkReviewed { task_id: "t".into(), quality: 0.6 }),
+            event(0, EventDetail::Assessed { components }),
+            event(1, EventDetail::WorkReviewed { task_id: "t".into(), quality: 0.6 }),
         ]);
         assert!(state.activity(first(), &Zone::UTC).activity_log.is_empty());
-        state.apply(&event(2, What::Visit {}));
+        state.apply(&event(2, EventDetail::Visit {}));
         assert_eq!(state.activity(first(), &Zone::UTC).current_streak, 1);
     }
 
     #[test]
     fn an_event_that_comes_late_counts_now_and_not_then() {
-        let mut state = folded(&[event(5000, What::Visit {})]);
+        let mut state = folded(&[event(5000, EventDetail::Visit {})]);
         let newest = state.day();
-        let outcome = state.apply(&event(0, What::Visit {}));
+        let outcome = state.apply(&event(0, EventDetail::Visit {}));
         assert_eq!(outcome.day, newest);
         let log =
             state.activity(first().plus(Duration::from_secs(300_000)), &Zone::UTC).activity_log;
@@ -384,9 +389,9 @@ mod tests {
     #[test]
     fn a_change_of_level_and_a_struggle_are_told_once() {
         let mut state = LearnerState::new("s");
-        let lesson = |fraction| What::LessonProgress { lesson_id: "a".into(), fraction };
+        let lesson = |fraction| EventDetail::LessonProgress { lesson_id: "a".into(), fraction };
         assert_eq!(state.apply(&event(0, lesson(0.1))).level_before, None);
-        let quiz = |score| What::QuizFinished { quiz_id: "q".into(), score };
+        let quiz = |score| EventDetail::QuizFinished { quiz_id: "q".into(), score };
         state.apply(&event(1, lesson(0.9)));
         let up = state.apply(&event(2, quiz(0.9)));
         assert_eq!((up.level_before, up.mastery.level), (Some(Level::Beginner), Level::Competent));
@@ -407,10 +412,14 @@ mod tests {
             state.apply(&event(
                 number * 60,
                 match number % 4 {
-                    0 => What::LessonProgress { lesson_id: id, fraction: 0.5 },
+                    0 => EventDetail::LessonProgress { lesson_id: id, fraction: 0.5 },
                     1 => answer(&id, number % 3 == 0),
-                    2 => What::QuizFinished { quiz_id: id, score: 0.1 },
-                    _ => What::CodeRun { task_id: id, passed: false, error_kind: Some("E".into()) },
+                    2 => EventDetail::QuizFinished { quiz_id: id, score: 0.1 },
+                    _ => EventDetail::CodeRun {
+                        task_id: id,
+                        passed: false,
+                        error_kind: Some("E".into()),
+                    },
                 },
             ));
             if number % 500 == 0 {
@@ -421,14 +430,16 @@ mod tests {
         assert_eq!(state.skills.len(), SKILLS_MAX);
     }
 
-    fn any_what() -> impl Strategy<Value = What> {
+    fn any_what() -> impl Strategy<Value = EventDetail> {
         let id = || "[a-e]";
         let share = || 0.0..=1.0;
         prop_oneof![
-            (id(), share())
-                .prop_map(|(lesson_id, fraction)| What::LessonProgress { lesson_id, fraction }),
+            (id(), share()).prop_map(|(lesson_id, fraction)| EventDetail::LessonProgress {
+                lesson_id,
+                fraction
+            }),
             (id(), id(), any::<bool>(), proptest::option::of("[x-z]")).prop_map(
-                |(skill_id, item_id, correct, error_kind)| What::Answer {
+                |(skill_id, item_id, correct, error_kind)| EventDetail::Answer {
                     skill_id,
                     item_id,
                     correct,
@@ -436,16 +447,23 @@ mod tests {
                     error_kind
                 }
             ),
-            (id(), share()).prop_map(|(quiz_id, score)| What::QuizFinished { quiz_id, score }),
-            (id(), share()).prop_map(|(task_id, quality)| What::WorkReviewed { task_id, quality }),
+            (id(), share())
+                .prop_map(|(quiz_id, score)| EventDetail::QuizFinished { quiz_id, score }),
+            (id(), share())
+                .prop_map(|(task_id, quality)| EventDetail::WorkReviewed { task_id, quality }),
             (id(), any::<bool>(), proptest::option::of("[x-z]")).prop_map(
-                |(task_id, passed, error_kind)| What::CodeRun { task_id, passed, error_kind }
+                |(task_id, passed, error_kind)| EventDetail::CodeRun {
+                    task_id,
+                    passed,
+                    error_kind
+                }
             ),
-            (id(), 0.0..30.0).prop_map(|(task_id, minutes)| What::Stuck { task_id, minutes }),
-            Just(What::Visit {}),
+            (id(), 0.0..30.0)
+                .prop_map(|(task_id, minutes)| EventDetail::Stuck { task_id, minutes }),
+            Just(EventDetail::Visit {}),
             (share(), share(), share(), share()).prop_map(
                 |(completion, quiz, quality, consistency)| {
-                    What::Assessed {
+                    EventDetail::Assessed {
                         components: Components { completion, quiz, quality, consistency },
                     }
                 }

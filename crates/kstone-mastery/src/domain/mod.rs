@@ -34,8 +34,8 @@ pub use compare::{
     CohortComparison, CohortStanding, Counted, StudentComparison, StudentStanding, aggregate,
     compare_cohorts, compare_students, levels, mean, mean_components, median,
 };
-pub use elo::{AnswerSeen, ItemRating};
-pub use event::{AcceptedEvent, LearningEvent, What};
+pub use elo::{ItemRating, ObservedAnswer};
+pub use event::{AcceptedEvent, EventDetail, LearningEvent};
 pub use fold::{LearnerState, Outcome};
 pub use model::{
     ActivityData, AggregateStats, BatchFailure, BatchState, BatchStatus, Component, Components,

@@ -1,4 +1,4 @@
-//! What the engine says of learners, batches and schools: the forms that are stored and answered.
+//! Result types of the engine for learners, batches and schools, as they are stored and returned.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,7 +43,7 @@ pub struct Components {
     pub consistency: f64,
 }
 
-/// A score in a word.
+/// The level of a score, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -60,8 +60,8 @@ pub enum Level {
     Expert,
 }
 
-/// How far a learner is: a progress index, no probability. What a learner can do is said per skill
-/// by [`SkillRating`].
+/// A learner's mastery: a progress index, not a probability. Ability is given per skill by
+/// [`SkillRating`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MasteryResult {
@@ -155,7 +155,7 @@ pub struct PredictionResult {
     pub snapshots: u32,
 }
 
-/// How far a batch is. `completed + failed + in_progress` is always `total_requests`.
+/// The progress of a batch. `completed + failed + in_progress` is always `total_requests`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchStatus {
@@ -252,7 +252,7 @@ pub struct SkillRating {
     pub last: Moment,
 }
 
-/// Something that a learner does not get on with.
+/// A task or skill in which a learner makes no progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Struggle {
@@ -281,7 +281,7 @@ pub enum StruggleKind {
     FailedRuns,
 }
 
-/// Something that would help a learner.
+/// A recommendation for a learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Recommendation {
@@ -317,7 +317,7 @@ pub enum Priority {
     Low,
 }
 
-/// What a learner said of a recommendation.
+/// A learner's feedback on a recommendation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Feedback {

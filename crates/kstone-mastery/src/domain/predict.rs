@@ -1,4 +1,4 @@
-//! Where a score is going: a straight line through the days that are known.
+//! Predicts scores by a straight line through the known days.
 
 use super::model::{PredictionResult, Trend};
 use super::score::to_millionths;
@@ -16,7 +16,7 @@ const INTERVENTION_BELOW: f64 = 0.5;
 const DAYS_ENOUGH: f64 = 7.0;
 const CONFIDENCE_MIN: f64 = 0.1;
 
-/// There are too few days to say where a score is going.
+/// The error that too few days are known for a prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a prediction needs scores of at least {SNAPSHOTS_MIN} days, and there are {found}")]
 pub struct TooFewDays {

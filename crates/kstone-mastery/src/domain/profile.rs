@@ -1,4 +1,4 @@
-//! Who a learner is, and what they agreed to.
+//! Learner profiles: name, school, classes, time zone and consent.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use kstone_platform::field::{Invalid, check_id, check_length};
 use kstone_platform::time::{Moment, Zone};
 
-/// Who a learner is. Nothing but the id is needed; it should say nothing about the person.
+/// A learner's profile. Only the id is required; it should reveal nothing about the person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LearnerProfile {
@@ -37,8 +37,8 @@ pub struct LearnerProfile {
     pub created_at: Moment,
 }
 
-/// What may be done with a learner's data. Until somebody says otherwise, all of it: the school
-/// that sends events answers for that.
+/// What a learner's data may be used for. By default all of it: the school that sends events is
+/// responsible for consent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Consent {

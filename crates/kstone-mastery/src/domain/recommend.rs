@@ -1,4 +1,4 @@
-//! What would help a learner most: recommendations with their reasons, and a path of steps.
+//! Recommendations with their reasons, and adaptive paths of next steps.
 
 use super::model::{Component, Components, Level, Priority, Recommendation, SkillRating, Struggle};
 use super::score::to_millionths;
@@ -37,7 +37,7 @@ impl Priority {
     }
 }
 
-/// What would lift a learner's score, the widest gap first; nothing for whoever is as expected.
+/// Recommendations for the components below what is expected, the widest gap first.
 pub fn recommend(
     components: &Components,
     skills: &[SkillRating],

@@ -1,4 +1,4 @@
-//! From components to a score and a level.
+//! Computes a score and a level from the four components.
 
 use super::model::{Component, Components, Level, MasteryResult};
 use kstone_platform::field::Invalid;
@@ -40,7 +40,7 @@ impl Components {
             .try_for_each(|part| check_share(&format!("components.{part}"), self.get(*part)))
     }
 
-    /// The same, each rounded to a millionth: so that they are the same after a way through text.
+    /// Each rounded to a millionth, so that they are unchanged by conversion to text and back.
     #[must_use]
     pub fn rounded(&self) -> Components {
         Components {
@@ -66,7 +66,7 @@ impl Level {
 }
 
 impl MasteryResult {
-    /// What these components come to.
+    /// The mastery with these components.
     pub fn new(
         student_id: impl Into<String>,
         components: &Components,

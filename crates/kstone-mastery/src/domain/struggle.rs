@@ -1,4 +1,4 @@
-//! What a learner does not get on with.
+//! Detects struggles: topics and tasks in which a learner makes no progress.
 //!
 //! | kind | begins | ends |
 //! |---|---|---|
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::What;
+use super::event::EventDetail;
 use super::model::{Struggle, StruggleKind};
 use kstone_platform::time::Moment;
 
@@ -30,7 +30,7 @@ const LIFE: Duration = Duration::from_secs(7 * 86_400);
 /// How many signs are remembered; beyond that, the one that was longest not seen is forgotten.
 const SIGNS_MAX: usize = 24;
 
-/// What points to struggles, whether there is one already or not yet.
+/// Counters per task and skill from which struggles are detected.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Signs(Vec<Sign>);
 
@@ -48,14 +48,19 @@ struct Sign {
 }
 
 impl Signs {
-    /// Takes in what happened, and when it was told. Answers with the struggles that began with it,
-    /// unless that is so long ago that they are over.
-    pub(super) fn observe(&mut self, what: &What, at: Moment, told_at: Moment) -> Vec<Struggle> {
+    /// Updates the counters with an event. Returns the struggles that began with it, unless they
+    /// are over by now.
+    pub(super) fn observe(
+        &mut self,
+        what: &EventDetail,
+        at: Moment,
+        told_at: Moment,
+    ) -> Vec<Struggle> {
         // Whether it is over is a matter of the moments of events: the clock is not asked.
         self.0.retain(|sign| at.since(sign.last) <= LIFE);
         let mut begun = Vec::new();
         match what {
-            What::Answer { skill_id, correct: true, .. } => {
+            EventDetail::Answer { skill_id, correct: true, .. } => {
                 let errors = |sign: &&mut Sign| {
                     sign.kind == StruggleKind::RepeatedError && sign.subject == *skill_id
                 };
@@ -65,29 +70,31 @@ impl Signs {
                     .for_each(|sign| sign.amount = sign.amount.saturating_sub(1));
                 self.0.retain(|sign| sign.kind != StruggleKind::RepeatedError || sign.amount > 0);
             }
-            What::Answer { skill_id, error_kind: Some(error), .. } => {
+            EventDetail::Answer { skill_id, error_kind: Some(error), .. } => {
                 begun.extend(self.count(StruggleKind::RepeatedError, skill_id, Some(error), at));
             }
-            What::CodeRun { task_id, passed: true, .. } => self.passed(task_id),
-            What::CodeRun { task_id, error_kind, .. } => {
+            EventDetail::CodeRun { task_id, passed: true, .. } => self.passed(task_id),
+            EventDetail::CodeRun { task_id, error_kind, .. } => {
                 begun.extend(self.count(StruggleKind::FailedRuns, task_id, None, at));
                 if let Some(error) = error_kind {
                     let kind = StruggleKind::RepeatedError;
                     begun.extend(self.count(kind, task_id, Some(error), at));
                 }
             }
-            What::Stuck { task_id, minutes } if *minutes >= MINUTES_MIN => {
+            EventDetail::Stuck { task_id, minutes } if *minutes >= MINUTES_MIN => {
                 begun.extend(self.set(StruggleKind::Stuck, task_id, minutes.floor() as u32, at));
             }
-            What::QuizFinished { quiz_id, score } if *score < HALF => {
+            EventDetail::QuizFinished { quiz_id, score } if *score < HALF => {
                 // Rounded down, so that less than half never reads as 50 %.
                 let per_cent = (score * 100.0).floor() as u32;
                 begun.extend(self.set(StruggleKind::LowQuiz, quiz_id, per_cent, at));
             }
-            What::QuizFinished { quiz_id, .. } => {
+            EventDetail::QuizFinished { quiz_id, .. } => {
                 self.0.retain(|it| it.kind != StruggleKind::LowQuiz || it.subject != *quiz_id);
             }
-            What::WorkReviewed { task_id, quality } if *quality >= HALF => self.passed(task_id),
+            EventDetail::WorkReviewed { task_id, quality } if *quality >= HALF => {
+                self.passed(task_id)
+            }
             _ => {}
         }
         begun.retain(|_| told_at.since(at) <= LIFE);
@@ -106,7 +113,7 @@ impl Signs {
         self.0.retain(|sign| sign.kind == StruggleKind::LowQuiz || sign.subject != task);
     }
 
-    /// One more of the same.
+    /// Counts one more sign of this kind.
     fn count(
         &mut self,
         kind: StruggleKind,
@@ -121,7 +128,7 @@ impl Signs {
         (sign.is_struggle() && !was_struggle).then(|| sign.told())
     }
 
-    /// The same, only more or less of it.
+    /// Sets the count of signs of this kind.
     fn set(
         &mut self,
         kind: StruggleKind,
@@ -207,13 +214,13 @@ mod tests {
         Moment::from_epoch_ms(1_768_386_600_000 + number * 60_000)
     }
 
-    fn run(passed: bool, error: Option<&str>) -> What {
+    fn run(passed: bool, error: Option<&str>) -> EventDetail {
         let error_kind = error.map(str::to_owned);
-        What::CodeRun { task_id: "loops".into(), passed, error_kind }
+        EventDetail::CodeRun { task_id: "loops".into(), passed, error_kind }
     }
 
-    fn answer(correct: bool, error: Option<&str>) -> What {
-        What::Answer {
+    fn answer(correct: bool, error: Option<&str>) -> EventDetail {
+        EventDetail::Answer {
             skill_id: "fractions".into(),
             item_id: "q".into(),
             correct,
@@ -222,12 +229,12 @@ mod tests {
         }
     }
 
-    fn quiz(score: f64) -> What {
-        What::QuizFinished { quiz_id: "week-1".into(), score }
+    fn quiz(score: f64) -> EventDetail {
+        EventDetail::QuizFinished { quiz_id: "week-1".into(), score }
     }
 
     /// Observes one after another, a minute apart; answers how many struggles began with each.
-    fn observe(signs: &mut Signs, from: u64, what: &[What]) -> Vec<usize> {
+    fn observe(signs: &mut Signs, from: u64, what: &[EventDetail]) -> Vec<usize> {
         let each = what.iter().zip(from..);
         each.map(|(what, at)| signs.observe(what, minute(at), minute(at)).len()).collect()
     }
@@ -236,7 +243,7 @@ mod tests {
     fn the_same_error_for_the_third_time_is_a_struggle_and_another_error_is_not() {
         let mut signs = Signs::default();
         let errors = [Some("TypeError"), Some("NameError"), Some("TypeError"), Some("TypeError")];
-        let runs: Vec<What> = errors.map(|error| run(false, error)).into();
+        let runs: Vec<EventDetail> = errors.map(|error| run(false, error)).into();
         assert_eq!(observe(&mut signs, 0, &runs), [0, 0, 0, 1]);
         let found = signs.struggles(minute(4));
         assert_eq!(found.len(), 1);
@@ -263,12 +270,12 @@ mod tests {
     #[test]
     fn ten_minutes_are_stuck_and_fewer_are_not() {
         let mut signs = Signs::default();
-        let stuck = |minutes| What::Stuck { task_id: "loops".into(), minutes };
+        let stuck = |minutes| EventDetail::Stuck { task_id: "loops".into(), minutes };
         let begun = observe(&mut signs, 0, &[stuck(9.99), stuck(10.0), stuck(17.5)]);
         assert_eq!(begun, [0, 1, 0]);
         let detail = &signs.struggles(minute(3))[0].detail;
         assert_eq!(detail, "17 minutes without getting further with loops");
-        let review = |quality| What::WorkReviewed { task_id: "loops".into(), quality };
+        let review = |quality| EventDetail::WorkReviewed { task_id: "loops".into(), quality };
         observe(&mut signs, 3, &[review(0.49)]);
         assert_eq!(signs.struggles(minute(4)).len(), 1);
         observe(&mut signs, 4, &[review(0.5)]);
@@ -281,7 +288,7 @@ mod tests {
         assert_eq!(observe(&mut signs, 0, &[quiz(0.5)]), [0]);
         assert_eq!(observe(&mut signs, 1, &[quiz(0.499_999), quiz(0.3)]), [1, 0]);
         assert_eq!(signs.struggles(minute(3))[0].detail, "Only 30 % of quiz week-1");
-        let other = What::QuizFinished { quiz_id: "week-2".into(), score: 1.0 };
+        let other = EventDetail::QuizFinished { quiz_id: "week-2".into(), score: 1.0 };
         assert_eq!(observe(&mut signs, 3, &[other]), [0]);
         assert_eq!(signs.struggles(minute(4)).len(), 1);
         assert_eq!(observe(&mut signs, 4, &[quiz(0.5)]), [0]);
@@ -326,7 +333,7 @@ mod tests {
     fn signs_beyond_the_last_are_forgotten() {
         let mut signs = Signs::default();
         for number in 0..100 {
-            let what = What::QuizFinished { quiz_id: format!("q{number}"), score: 0.1 };
+            let what = EventDetail::QuizFinished { quiz_id: format!("q{number}"), score: 0.1 };
             observe(&mut signs, number, &[what]);
         }
         let left = signs.struggles(minute(100));

@@ -1,4 +1,4 @@
-//! Events from JSON.
+//! Deserialises events from JSON.
 //!
 //! An event is flat: what happened stands beside who and when. Read the obvious way, each would be
 //! gathered in pieces first and taken apart afterwards, and errors would not say where they are. So
@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use super::event::{LearningEvent, What};
+use super::event::{EventDetail, LearningEvent};
 use super::model::Components;
 use kstone_platform::field::{Invalid, Problem};
 use kstone_platform::time::Moment;
@@ -54,36 +54,38 @@ impl TryFrom<Wire> for LearningEvent {
     fn try_from(wire: Wire) -> Result<LearningEvent, Invalid> {
         let Wire { error_kind, took_ms, .. } = wire;
         let what = match wire.kind {
-            Kind::LessonProgress => What::LessonProgress {
+            Kind::LessonProgress => EventDetail::LessonProgress {
                 lesson_id: there("lesson_id", wire.lesson_id)?,
                 fraction: there("fraction", wire.fraction)?,
             },
-            Kind::Answer => What::Answer {
+            Kind::Answer => EventDetail::Answer {
                 skill_id: there("skill_id", wire.skill_id)?,
                 item_id: there("item_id", wire.item_id)?,
                 correct: there("correct", wire.correct)?,
                 took_ms,
                 error_kind,
             },
-            Kind::QuizFinished => What::QuizFinished {
+            Kind::QuizFinished => EventDetail::QuizFinished {
                 quiz_id: there("quiz_id", wire.quiz_id)?,
                 score: there("score", wire.score)?,
             },
-            Kind::WorkReviewed => What::WorkReviewed {
+            Kind::WorkReviewed => EventDetail::WorkReviewed {
                 task_id: there("task_id", wire.task_id)?,
                 quality: there("quality", wire.quality)?,
             },
-            Kind::CodeRun => What::CodeRun {
+            Kind::CodeRun => EventDetail::CodeRun {
                 task_id: there("task_id", wire.task_id)?,
                 passed: there("passed", wire.passed)?,
                 error_kind,
             },
-            Kind::Stuck => What::Stuck {
+            Kind::Stuck => EventDetail::Stuck {
                 task_id: there("task_id", wire.task_id)?,
                 minutes: there("minutes", wire.minutes)?,
             },
-            Kind::Visit => What::Visit {},
-            Kind::Assessed => What::Assessed { components: there("components", wire.components)? },
+            Kind::Visit => EventDetail::Visit {},
+            Kind::Assessed => {
+                EventDetail::Assessed { components: there("components", wire.components)? }
+            }
         };
         let Wire { event_id, student_id, school_id, occurred_at, .. } = wire;
         Ok(LearningEvent { event_id, student_id, school_id, occurred_at, what })
@@ -121,6 +123,6 @@ mod tests {
     fn fields_that_the_kind_does_not_have_are_ignored() {
         let json = r#"{"type":"visit","event_id":"e","student_id":"s","minutes":3,"more":{},"occurred_at":"2026-01-14T10:30:00Z"}"#;
         let event: LearningEvent = serde_json::from_str(json).unwrap();
-        assert_eq!(event.what, What::Visit {});
+        assert_eq!(event.what, EventDetail::Visit {});
     }
 }

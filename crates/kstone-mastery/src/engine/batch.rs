@@ -1,4 +1,4 @@
-//! Many learners at once, each for itself, with progress that others can watch.
+//! Updates many learners in one batch, each for itself, with progress that others can watch.
 //!
 //! A batch is a status, which counts, and a request for each learner, which says what is to be
 //! written and what went wrong. They are items of their own so that a learner can be erased from a
@@ -16,7 +16,9 @@ use tokio::task::JoinSet;
 use super::{Error, MasteryEngine, Result, student};
 use crate::domain::{BatchFailure, BatchState, BatchStatus, Components};
 use kstone_platform::field::{Invalid, check_id};
-use kstone_platform::store::{Guard, Kept, Range, Stopped, parse, put, put_version};
+use kstone_platform::store::{
+    CommitError, Precondition, Range, Versioned, parse, put, put_version,
+};
 use kstone_platform::time::Moment;
 use kstone_platform::work::short_hash;
 
@@ -31,7 +33,7 @@ const REQUESTS_TOGETHER: usize = 100;
 /// What became of a learner in a batch that was given up before their turn.
 const NOT_REACHED: &str = "the batch was given up before it came to them";
 
-/// What is to be written of one learner.
+/// The update of one learner in a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchRequest {
@@ -41,9 +43,9 @@ pub struct BatchRequest {
     pub components: Components,
 }
 
-/// A request as it is kept.
+/// A request as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct KeptRequest {
+struct StoredRequest {
     #[serde(flatten)]
     request: BatchRequest,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -53,13 +55,13 @@ struct KeptRequest {
 }
 
 impl MasteryEngine {
-    /// Writes what is said of many learners, and answers when all of it is done. Each learner is
-    /// written completely or not at all; those who fail do not stop the others.
+    /// Updates many learners, and returns when all are done. Each learner is written completely or
+    /// not at all; failures do not stop the others.
     pub async fn save_batch_mastery(&self, requests: &[BatchRequest]) -> Result<BatchStatus> {
         let now = self.now();
         let mut status = self.new_batch(&self.new_id(now), requests, now)?;
         let key = key_of(&status)?;
-        self.store().put(put_version(&key, &status, 1, Guard::Absent)?).await?;
+        self.store().put(put_version(&key, &status, 1, Precondition::Absent)?).await?;
         let mut version = 1;
         // The status never keeps them: it would name learners where erasure does not look.
         let mut all_failures = Vec::new();
@@ -87,8 +89,8 @@ impl MasteryEngine {
         self.start_batch_once(&self.new_id(self.now()), requests).await
     }
 
-    /// The same under a name: asked for again by that name, it is the batch that was kept then, and
-    /// the answer says how far it is by now.
+    /// The same under a unique name: started again by that name, it returns the progress of the
+    /// existing batch.
     pub async fn start_batch_once(
         &self,
         name: &str,
@@ -100,12 +102,12 @@ impl MasteryEngine {
         if self.store().get::<_, BatchStatus>(&key).await?.is_some() {
             return self.batch_status(&status.batch_id).await;
         }
-        let kept = |request: &BatchRequest| KeptRequest {
+        let kept = |request: &BatchRequest| StoredRequest {
             request: request.clone(),
             done: false,
             problem: None,
         };
-        let kept: Vec<KeptRequest> = requests
+        let kept: Vec<StoredRequest> = requests
             .iter()
             .filter(|request| !self.is_erased(&request.student_id))
             .map(kept)
@@ -115,14 +117,16 @@ impl MasteryEngine {
         let failed = requests.len() - kept.len() + refused.len();
         advance(&mut status, failed, failed, self.now());
         // Last, so that a batch that can be seen is complete.
-        let mut writes = vec![put_version(&key, &status, 1, Guard::Absent)?];
+        let mut writes = vec![put_version(&key, &status, 1, Precondition::Absent)?];
         if let Some(work) = &self.inner.work {
             writes.push(work.run_batch(&status.batch_id)?);
         }
         match self.store().commit(writes).await {
             Ok(()) => {}
             // Somebody else asked for it by the same name, just now.
-            Err(Stopped::Guards(_)) => return self.batch_status(&status.batch_id).await,
+            Err(CommitError::PreconditionsFailed(_)) => {
+                return self.batch_status(&status.batch_id).await;
+            }
             Err(stopped) => return Err(stopped.into_error("the batch")),
         }
         if let Some(work) = &self.inner.work {
@@ -131,14 +135,15 @@ impl MasteryEngine {
         Ok(status)
     }
 
-    /// Does what is left of a batch. It can be interrupted anywhere and run again: a learner who is
-    /// done is not done again.
+    /// Runs what is left of a batch. Can be interrupted anywhere and run again: finished learners
+    /// are not repeated.
     pub async fn run_batch(&self, batch_id: &str) -> Result<BatchStatus> {
         let key = StatusKey { batch_id: BatchId::new(batch_id)? };
-        let Some(Kept { value: mut status, mut version }) = self.store().get(&key).await? else {
+        let Some(Versioned { value: mut status, mut version }) = self.store().get(&key).await?
+        else {
             return Err(Error::not_found(format!("batch {batch_id}")));
         };
-        let left: Vec<KeptRequest> = self.requests(&key.batch_id).await?;
+        let left: Vec<StoredRequest> = self.requests(&key.batch_id).await?;
         let (done, failed) = counts(&left);
         let left: Vec<BatchRequest> = left
             .into_iter()
@@ -160,9 +165,9 @@ impl MasteryEngine {
             };
             let kept = |request: &BatchRequest| {
                 let problem = problem_of(request);
-                KeptRequest { request: request.clone(), done: problem.is_none(), problem }
+                StoredRequest { request: request.clone(), done: problem.is_none(), problem }
             };
-            let kept: Vec<KeptRequest> = some.iter().map(kept).collect();
+            let kept: Vec<StoredRequest> = some.iter().map(kept).collect();
             // A learner who is being erased is not written about any more.
             self.keep_requests(&key.batch_id, &kept).await?;
             advance(&mut status, some.len(), failures.len(), self.now());
@@ -175,11 +180,10 @@ impl MasteryEngine {
         self.batch_status(batch_id).await
     }
 
-    /// Says that nobody will go on with a batch: whoever was not done has failed. It can still be
-    /// run again.
+    /// Marks an abandoned batch: learners who are not done have failed. It can still be run again.
     pub async fn give_up_batch(&self, batch_id: &str) -> Result<()> {
         let key = StatusKey { batch_id: BatchId::new(batch_id)? };
-        let Some(Kept { value: mut status, version }) =
+        let Some(Versioned { value: mut status, version }) =
             self.store().get::<_, BatchStatus>(&key).await?
         else {
             return Err(Error::not_found(format!("batch {batch_id}")));
@@ -252,21 +256,21 @@ impl MasteryEngine {
         done.into_iter().flatten().collect()
     }
 
-    /// Writes requests down; answers with the learners of whom nothing may be kept.
+    /// Stores requests; returns the learners about whom nothing may be written.
     async fn keep_requests(
         &self,
         batch_id: &BatchId,
-        requests: &[KeptRequest],
+        requests: &[StoredRequest],
     ) -> Result<Vec<String>> {
         let write =
-            |kept: &KeptRequest| put(&request_key(batch_id, &kept.request.student_id)?, kept);
+            |kept: &StoredRequest| put(&request_key(batch_id, &kept.request.student_id)?, kept);
         let mut refused = Vec::new();
         for some in requests.chunks(REQUESTS_TOGETHER) {
             let writes = some.iter().map(write).collect::<Result<_>>()?;
             match self.store().commit(writes).await {
                 Ok(()) => continue,
                 // One of them was erased: the others are kept for themselves.
-                Err(Stopped::Error(Error::Refused { .. })) => {}
+                Err(CommitError::Error(Error::Refused { .. })) => {}
                 Err(stopped) => return Err(stopped.into_error("the batch")),
             }
             for kept in some {
@@ -287,7 +291,7 @@ impl MasteryEngine {
         failure: &BatchFailure,
     ) -> Result<()> {
         let problem = Some(failure.problem.clone());
-        let kept = KeptRequest { request: request.clone(), done: false, problem };
+        let kept = StoredRequest { request: request.clone(), done: false, problem };
         match self.store().put(put(&request_key(batch_id, &request.student_id)?, &kept)?).await {
             // Nothing is written about who was erased, not even this.
             Err(Error::Refused { .. }) => Ok(()),
@@ -304,10 +308,10 @@ impl MasteryEngine {
         mut version: u64,
     ) -> Result<u64> {
         for _ in 0..5 {
-            let write = put_version(key, status, version + 1, Guard::Version(version))?;
+            let write = put_version(key, status, version + 1, Precondition::Version(version))?;
             match self.store().commit(vec![write]).await {
                 Ok(()) => return Ok(version + 1),
-                Err(Stopped::Error(error @ Error::Refused { .. })) => {
+                Err(CommitError::Error(error @ Error::Refused { .. })) => {
                     let Some(kept) = self.store().get::<_, BatchStatus>(key).await? else {
                         return Err(error);
                     };
@@ -315,14 +319,14 @@ impl MasteryEngine {
                     status.students.retain(|student| !self.is_erased(student));
                     version = kept.version;
                 }
-                Err(Stopped::Guards(_) | Stopped::Busy) => {
+                Err(CommitError::PreconditionsFailed(_) | CommitError::Busy) => {
                     let Some(kept) = self.store().get::<_, BatchStatus>(key).await? else {
                         return Err(Error::not_found("batch any more"));
                     };
                     status.students = kept.value.students;
                     version = kept.version;
                 }
-                Err(Stopped::Error(error)) => return Err(error),
+                Err(CommitError::Error(error)) => return Err(error),
             }
         }
         Err(Error::Conflict { what: "the batch".to_owned(), current: Some(version) })
@@ -334,14 +338,14 @@ impl MasteryEngine {
         persons.is_some_and(|it| it.is_erased(&Subject::canonical(student_id, None)))
     }
 
-    async fn requests(&self, batch_id: &BatchId) -> Result<Vec<KeptRequest>> {
+    async fn requests(&self, batch_id: &BatchId) -> Result<Vec<StoredRequest>> {
         let range = Range::of::<RequestKey>(RequestKey::partition(batch_id));
         let (rows, _) = self.store().list(&range).await?;
         rows.iter().map(parse).collect()
     }
 }
 
-/// Carries out futures, so many at a time, and answers in whatever order they end.
+/// Runs futures with bounded concurrency; results come in order of completion.
 pub(super) async fn together<F>(
     limit: usize,
     futures: impl IntoIterator<Item = F>,
@@ -402,13 +406,13 @@ fn check_requests(requests: &[BatchRequest]) -> Result<()> {
     Ok(())
 }
 
-fn counts(requests: &[KeptRequest]) -> (u32, u32) {
+fn counts(requests: &[StoredRequest]) -> (u32, u32) {
     let done = requests.iter().filter(|it| it.done).count();
     let failed = requests.iter().filter(|it| it.problem.is_some()).count();
     (done as u32, failed as u32)
 }
 
-/// The counts of what the requests say. Who is in none of them failed.
+/// Counts the outcomes of all requests. Learners without a request have failed.
 fn recount(status: &mut BatchStatus, done: u32, failed: u32, left: usize) {
     let left = left as u32;
     let gone = status.total_requests.saturating_sub(done + failed + left);

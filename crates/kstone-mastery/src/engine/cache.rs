@@ -1,5 +1,5 @@
-//! The current mastery in two levels of cache: this process's memory for 30 seconds, then Redis for
-//! five minutes. Both are written through.
+//! A two-level cache of current mastery: 30 seconds in the memory of this process, then five
+//! minutes in Redis. Both are written through.
 //!
 //! Other processes hear of a change by a short stream of Redis: who writes adds a hash of the
 //! learner's id (so that no entry names anybody who may have to be erased) and the version; who
@@ -29,7 +29,7 @@ use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use super::telling::{News, Telling};
+use super::update_batcher::{CacheUpdate, UpdateBatcher};
 use crate::domain::MasteryResult;
 
 /// The stream by which processes tell each other.
@@ -43,7 +43,7 @@ const REDIS_LIFE: Duration = Duration::from_secs(300);
 /// Locks, so that what is newer is never replaced by what is older.
 const LOCKS: usize = 16;
 
-/// How the current mastery is cached.
+/// Options of the mastery cache.
 #[derive(Debug, Clone, Copy)]
 pub struct CacheOptions {
     /// How many learners this process remembers; 0 for no cache in memory.
@@ -65,7 +65,7 @@ impl Default for CacheOptions {
     }
 }
 
-/// How often the cache had what was asked for.
+/// Hits, misses and failures of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
     /// It was in memory.
@@ -74,31 +74,31 @@ pub struct CacheStats {
     pub redis_hits: u64,
     /// The item had to be read.
     pub misses: u64,
-    /// Redis could not be asked or told.
+    /// Redis could not be asked or invalidation.
     pub failures: u64,
 }
 
-/// The two levels.
+/// The cache: a level in memory and one in Redis.
 #[derive(Debug)]
-pub(crate) struct Cached {
+pub(crate) struct TwoLevelCache {
     keys: Arc<dyn Keys>,
-    telling: Telling,
+    batcher: UpdateBatcher,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     options: CacheOptions,
     /// `None` until it was read.
     salt: SyncMutex<Option<Arc<Salt>>>,
-    memory: Cache<u64, Remembered>,
+    memory: Cache<u64, MemoryEntry>,
     newer_only: Vec<SyncMutex<()>>,
-    watch: Mutex<Watch>,
+    watch: Mutex<StreamReader>,
     /// Grows whenever entries of the stream may have been missed: what was remembered before is not
     /// believed any more, only that there is nothing older.
     epoch: AtomicU64,
-    counts: Counts,
+    counts: CacheCounters,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct CacheCounters {
     memory_hits: AtomicU64,
     redis_hits: AtomicU64,
     misses: AtomicU64,
@@ -106,7 +106,7 @@ struct Counts {
 }
 
 #[derive(Debug, Clone)]
-struct Remembered {
+struct MemoryEntry {
     /// Nothing older is believed.
     version: u64,
     /// `None` if only the version is known.
@@ -115,24 +115,24 @@ struct Remembered {
     epoch: u64,
 }
 
-/// What the cache knows.
+/// The result of a cache lookup.
 #[derive(Debug)]
 pub(crate) enum Lookup {
     /// This.
     Found(Arc<MasteryResult>),
     /// Nothing that may be believed.
-    Missing(Unseen),
+    Missing(CacheMiss),
 }
 
-/// What was known when the item had to be read.
+/// A cache miss; to be passed to [`TwoLevelCache::fill`] with the item that is read then.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unseen {
+pub(crate) struct CacheMiss {
     /// Whether Redis has something older.
     is_outdated: bool,
     epoch: u64,
 }
 
-/// What is hashed together with a learner's id.
+/// The salt of hashed learner ids.
 #[derive(Debug, PartialEq, Eq)]
 struct Salt {
     text: Bytes,
@@ -140,30 +140,30 @@ struct Salt {
     id: u64,
 }
 
-/// What an entry of the stream tells.
+/// An entry of the invalidation stream: older versions of a learner are outdated.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct Invalidation {
     salt: u64,
     place: u64,
     version: u64,
 }
 
-/// How far the stream has been read.
+/// The position in the invalidation stream.
 #[derive(Debug, Default)]
-struct Watch {
+struct StreamReader {
     last: Option<Bytes>,
     looked_at: Option<Duration>,
 }
 
-impl Cached {
+impl TwoLevelCache {
     pub(crate) fn new(
         keys: Arc<dyn Keys>,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
         options: CacheOptions,
-    ) -> Cached {
-        Cached {
-            telling: Telling::new(Arc::clone(&keys)),
+    ) -> TwoLevelCache {
+        TwoLevelCache {
+            batcher: UpdateBatcher::new(Arc::clone(&keys)),
             keys,
             clock,
             random,
@@ -171,13 +171,13 @@ impl Cached {
             memory: Cache::new(options.memory_entries.max(1)),
             options,
             newer_only: (0..LOCKS).map(|_| SyncMutex::new(())).collect(),
-            watch: Mutex::new(Watch::default()),
+            watch: Mutex::new(StreamReader::default()),
             epoch: AtomicU64::new(0),
-            counts: Counts::default(),
+            counts: CacheCounters::default(),
         }
     }
 
-    /// What is cached of a learner.
+    /// Looks a learner up.
     pub(crate) async fn get(&self, student: &StudentId) -> Lookup {
         let is_up_to_date = self.look().await;
         let epoch = self.epoch();
@@ -201,18 +201,18 @@ impl Cached {
             }
             (_, _, outdated) => {
                 self.counts.misses.fetch_add(1, Ordering::Relaxed);
-                Lookup::Missing(Unseen { is_outdated: outdated.is_some(), epoch })
+                Lookup::Missing(CacheMiss { is_outdated: outdated.is_some(), epoch })
             }
         }
     }
 
-    /// Remembers what was read from the item, unless something newer is known, or everybody was
-    /// forgotten since it was found missing.
+    /// Caches what was read from the item after a miss, unless something newer is known, or all
+    /// entries were dropped meanwhile.
     pub(crate) async fn fill(
         &self,
         student: &StudentId,
         mastery: &Arc<MasteryResult>,
-        unseen: Unseen,
+        unseen: CacheMiss,
     ) {
         let Some(place) = self.place_of(student) else { return };
         let version = mastery.version;
@@ -223,63 +223,64 @@ impl Cached {
         // that nobody should believe.
         let set = self.set_command(student, mastery, !unseen.is_outdated);
         if set.is_some() {
-            self.tell(News { told: None, command: set }).await;
+            self.send(CacheUpdate { invalidation: None, command: set }).await;
         }
     }
 
-    /// Believes nothing older than a version that is about to be written. If whoever writes it is
-    /// cut off before it can say that it did, the item is read.
-    pub(crate) fn expect(&self, student: &StudentId, version: u64) {
+    /// Announces a version that is about to be written: nothing older is used from now on. If the
+    /// writer is interrupted, the item is read.
+    pub(crate) fn begin_write(&self, student: &StudentId, version: u64) {
         // Without a salt nothing has been remembered, and so nothing is believed.
         if let Some(place) = self.place_of(student) {
             self.remember(place, version, None, self.epoch());
         }
     }
 
-    /// What was about to be written was not.
-    pub(crate) fn take_back(&self, student: &StudentId, version: u64) {
-        let is_it = |known: &Remembered| known.version == version && known.mastery.is_none();
+    /// Withdraws an announced version that was not written.
+    pub(crate) fn cancel_write(&self, student: &StudentId, version: u64) {
+        let is_it = |known: &MemoryEntry| known.version == version && known.mastery.is_none();
         if let Some(place) = self.place_of(student) {
             self.memory.remove_if(&place, is_it);
         }
     }
 
-    /// Remembers what was written, and tells the other processes.
-    pub(crate) async fn wrote(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
+    /// Caches what was written, and invalidates it in other processes.
+    pub(crate) async fn finish_write(&self, student: &StudentId, mastery: &Arc<MasteryResult>) {
         let version = mastery.version;
-        let told = self.note(student, version, Some(Arc::clone(mastery))).await;
-        self.tell(News { told, command: self.set_command(student, mastery, false) }).await;
+        let invalidation = self.note(student, version, Some(Arc::clone(mastery))).await;
+        self.send(CacheUpdate { invalidation, command: self.set_command(student, mastery, false) })
+            .await;
     }
 
-    /// Forgets a learner, here and everywhere.
+    /// Drops a learner from all caches of all processes.
     pub(crate) async fn forget(&self, student: &StudentId) {
-        let told = self.note(student, u64::MAX, None).await;
+        let invalidation = self.note(student, u64::MAX, None).await;
         let delete = vec![Bytes::from_static(b"DEL"), redis_key(student)];
-        self.tell(News { told, command: Some(delete) }).await;
+        self.send(CacheUpdate { invalidation, command: Some(delete) }).await;
     }
 
-    /// Remembers a version here; answers with what to tell the others.
+    /// Caches a version here; returns the invalidation for other processes.
     async fn note(
         &self,
         student: &StudentId,
         version: u64,
         mastery: Option<Arc<MasteryResult>>,
-    ) -> Option<Told> {
+    ) -> Option<Invalidation> {
         self.prepare().await;
         let salt = self.salt()?;
         let place = salt.place_of(student);
         self.remember(place, version, mastery, self.epoch());
-        Some(Told { salt: salt.id, place, version })
+        Some(Invalidation { salt: salt.id, place, version })
     }
 
-    /// Forgets everybody, in this process; what is being read just now is not remembered either.
+    /// Drops all learners in this process, also those that are being read just now.
     pub(crate) fn forget_all(&self) {
         let _nobody_remembers: Vec<_> = self.newer_only.iter().map(SyncMutex::lock).collect();
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.memory.clear();
     }
 
-    /// Reads the salt, or makes one, unless it is known.
+    /// Reads or creates the salt, unless it is known.
     pub(crate) async fn prepare(&self) {
         if self.salt().is_none() && self.read_salt().await.is_none() {
             self.counts.failures.fetch_add(1, Ordering::Relaxed);
@@ -296,7 +297,7 @@ impl Cached {
         }
     }
 
-    fn fresh(&self, known: &Remembered, student: &StudentId) -> Option<Arc<MasteryResult>> {
+    fn fresh(&self, known: &MemoryEntry, student: &StudentId) -> Option<Arc<MasteryResult>> {
         let age = self.clock.monotonic().saturating_sub(known.at);
         let is_fresh = age < self.options.memory_life && known.epoch == self.epoch();
         let mastery = known.mastery.as_ref().filter(|_| is_fresh)?;
@@ -312,17 +313,19 @@ impl Cached {
         self.salt.lock().clone()
     }
 
-    /// Which learner an entry means, without naming them.
+    /// The salted hash of a learner's id.
     fn place_of(&self, student: &StudentId) -> Option<u64> {
         self.salt().map(|salt| salt.place_of(student))
     }
 
-    /// What was said longer ago than Redis keeps anything says nothing about what it has.
-    fn is_moot(&self, known: &Remembered) -> bool {
+    /// Whether a known version is older than Redis keeps entries, so that it says nothing about
+    /// what Redis has.
+    fn is_moot(&self, known: &MemoryEntry) -> bool {
         self.clock.monotonic().saturating_sub(known.at) >= REDIS_LIFE
     }
 
-    /// Whether it was remembered: nothing newer is known, and nobody was forgotten since the epoch.
+    /// Caches a version; returns whether it did: nothing newer is known, and no newer epoch has
+    /// begun.
     fn remember(
         &self,
         place: u64,
@@ -346,7 +349,7 @@ impl Cached {
                 return false;
             }
         }
-        self.memory.insert(place, Remembered { version, mastery, at, epoch });
+        self.memory.insert(place, MemoryEntry { version, mastery, at, epoch });
         true
     }
 
@@ -378,13 +381,13 @@ impl Cached {
         Some(set)
     }
 
-    async fn tell(&self, news: News) {
-        if !self.telling.tell(news).await {
+    async fn send(&self, update: CacheUpdate) {
+        if !self.batcher.send(update).await {
             self.counts.failures.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Hears what other processes changed. Answers whether memory may be believed.
+    /// Reads new invalidations. Returns whether the memory level may be used.
     async fn look(&self) -> bool {
         let mut watch = self.watch.lock().await;
         let now = self.clock.monotonic();
@@ -406,13 +409,13 @@ impl Cached {
             }
             None => {
                 self.counts.failures.fetch_add(1, Ordering::Relaxed);
-                *watch = Watch::default();
+                *watch = StreamReader::default();
                 false
             }
         }
     }
 
-    /// Reads the salt that the store has, or gives it one.
+    /// Reads the salt from Redis, or creates it.
     async fn read_salt(&self) -> Option<()> {
         let get = [&b"GET"[..], SALT].map(Bytes::from_static);
         let mut kept = self.keys.command(&get).await.ok()?;
@@ -432,7 +435,7 @@ impl Cached {
         Some(())
     }
 
-    /// Believes nothing that was remembered before; answers with where the stream ends.
+    /// Starts a new epoch, in which nothing cached before is used; returns the end of the stream.
     async fn begin(&self) -> Option<Bytes> {
         self.read_salt().await?;
         let command = [&b"XREVRANGE"[..], STREAM, b"+", b"-", b"COUNT", b"1"];
@@ -443,7 +446,7 @@ impl Cached {
         Some(newest.map_or(Bytes::from_static(b"0-0"), |(id, _)| id))
     }
 
-    /// Hears what came after this entry; answers with the last that came.
+    /// Applies the entries after this one; returns the last.
     async fn read_after(&self, mut last: Bytes) -> Option<Bytes> {
         let mut heard = 0;
         loop {
@@ -454,11 +457,12 @@ impl Cached {
             let page = streams(&reply).map(entries).unwrap_or_default();
             let salt = self.salt().map(|salt| salt.id);
             for (id, all) in &page {
-                let are_clear = |all: &&Vec<Told>| all.iter().all(|it| Some(it.salt) == salt);
-                // Whom it means cannot be told.
+                let are_clear =
+                    |all: &&Vec<Invalidation>| all.iter().all(|it| Some(it.salt) == salt);
+                // Whom it means cannot be invalidation.
                 let Some(all) = all.as_ref().filter(are_clear) else { return self.begin().await };
-                for told in all {
-                    self.remember(told.place, told.version, None, self.epoch());
+                for invalidation in all {
+                    self.remember(invalidation.place, invalidation.version, None, self.epoch());
                 }
                 last = id.clone();
             }
@@ -494,15 +498,16 @@ fn redis_key(student: &StudentId) -> Bytes {
     MasteryCache { student_id: student.clone() }.key().into()
 }
 
-/// One entry of the stream that tells several things: salt, learner and version of each.
-pub(super) fn invalidation(all: &[Told]) -> Vec<Bytes> {
+/// The command that appends one stream entry with several invalidations: salt, learner and version
+/// of each.
+pub(super) fn invalidation_command(all: &[Invalidation]) -> Vec<Bytes> {
     let mut command = [&b"XADD"[..], STREAM, b"MAXLEN", b"~"].map(Bytes::from_static).to_vec();
     command.extend([STREAM_LEN.to_string(), "*".to_owned()].map(Bytes::from));
-    for told in all {
+    for invalidation in all {
         let fields = [
-            ("s", format!("{:016x}", told.salt)),
-            ("l", format!("{:016x}", told.place)),
-            ("v", told.version.to_string()),
+            ("s", format!("{:016x}", invalidation.salt)),
+            ("l", format!("{:016x}", invalidation.place)),
+            ("v", invalidation.version.to_string()),
         ];
         for (name, value) in fields {
             command.extend([Bytes::from_static(name.as_bytes()), Bytes::from(value)]);
@@ -511,7 +516,7 @@ pub(super) fn invalidation(all: &[Told]) -> Vec<Bytes> {
     command
 }
 
-/// The entries of the only stream that was asked for.
+/// The entries in the reply for the one stream that was read.
 fn streams(reply: &Reply) -> Option<&Reply> {
     match reply {
         Reply::Map(streams) => streams.first().map(|(_, entries)| entries),
@@ -523,17 +528,17 @@ fn streams(reply: &Reply) -> Option<&Reply> {
     }
 }
 
-/// The ids of entries, and what they tell.
-fn entries(reply: &Reply) -> Vec<(Bytes, Option<Vec<Told>>)> {
+/// The ids of entries with their invalidations.
+fn entries(reply: &Reply) -> Vec<(Bytes, Option<Vec<Invalidation>>)> {
     let Reply::Array(entries) = reply else { return Vec::new() };
     let text = |reply: &Reply| match reply {
         Reply::Bulk(text) => String::from_utf8(text.clone()).ok(),
         _ => None,
     };
     let hex = |reply: &Reply| u64::from_str_radix(&text(reply)?, 16).ok();
-    let told = |salt: &Reply, place: &Reply, version: &Reply| {
+    let invalidation = |salt: &Reply, place: &Reply, version: &Reply| {
         let version = text(version)?.parse().ok()?;
-        Some(Told { salt: hex(salt)?, place: hex(place)?, version })
+        Some(Invalidation { salt: hex(salt)?, place: hex(place)?, version })
     };
     let entry = |entry: &Reply| {
         let Reply::Array(parts) = entry else { return None };
@@ -542,7 +547,7 @@ fn entries(reply: &Reply) -> Vec<(Bytes, Option<Vec<Told>>)> {
             Some(Reply::Array(fields)) => fields
                 .chunks(6)
                 .map(|fields| match fields {
-                    [_, salt, _, place, _, version] => told(salt, place, version),
+                    [_, salt, _, place, _, version] => invalidation(salt, place, version),
                     _ => None,
                 })
                 .collect(),
@@ -576,7 +581,7 @@ mod tests {
         };
         let db = Database::open_with(env, "db", DatabaseOptions::default()).unwrap();
         let keys = Arc::new(Redis::open(&db).unwrap().keys(0).unwrap());
-        let cache = Cached::new(keys, clock, random, CacheOptions::default());
+        let cache = TwoLevelCache::new(keys, clock, random, CacheOptions::default());
         let student = StudentId::new("s").unwrap();
         let read = Arc::new(MasteryResult {
             student_id: "s".to_owned(),

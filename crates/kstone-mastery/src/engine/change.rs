@@ -1,4 +1,4 @@
-//! One event becomes one transaction, and the state that it leads to is kept at hand.
+//! Turns one event into one transaction, and keeps the resulting state in memory for the next.
 //!
 //! The state of learners who were active of late is in memory, so that an event costs no read. It
 //! may be out of date, if another process was there meanwhile: then the condition of the transaction
@@ -23,7 +23,8 @@ use crate::domain::{
 };
 use kstone_platform::error::Result;
 use kstone_platform::store::{
-    self, Guard, Stopped, item_key, json, put, put_text, put_text_version, put_version, table_of,
+    self, CommitError, Precondition, item_key, json, put, put_text, put_text_version, put_version,
+    table_of,
 };
 use kstone_platform::time::{Date, Moment, Zone};
 
@@ -34,9 +35,9 @@ const LOCKS: usize = 4096;
 /// How much memory the states of learners take, about.
 const STATES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What is known of a learner, as it was read or written last.
+/// The state and profile of a learner, as last read or written.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct KnownLearner {
     pub(super) state: LearnerState,
     pub(super) profile: Option<LearnerProfile>,
     /// The version of the profile's item; 0 if there is none.
@@ -46,7 +47,7 @@ pub(super) struct Known {
     pub(super) bytes: u64,
 }
 
-impl Known {
+impl KnownLearner {
     /// The mastery right after the last event, in the school that the learner is in now.
     pub(super) fn mastery(&self) -> MasteryResult {
         let mut mastery = self.state.mastery();
@@ -56,33 +57,33 @@ impl Known {
     }
 }
 
-/// Learners who were active of late, and who is changing which.
+/// Recently active learners in memory, and the locks of those that are being changed.
 #[derive(Debug)]
-pub(super) struct Learners {
-    at_hand: Cache<StudentId, Arc<Known>, Bytes>,
+pub(super) struct RecentLearners {
+    at_hand: Cache<StudentId, Arc<KnownLearner>, Bytes>,
     locks: Vec<Mutex<()>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Bytes;
 
-impl Weighter<StudentId, Arc<Known>> for Bytes {
-    fn weight(&self, student: &StudentId, known: &Arc<Known>) -> u64 {
+impl Weighter<StudentId, Arc<KnownLearner>> for Bytes {
+    fn weight(&self, student: &StudentId, known: &Arc<KnownLearner>) -> u64 {
         256 + student.as_str().len() as u64 + known.bytes
     }
 }
 
-impl Learners {
-    pub(super) fn new() -> Learners {
+impl RecentLearners {
+    pub(super) fn new() -> RecentLearners {
         let entries = (STATES_BYTES_MAX / 4096) as usize;
-        Learners {
+        RecentLearners {
             at_hand: Cache::with_weighter(entries, STATES_BYTES_MAX, Bytes),
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
         }
     }
 
-    /// Waits until nobody else in this process changes the learner.
-    pub(super) async fn only_one(&self, student: &StudentId) -> Option<MutexGuard<'_, ()>> {
+    /// Locks a learner against other changes in this process.
+    pub(super) async fn lock(&self, student: &StudentId) -> Option<MutexGuard<'_, ()>> {
         let hash = lock_of(student.as_str().as_bytes());
         match self.locks.get(hash as usize % LOCKS) {
             Some(lock) => Some(lock.lock().await),
@@ -99,7 +100,7 @@ impl Learners {
     }
 }
 
-/// Why a change is made.
+/// The cause of a change.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) event: LearningEvent,
@@ -109,26 +110,26 @@ pub(super) struct Change {
     pub(super) marked: bool,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Debug)]
-pub(super) enum Changed {
+pub(super) enum ChangeOutcome {
     /// It was made.
-    Done(Box<Outcome>, Arc<Known>),
+    Done(Box<Outcome>, Arc<KnownLearner>),
     /// The event had been taken in before.
     Duplicate,
 }
 
 impl MasteryEngine {
-    /// What is known of a learner, from memory or from the store.
-    pub(super) async fn known(&self, student: &StudentId) -> Result<Arc<Known>> {
+    /// Loads a learner from memory or from the store.
+    pub(super) async fn known(&self, student: &StudentId) -> Result<Arc<KnownLearner>> {
         match self.inner.learners.at_hand.get(student) {
             Some(known) => Ok(known),
             None => self.read_known(student).await,
         }
     }
 
-    /// What is known of a learner, from the store.
-    pub(super) async fn read_known(&self, student: &StudentId) -> Result<Arc<Known>> {
+    /// Loads a learner from the store.
+    pub(super) async fn read_known(&self, student: &StudentId) -> Result<Arc<KnownLearner>> {
         let state = StateKey { student_id: student.clone() };
         let learner = Learner { student_id: student.clone() };
         let keys = vec![
@@ -149,16 +150,16 @@ impl MasteryEngine {
         let zone = profile.as_ref().map_or(Ok(Zone::UTC), LearnerProfile::zone)?;
         let profile_version = learner.map_or(0, |row| row.version);
         let bytes = bytes as u64;
-        let known = Arc::new(Known { state, profile, profile_version, zone, bytes });
+        let known = Arc::new(KnownLearner { state, profile, profile_version, zone, bytes });
         self.inner.learners.at_hand.insert(student.clone(), Arc::clone(&known));
         Ok(known)
     }
 
-    /// Takes in an event: everything that it changes in one transaction.
-    pub(super) async fn change(&self, change: &Change) -> Result<Changed> {
+    /// Applies an event: everything that it changes, in one transaction.
+    pub(super) async fn change(&self, change: &Change) -> Result<ChangeOutcome> {
         let student = student(&change.event.student_id)?;
         let event_id = EventId::new(change.event.event_id.as_str())?;
-        let _only_one = self.inner.learners.only_one(&student).await;
+        let _only_one = self.inner.learners.lock(&student).await;
         let mut known = self.known(&student).await?;
         if !consents(&known) {
             // It may have been given again, in another process.
@@ -176,12 +177,12 @@ impl MasteryEngine {
             }
             let step = self.step(&student, &event_id, &known, change).await?;
             let version = step.outcome.mastery.version;
-            self.inner.cache.expect(&student, version);
+            self.inner.cache.begin_write(&student, version);
             let done = self.store().commit(step.actions).await;
             if done.is_err() {
-                self.inner.cache.take_back(&student, version);
+                self.inner.cache.cancel_write(&student, version);
                 if let Some(work) = &self.inner.work {
-                    work.take_back(&step.outcome);
+                    work.cancel(&step.outcome);
                 }
             }
             match done {
@@ -189,23 +190,23 @@ impl MasteryEngine {
                     let known = Arc::new(step.known);
                     self.inner.learners.at_hand.insert(student.clone(), Arc::clone(&known));
                     let mastery = Arc::new(step.outcome.mastery.clone());
-                    self.inner.cache.wrote(&student, &mastery).await;
+                    self.inner.cache.finish_write(&student, &mastery).await;
                     if let Some(work) = &self.inner.work
                         && !step.outcome.struggles_begun.is_empty()
                     {
                         work.wake();
                     }
-                    return Ok(Changed::Done(Box::new(step.outcome), known));
+                    return Ok(ChangeOutcome::Done(Box::new(step.outcome), known));
                 }
-                Err(Stopped::Guards(failed))
+                Err(CommitError::PreconditionsFailed(failed))
                     if step.mark.is_some_and(|at| failed.contains(&at)) =>
                 {
-                    return Ok(Changed::Duplicate);
+                    return Ok(ChangeOutcome::Duplicate);
                 }
-                Err(Stopped::Guards(_) | Stopped::Busy) => {
+                Err(CommitError::PreconditionsFailed(_) | CommitError::Busy) => {
                     known = self.read_known(&student).await?;
                 }
-                Err(Stopped::Error(error)) => {
+                Err(CommitError::Error(error)) => {
                     // Whatever was at hand may be what was wrong.
                     self.inner.learners.forget(&student);
                     return Err(error);
@@ -215,14 +216,14 @@ impl MasteryEngine {
         Err(conflict(&student, known.state.version()))
     }
 
-    /// What a change would write.
+    /// Plans the writes of a change.
     async fn step(
         &self,
         student: &StudentId,
         event_id: &EventId,
-        known: &Known,
+        known: &KnownLearner,
         change: &Change,
-    ) -> Result<Step> {
+    ) -> Result<PlannedChange> {
         let now = self.now();
         // Events of one learner never have the same moment, even if the clock stands still.
         let accepted_at = now.max(known.state.accepted_at().plus(ONE_MS));
@@ -241,7 +242,7 @@ impl MasteryEngine {
 
         let mut actions = Vec::with_capacity(20);
         let state_key = StateKey { student_id: student.clone() };
-        let guard = Guard::Version(version);
+        let guard = Precondition::Version(version);
         let state_put = put_version(&state_key, &state, state.version(), guard)?;
         let bytes = store::text_len(&state_put) as u64 + 512;
         actions.push(state_put);
@@ -275,22 +276,22 @@ impl MasteryEngine {
             work.add(&mut actions, &outcome, now)?;
         }
         let zone = known.zone.clone();
-        let known = Known { state, profile, profile_version, zone, bytes };
-        Ok(Step { actions, outcome, known, mark })
+        let known = KnownLearner { state, profile, profile_version, zone, bytes };
+        Ok(PlannedChange { actions, outcome, known, mark })
     }
 
-    /// Makes the profile of a learner who is new, or new at this school; else sees to it that
-    /// nobody changes it meanwhile, since what was agreed to is in it.
+    /// Creates the profile of a learner who is new, or new at this school; otherwise makes the
+    /// transaction fail if the profile, which holds the consent, changes meanwhile.
     fn add_profile(
         &self,
         actions: &mut Vec<TransactAction>,
         student: &StudentId,
-        known: &Known,
+        known: &KnownLearner,
         event: &LearningEvent,
         now: Moment,
     ) -> Result<(Option<LearnerProfile>, u64)> {
         let learner = Learner { student_id: student.clone() };
-        let guard = Guard::Version(known.profile_version);
+        let guard = Precondition::Version(known.profile_version);
         let school_before = known.profile.as_ref().and_then(|it| it.school_id.as_deref());
         let school = event.school_id.as_deref().or(school_before);
         if known.profile.is_some() && school == school_before {
@@ -313,11 +314,11 @@ impl MasteryEngine {
     }
 }
 
-/// What a change writes, and what is known then.
-struct Step {
+/// The writes of a change, and the learner after it.
+struct PlannedChange {
     actions: Vec<TransactAction>,
     outcome: Outcome,
-    known: Known,
+    known: KnownLearner,
     /// Where among the actions the mark of the event is.
     mark: Option<usize>,
 }
@@ -351,7 +352,7 @@ pub(super) fn add_mastery(
 }
 
 /// Refuses what may only be done with the learner's consent to analytics.
-pub(super) fn require_analytics(known: &Known) -> Result<()> {
+pub(super) fn require_analytics(known: &KnownLearner) -> Result<()> {
     match consents(known) {
         true => Ok(()),
         false => Err(Error::refused(
@@ -361,7 +362,7 @@ pub(super) fn require_analytics(known: &Known) -> Result<()> {
     }
 }
 
-fn consents(known: &Known) -> bool {
+fn consents(known: &KnownLearner) -> bool {
     known.profile.as_ref().is_none_or(|profile| profile.consent.analytics)
 }
 

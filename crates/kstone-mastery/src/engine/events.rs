@@ -1,4 +1,4 @@
-//! The event log, and what it comes to: a snapshot of the state and the events after it.
+//! The event log of a learner, and the snapshot from which a state can be rebuilt.
 //!
 //! Events are kept for 90 days. Before they go, the state that they came to is kept as a snapshot;
 //! so the state can be computed anew at any age, and comes out the same.
@@ -13,10 +13,12 @@ use kstone_keyspace::keys::mastery::{
 use kstone_keyspace::typed::TypedKey;
 use serde::{Deserialize, Serialize};
 
-use super::change::{Known, conflict};
-use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
+use super::change::{KnownLearner, conflict};
+use super::{Error, MasteryEngine, Page, PageRequest, Result, student};
 use crate::domain::{AcceptedEvent, LearnerState, MasteryResult, Outcome};
-use kstone_platform::store::{self, Guard, Kept, Range, key_of, parse, put_text, put_version};
+use kstone_platform::store::{
+    self, Precondition, Range, Versioned, key_of, parse, put_text, put_version,
+};
 use kstone_platform::time::{Date, Moment};
 
 /// How long events are kept, less an hour for clocks that differ.
@@ -24,7 +26,7 @@ const EVENTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600 - 3600);
 /// How many days are put aside in one transaction.
 const DAYS_TOGETHER: usize = 90;
 
-/// What the events up to some moment came to.
+/// The state after all events up to some moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Snapshot {
     state: LearnerState,
@@ -32,7 +34,11 @@ struct Snapshot {
 
 impl MasteryEngine {
     /// The events of a learner, the newest first.
-    pub async fn events(&self, student_id: &str, page: &PageAsk) -> Result<Page<AcceptedEvent>> {
+    pub async fn events(
+        &self,
+        student_id: &str,
+        page: &PageRequest,
+    ) -> Result<Page<AcceptedEvent>> {
         let student = student(student_id)?;
         let range = Range::of::<Event>(Event::partition(&student))
             .newest_first()
@@ -52,7 +58,7 @@ impl MasteryEngine {
     /// knows more than can be computed.
     pub async fn rebuild_mastery_from_events(&self, student_id: &str) -> Result<MasteryResult> {
         let student = student(student_id)?;
-        let _only_one = self.inner.learners.only_one(&student).await;
+        let _only_one = self.inner.learners.lock(&student).await;
         for _ in 0..3 {
             let known = self.read_known(&student).await?;
             let rebuilt = self.folded(&student, None, &mut |_| {}).await?.1;
@@ -70,7 +76,7 @@ impl MasteryEngine {
                 )));
             }
             let version = known.state.version();
-            let rebuilt = Known { state: rebuilt, ..Known::clone(&known) };
+            let rebuilt = KnownLearner { state: rebuilt, ..KnownLearner::clone(&known) };
             if self.restore(&student, &rebuilt, version).await? {
                 return Ok(rebuilt.mastery());
             }
@@ -83,8 +89,8 @@ impl MasteryEngine {
     /// questions are. Answers whether there was anything to do.
     pub async fn advance_snapshot(&self, student_id: &str, before: Moment) -> Result<bool> {
         let student = student(student_id)?;
-        let mut aside = self.put_days_aside(&student, before.date()).await?;
-        aside |= self.put_advice_aside(&student).await?;
+        let mut aside = self.archive_days(&student, before.date()).await?;
+        aside |= self.archive_recommendations(&student).await?;
         let mut answers = Vec::new();
         let mut collect = |outcome: Outcome| answers.extend(outcome.answer);
         let (kept, mut state) = self.folded(&student, Some(before), &mut collect).await?;
@@ -100,18 +106,18 @@ impl MasteryEngine {
         self.rate_items(&answers).await?;
         let key = EventSnapshot { student_id: student.clone() };
         let snapshot = Snapshot { state };
-        let write = put_version(&key, &snapshot, version + 1, Guard::Version(version))?;
+        let write = put_version(&key, &snapshot, version + 1, Precondition::Version(version))?;
         self.store().put(write).await?;
         Ok(true)
     }
 
-    /// The state that is kept, if events expired before they were in the snapshot: nothing did its
-    /// work for as long as they live. Then it alone knows them, and a snapshot of what is left
-    /// would be wrong for good.
+    /// The stored state, if events expired before the snapshot included them, because no background
+    /// job ran for as long as events live. Then only that state has their effect, and a snapshot of
+    /// the remaining events would be wrong for good.
     async fn if_events_are_missing(
         &self,
         student: &StudentId,
-        snapshot: Option<&Kept<Snapshot>>,
+        snapshot: Option<&Versioned<Snapshot>>,
     ) -> Result<Option<LearnerState>> {
         let snapshot = snapshot.map(|it| &it.value.state);
         if snapshot.is_some_and(|it| it.accepted_at().plus(EVENTS_KEPT) > self.now()) {
@@ -119,7 +125,7 @@ impl MasteryEngine {
             return Ok(None);
         }
         // No event may come in between the state and the events.
-        let _only_one = self.inner.learners.only_one(student).await;
+        let _only_one = self.inner.learners.lock(student).await;
         let known = self.read_known(student).await?;
         if snapshot.map_or(0, LearnerState::version) == known.state.version() {
             return Ok(None);
@@ -128,15 +134,15 @@ impl MasteryEngine {
         Ok((whole.version() < known.state.version()).then(|| known.state.clone()))
     }
 
-    /// What the snapshot and the events after it come to, up to a moment or all of them.
+    /// Folds the snapshot and the events after it, up to a moment or all of them.
     async fn folded(
         &self,
         student: &StudentId,
         before: Option<Moment>,
         each: &mut (dyn FnMut(Outcome) + Send),
-    ) -> Result<(Option<Kept<Snapshot>>, LearnerState)> {
+    ) -> Result<(Option<Versioned<Snapshot>>, LearnerState)> {
         let key = EventSnapshot { student_id: student.clone() };
-        let kept: Option<Kept<Snapshot>> = self.store().get(&key).await?;
+        let kept: Option<Versioned<Snapshot>> = self.store().get(&key).await?;
         let mut state = match &kept {
             Some(kept) => kept.value.state.clone(),
             None => LearnerState::new(student.as_str()),
@@ -170,32 +176,39 @@ impl MasteryEngine {
         }
     }
 
-    /// Puts a state in the place of the one that has this version.
-    async fn restore(&self, student: &StudentId, known: &Known, version: u64) -> Result<bool> {
+    /// Replaces the stored state of this version.
+    async fn restore(
+        &self,
+        student: &StudentId,
+        known: &KnownLearner,
+        version: u64,
+    ) -> Result<bool> {
         let key = StateKey { student_id: student.clone() };
         let (state, mastery) = (&known.state, known.mastery());
-        let guard = Guard::Version(version);
+        let guard = Precondition::Version(version);
         let mut actions = vec![put_version(&key, state, state.version(), guard)?];
         super::change::add_mastery(&mut actions, student, &mastery, state.day())?;
         self.inner.learners.forget(student);
-        self.inner.cache.expect(student, mastery.version);
+        self.inner.cache.begin_write(student, mastery.version);
         match self.store().commit(actions).await {
             Ok(()) => {
-                self.inner.cache.wrote(student, &Arc::new(mastery)).await;
+                self.inner.cache.finish_write(student, &Arc::new(mastery)).await;
                 Ok(true)
             }
             Err(stopped) => {
-                self.inner.cache.take_back(student, state.version());
+                self.inner.cache.cancel_write(student, state.version());
                 match stopped {
-                    store::Stopped::Error(error) => Err(error),
-                    store::Stopped::Guards(_) | store::Stopped::Busy => Ok(false),
+                    store::CommitError::Error(error) => Err(error),
+                    store::CommitError::PreconditionsFailed(_) | store::CommitError::Busy => {
+                        Ok(false)
+                    }
                 }
             }
         }
     }
 
-    /// Keeps the days before one of them for good.
-    async fn put_days_aside(&self, student: &StudentId, before: Date) -> Result<bool> {
+    /// Archives the days before one day.
+    async fn archive_days(&self, student: &StudentId, before: Date) -> Result<bool> {
         let day = |date| DailyMastery { student_id: student.clone(), date };
         let aside = |date| HistoryDay {
             student_id: student.clone(),

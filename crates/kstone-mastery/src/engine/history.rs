@@ -13,10 +13,10 @@ use kstone_keyspace::keys::mastery::{
 use kstone_keyspace::typed::TypedKey;
 use serde::{Deserialize, Serialize};
 
-use super::{MasteryEngine, Page, PageAsk, Result, student};
+use super::{MasteryEngine, Page, PageRequest, Result, student};
 use crate::domain::{Components, MasteryResult, Recommendation};
 use kstone_platform::field::Invalid;
-use kstone_platform::store::{self, Guard, Range, key_of, parse, put_version};
+use kstone_platform::store::{self, Precondition, Range, key_of, parse, put_version};
 use kstone_platform::time::{Date, Moment};
 
 /// Recommendations of this age are put aside: a month before they end, should nobody do it for a
@@ -49,7 +49,11 @@ pub struct ComponentsDay {
 
 impl MasteryEngine {
     /// The view `history:full`: every day on which something happened, the newest first.
-    pub async fn full_history(&self, student_id: &str, page: &PageAsk) -> Result<Page<MasteryDay>> {
+    pub async fn full_history(
+        &self,
+        student_id: &str,
+        page: &PageRequest,
+    ) -> Result<Page<MasteryDay>> {
         let student = student(student_id)?;
         let last = match &page.cursor {
             Some(cursor) => {
@@ -93,7 +97,7 @@ impl MasteryEngine {
     pub async fn components_history(
         &self,
         student_id: &str,
-        page: &PageAsk,
+        page: &PageRequest,
     ) -> Result<Page<ComponentsDay>> {
         let Page { items, next } = self.full_history(student_id, page).await?;
         let components =
@@ -106,7 +110,7 @@ impl MasteryEngine {
     pub async fn recommendation_history(
         &self,
         student_id: &str,
-        page: &PageAsk,
+        page: &PageRequest,
     ) -> Result<Page<Recommendation>> {
         let student = student(student_id)?;
         let limit = page.limit() as usize;
@@ -124,8 +128,9 @@ impl MasteryEngine {
                 Some(last) => Some(place_of(&student, last)?),
                 None => page.cursor.clone(),
             };
-            let (older, has_more) =
-                self.advice_aside(&student, after.as_deref(), limit - items.len()).await?;
+            let (older, has_more) = self
+                .archived_recommendations(&student, after.as_deref(), limit - items.len())
+                .await?;
             items.extend(older);
             more = has_more;
         }
@@ -134,9 +139,9 @@ impl MasteryEngine {
         Ok(Page { items, next })
     }
 
-    /// Recommendations that were put aside, behind a place among all of them, the newest first; and
-    /// whether there are more than so many.
-    async fn advice_aside(
+    /// Archived recommendations after a cursor, the newest first; and whether there are more than
+    /// this many.
+    async fn archived_recommendations(
         &self,
         student: &StudentId,
         after: Option<&str>,
@@ -169,9 +174,9 @@ impl MasteryEngine {
         Ok((found, more))
     }
 
-    /// Puts recommendations aside, by the day on which they were made, before they end. Answers
+    /// Archives recommendations by the day on which they were made, before they expire. Returns
     /// whether there were any.
-    pub(super) async fn put_advice_aside(&self, student: &StudentId) -> Result<bool> {
+    pub(super) async fn archive_recommendations(&self, student: &StudentId) -> Result<bool> {
         let before = Moment::start_of(self.now().minus(ADVICE_ASIDE).date());
         let prefix = AdviceKey::FACTS.sort_prefix;
         let range = Range::between::<AdviceKey>(
@@ -199,7 +204,7 @@ impl MasteryEngine {
             let kept = self.store().get::<_, Vec<Recommendation>>(&key).await?;
             let (mut all, version) = kept.map_or((Vec::new(), 0), |it| (it.value, it.version));
             all.append(&mut day);
-            actions.push(put_version(&key, &all, version + 1, Guard::Version(version))?);
+            actions.push(put_version(&key, &all, version + 1, Precondition::Version(version))?);
             let done = self.store().commit(actions).await;
             done.map_err(|stopped| stopped.into_error("the history"))?;
         }
@@ -207,7 +212,7 @@ impl MasteryEngine {
     }
 }
 
-/// Where a recommendation is kept while it can be answered.
+/// The key of a recommendation while it can get feedback.
 pub(super) fn advice_key(student: &StudentId, advice: &Recommendation) -> Result<AdviceKey> {
     Ok(AdviceKey {
         student_id: student.clone(),

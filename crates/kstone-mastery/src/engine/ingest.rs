@@ -1,22 +1,23 @@
-//! Events, exactly once; assessments by others; optimistic versions.
+//! Ingests events exactly once, writes assessments, and checks optimistic versions.
 
 use kstone::ops::TransactAction;
 use kstone_keyspace::keys::mastery::{Event, EventId, ProcessedEvent};
 use kstone_keyspace::typed::TypedKey;
 use serde::{Deserialize, Serialize};
 
-use super::change::{Change, Changed, conflict};
+use super::change::{Change, ChangeOutcome, conflict};
 use super::{Error, MasteryEngine, Result, student};
 use crate::domain::{
-    AcceptedEvent, Components, LearningEvent, MasteryResult, ProcessingRecord, Struggle, What,
+    AcceptedEvent, Components, EventDetail, LearningEvent, MasteryResult, ProcessingRecord,
+    Struggle,
 };
-use kstone_platform::store::{Guard, Range, guarded, parse, put};
+use kstone_platform::store::{Precondition, Range, parse, put, with_precondition};
 use kstone_platform::time::Moment;
 
 /// How many events of several learners are taken in at the same time.
 const TOGETHER: usize = 64;
 
-/// What an event came to.
+/// The result of ingesting an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Ingested {
@@ -39,12 +40,12 @@ impl MasteryEngine {
         event.check(self.now())?;
         let change = Change { event: event.clone(), expected_version: None, marked: true };
         match self.change(&change).await? {
-            Changed::Done(outcome, known) => Ok(Ingested {
+            ChangeOutcome::Done(outcome, known) => Ok(Ingested {
                 duplicate: false,
                 struggles: known.state.struggles(outcome.mastery.timestamp),
                 mastery: outcome.mastery,
             }),
-            Changed::Duplicate => self.known_already(event).await,
+            ChangeOutcome::Duplicate => self.known_already(event).await,
         }
     }
 
@@ -82,8 +83,8 @@ impl MasteryEngine {
         done.into_iter().map(|(_, result)| result).collect()
     }
 
-    /// Writes down what somebody else says of a learner: six operations (the mastery now, that of
-    /// the day, its four components) with the event that says so, in one transaction.
+    /// Stores an external assessment of a learner: six operations (current mastery, daily mastery,
+    /// its four components) with the event of the assessment, in one transaction.
     pub async fn save_mastery_update(
         &self,
         student_id: &str,
@@ -117,8 +118,8 @@ impl MasteryEngine {
         let event = self.assessment(format!("assessed-{name}"), student_id, components)?;
         let event_id = EventId::new(event.event_id.as_str())?;
         match self.change(&Change { event, expected_version, marked: true }).await {
-            Ok(Changed::Done(outcome, _)) => Ok(outcome.mastery),
-            Ok(Changed::Duplicate) => {
+            Ok(ChangeOutcome::Done(outcome, _)) => Ok(outcome.mastery),
+            Ok(ChangeOutcome::Duplicate) => {
                 let before = self.assessed_before(&event_id, student_id).await?;
                 before.ok_or_else(|| Error::not_found(format!("event {event_id} any more")))
             }
@@ -154,12 +155,12 @@ impl MasteryEngine {
         // Its name is new, so there is no need to know it again.
         let change = Change { event, expected_version, marked: false };
         match self.change(&change).await? {
-            Changed::Done(outcome, _) => Ok(outcome.mastery),
-            Changed::Duplicate => Err(conflict(&student(student_id)?, 0)),
+            ChangeOutcome::Done(outcome, _) => Ok(outcome.mastery),
+            ChangeOutcome::Duplicate => Err(conflict(&student(student_id)?, 0)),
         }
     }
 
-    /// Writes an assessment down unless that was done before, under the same name.
+    /// Stores an assessment, unless one of the same name was stored.
     pub(super) async fn assess_once(
         &self,
         event_id: String,
@@ -182,11 +183,11 @@ impl MasteryEngine {
             student_id: student_id.to_owned(),
             school_id: None,
             occurred_at: self.now(),
-            what: What::Assessed { components: *components },
+            what: EventDetail::Assessed { components: *components },
         })
     }
 
-    /// What an assessment came to when it was written down, if it was.
+    /// The result of an assessment that was stored before.
     async fn assessed_before(
         &self,
         event_id: &EventId,
@@ -206,14 +207,14 @@ impl MasteryEngine {
         let (rows, _) = self.store().list(&range).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let AcceptedEvent { accepted_at, event, .. } = parse(first)?;
-        let What::Assessed { components } = event.what else { return Ok(None) };
+        let EventDetail::Assessed { components } = event.what else { return Ok(None) };
         let version = (state.version() + 1).saturating_sub(rows.len() as u64);
         let mut mastery = MasteryResult::new(student_id, &components, accepted_at, version);
         mastery.school_id = event.school_id;
         Ok(Some(mastery))
     }
 
-    /// What is answered to an event that was taken in before.
+    /// The result of an event that was ingested before.
     async fn known_already(&self, event: &LearningEvent) -> Result<Ingested> {
         let event_id = EventId::new(event.event_id.as_str())?;
         let record = self.store().get::<_, ProcessingRecord>(&ProcessedEvent { event_id }).await?;
@@ -228,7 +229,7 @@ impl MasteryEngine {
     }
 }
 
-/// The mark by which an event is known when it comes again.
+/// The marker that makes a repeated event known.
 pub(super) fn mark(
     event_id: &EventId,
     mastery: &MasteryResult,
@@ -242,5 +243,5 @@ pub(super) fn mark(
         mastery_score: Some(mastery.mastery_score),
     };
     let key = ProcessedEvent { event_id: event_id.clone() };
-    Ok(guarded(put(&key, &record)?, Guard::Absent))
+    Ok(with_precondition(put(&key, &record)?, Precondition::Absent))
 }

@@ -1,5 +1,5 @@
-//! What follows from a learner's history: predictions, paths, recommendations; and how hard
-//! questions are.
+//! Insights from the history of a learner: predictions, paths, recommendations; and item
+//! difficulty.
 
 use std::time::Duration;
 
@@ -8,15 +8,17 @@ use kstone_keyspace::keys::mastery::{
     RecommendationId, SkillId, StudentId,
 };
 
-use super::change::{Known, require_analytics};
+use super::change::{KnownLearner, require_analytics};
 use super::history::advice_key;
 use super::{Error, MasteryEngine, Result, student};
 use crate::domain::{
-    AnswerSeen, Feedback, ItemRating, PredictionResult, Recommendation, SNAPSHOTS_MAX, What,
-    adaptive_path, made_at, predict, recommend,
+    EventDetail, Feedback, ItemRating, ObservedAnswer, PredictionResult, Recommendation,
+    SNAPSHOTS_MAX, adaptive_path, made_at, predict, recommend,
 };
 use kstone_platform::field::check_length;
-use kstone_platform::store::{self, Guard, Kept, Range, Stopped, guarded, parse, put, put_version};
+use kstone_platform::store::{
+    self, CommitError, Precondition, Range, Versioned, parse, put, put_version, with_precondition,
+};
 use kstone_platform::time::{Date, Moment};
 
 /// Advice that was given so short a time ago is not given again.
@@ -100,7 +102,7 @@ impl MasteryEngine {
                 Some(before) => advice.push(before.clone()),
                 None => {
                     let key = advice_key(&student, &new)?;
-                    actions.push(put_version(&key, &new, 1, Guard::Absent)?);
+                    actions.push(put_version(&key, &new, 1, Precondition::Absent)?);
                     advice.push(new);
                 }
             }
@@ -108,14 +110,14 @@ impl MasteryEngine {
         if !actions.is_empty() {
             match self.store().commit(actions).await {
                 // Somebody else asked in the same moment, and was told the same.
-                Ok(()) | Err(Stopped::Guards(_)) => {}
+                Ok(()) | Err(CommitError::PreconditionsFailed(_)) => {}
                 Err(stopped) => return Err(stopped.into_error("the recommendations")),
             }
         }
         Ok(advice)
     }
 
-    /// What a learner says of a recommendation; said again, the last counts.
+    /// Stores a learner's feedback on a recommendation; the last counts.
     pub async fn give_feedback(
         &self,
         student_id: &str,
@@ -132,10 +134,10 @@ impl MasteryEngine {
         let at = made_at(recommendation_id).ok_or_else(missing)?.millis();
         let key = AdviceKey { student_id: student.clone(), at, recommendation_id: id.clone() };
         let kept = self.store().get::<_, Recommendation>(&key).await?;
-        let Kept { value: mut advice, version } = kept.ok_or_else(missing)?;
+        let Versioned { value: mut advice, version } = kept.ok_or_else(missing)?;
         let comment = comment.map(str::to_owned);
         advice.feedback = Some(Feedback { helpful, comment, at: self.now() });
-        let write = put_version(&key, &advice, version + 1, Guard::Version(version))?;
+        let write = put_version(&key, &advice, version + 1, Precondition::Version(version))?;
         // An answer does not make it last longer.
         self.store().put(store::expiring(write, advice.made_at.plus(ADVICE_KEPT))).await?;
         Ok(advice)
@@ -158,8 +160,8 @@ impl MasteryEngine {
     }
 
     /// How hard a question is, as far as is known.
-    pub(super) async fn difficulty_of(&self, what: &What) -> Result<Option<f64>> {
-        let What::Answer { skill_id, item_id, .. } = what else { return Ok(None) };
+    pub(super) async fn difficulty_of(&self, what: &EventDetail) -> Result<Option<f64>> {
+        let EventDetail::Answer { skill_id, item_id, .. } = what else { return Ok(None) };
         let key = item_key(skill_id, item_id)?;
         let now = self.inner.clock.monotonic();
         if let Some((difficulty, at)) = self.inner.difficulties.get(&key)
@@ -175,8 +177,8 @@ impl MasteryEngine {
 
     /// Learns from answers how hard their questions are. Done in the background for many answers at
     /// once: a learner's own transaction never waits for an item that all learners share.
-    pub(super) async fn rate_items(&self, answers: &[AnswerSeen]) -> Result<()> {
-        let mut by_item: std::collections::BTreeMap<ItemKey, Vec<&AnswerSeen>> =
+    pub(super) async fn rate_items(&self, answers: &[ObservedAnswer]) -> Result<()> {
+        let mut by_item: std::collections::BTreeMap<ItemKey, Vec<&ObservedAnswer>> =
             std::collections::BTreeMap::new();
         for answer in answers {
             by_item.entry(item_key(&answer.skill_id, &answer.item_id)?).or_default().push(answer);
@@ -187,35 +189,35 @@ impl MasteryEngine {
         Ok(())
     }
 
-    async fn rate_item(&self, key: &ItemKey, answers: &[&AnswerSeen]) -> Result<()> {
+    async fn rate_item(&self, key: &ItemKey, answers: &[&ObservedAnswer]) -> Result<()> {
         for _ in 0..10 {
             let kept = self.store().get::<_, ItemRating>(key).await?;
             let version = kept.as_ref().map_or(0, |kept| kept.version);
             let new = || ItemRating::new(key.skill_id.as_str(), key.item_id.as_str());
             let mut rating = kept.map_or_else(new, |kept| kept.value);
             answers.iter().for_each(|answer| rating.absorb(answer));
-            let write = put_version(key, &rating, version + 1, Guard::Version(version))?;
+            let write = put_version(key, &rating, version + 1, Precondition::Version(version))?;
             match self.store().commit(vec![write]).await {
                 Ok(()) => return Ok(()),
-                Err(Stopped::Guards(_) | Stopped::Busy) => {}
-                Err(Stopped::Error(error)) => return Err(error),
+                Err(CommitError::PreconditionsFailed(_) | CommitError::Busy) => {}
+                Err(CommitError::Error(error)) => return Err(error),
             }
         }
         Err(Error::Conflict { what: format!("question {}", key.item_id), current: None })
     }
 
-    /// Keeps what was computed from a state, unless the learner's consent changed meanwhile.
+    /// Stores a derived value, unless the learner's consent changed meanwhile.
     async fn keep_derived(
         &self,
         student: &StudentId,
         write: kstone::ops::TransactAction,
-        known: &Known,
+        known: &KnownLearner,
     ) -> Result<()> {
         let learner = kstone_keyspace::keys::mastery::Learner { student_id: student.clone() };
-        let check = store::check(&learner, Guard::Version(known.profile_version));
-        match self.store().commit(vec![guarded(write, Guard::Any), check]).await {
-            Ok(()) | Err(Stopped::Guards(_) | Stopped::Busy) => Ok(()),
-            Err(Stopped::Error(error)) => Err(error),
+        let check = store::check(&learner, Precondition::Version(known.profile_version));
+        match self.store().commit(vec![with_precondition(write, Precondition::Any), check]).await {
+            Ok(()) | Err(CommitError::PreconditionsFailed(_) | CommitError::Busy) => Ok(()),
+            Err(CommitError::Error(error)) => Err(error),
         }
     }
 }

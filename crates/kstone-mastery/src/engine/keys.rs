@@ -1,5 +1,5 @@
-//! The keys of a learner's state by the names that the mastery engine's users know, the short forms
-//! included.
+//! Keys of a learner's state as text, by the names that users of the mastery engine know, short
+//! forms included.
 //!
 //! The engine itself writes typed keys ([`kstone_keyspace::keys::mastery`]); these are for who has
 //! to say a key as text. The short forms are read where the catalogue declares them and written by
@@ -12,9 +12,8 @@ use kstone_keyspace::keys::mastery::{
     ProcessedEvent, ProcessedShort, SchoolId, SchoolMastery, StudentId,
 };
 use kstone_keyspace::typed::TypedKey;
-
-use super::md5::md5;
 use kstone_platform::error::Result;
+use md5::{Digest as _, Md5};
 
 /// The four short patterns, by the names of what they are short for. `{sid}`, `{date}`, `{c}` and
 /// `{eid}` stand for what a key has there.
@@ -96,7 +95,7 @@ pub fn processed_short(event_id: &str) -> Result<String> {
 /// (that is done by stripes); keys that an older system wrote stay readable.
 pub fn get_partition_key(student_id: &str) -> String {
     // The remainder by 16 is the last four bits of the number that the digest is.
-    let [.., last] = md5(student_id.as_bytes());
+    let [.., last] = <[u8; 16]>::from(Md5::digest(student_id));
     format!("p{}:{student_id}", last % 16)
 }
 

@@ -1,4 +1,4 @@
-//! [`MasteryEngine`]: the mastery domain on the two ports.
+//! [`MasteryEngine`]: stores and serves the mastery domain through the two ports.
 //!
 //! What a learner's events come to is one item, the state, which every change writes anew together
 //! with everything that is derived from it, in one transaction. Its version is the condition of that
@@ -14,31 +14,30 @@
 //! | `insight` | predictions, paths, recommendations |
 //! | `events` | the event log; rebuilding from a snapshot and what came after |
 //! | `batch` | many learners at once, with progress |
-//! | `following` | the jobs that follow from a change |
+//! | `follow_up_jobs` | the jobs that follow from a change |
 //! | `profile` | who learners are, what they agreed to |
 //! | `school` | classes, rosters, aggregates, comparisons |
-//! | `upkeep` | debug, metrics, export, erasure |
+//! | `admin` | debug, metrics, export, erasure |
 //! | `cache` | the current mastery in two levels |
 //! | [`keys`] | keys as text, the short forms included |
 //!
 //! Calls only the ports, the pure domain, the typed keys and the outbox. It is called by the
 //! platform, REST, the console and the demo.
 
+mod admin;
 mod batch;
 mod cache;
 mod change;
 mod events;
-mod following;
+mod follow_up_jobs;
 mod history;
 mod ingest;
 mod insight;
 pub mod keys;
-mod md5;
 mod profile;
 mod reading;
 mod school;
-mod telling;
-mod upkeep;
+mod update_batcher;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,16 +53,16 @@ use kstone_platform::store::Store;
 use kstone_platform::time::Moment;
 use kstone_platform::work::Outbox;
 
+pub use admin::StoredKey;
 pub use batch::BatchRequest;
 pub use cache::{CacheOptions, CacheStats};
-pub use following::{AGGREGATE, QUEUE, RUN_BATCH, STRUGGLE, StruggleBegun};
+pub use follow_up_jobs::{AGGREGATE, QUEUE, RUN_BATCH, STRUGGLE, StruggleBegun};
 pub use history::{ComponentsDay, MasteryDay};
 pub use ingest::Ingested;
-pub use kstone_platform::page::{Page, PageAsk};
+pub use kstone_platform::page::{Page, PageRequest};
 pub use kstone_platform::persons::{KeyCounts, Persons};
 pub use kstone_platform::{Error, Result};
 pub use school::{ClassRow, ClassSummary, ClassView};
-pub use upkeep::KeptKey;
 
 /// The mastery engine. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -71,7 +70,7 @@ pub struct MasteryEngine {
     inner: Arc<Inner>,
 }
 
-/// What an engine is made of.
+/// The parts that an engine is built from.
 #[derive(Debug, Clone)]
 pub struct EngineParts {
     /// Where learners' state is.
@@ -98,11 +97,11 @@ struct Inner {
     items: Arc<dyn Items>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
-    work: Option<following::Following>,
+    work: Option<follow_up_jobs::FollowUpJobs>,
     persons: Option<Arc<dyn Persons>>,
     counts: Option<Arc<dyn KeyCounts>>,
-    cache: cache::Cached,
-    learners: change::Learners,
+    cache: cache::TwoLevelCache,
+    learners: change::RecentLearners,
     /// How hard questions are, and when that was read.
     difficulties: Cache<ItemRating, (Option<f64>, Duration)>,
 }
@@ -118,10 +117,10 @@ impl MasteryEngine {
         let EngineParts { items, keys, clock, random, work, persons, counts, cache } = parts;
         let inner = Inner {
             store: Store::new(Arc::clone(&items)),
-            cache: cache::Cached::new(keys, Arc::clone(&clock), Arc::clone(&random), cache),
-            learners: change::Learners::new(),
+            cache: cache::TwoLevelCache::new(keys, Arc::clone(&clock), Arc::clone(&random), cache),
+            learners: change::RecentLearners::new(),
             difficulties: Cache::new(QUESTIONS_MAX),
-            work: work.map(following::Following::new),
+            work: work.map(follow_up_jobs::FollowUpJobs::new),
             items,
             clock,
             random,
@@ -137,7 +136,7 @@ impl MasteryEngine {
         let spec = TableSpec { name: TABLE.to_owned(), key, ..TableSpec::default() };
         self.inner.items.require_table(&spec, Some("ttl")).await?;
         self.inner.cache.prepare().await;
-        Ok(kstone_platform::work::require_table(&*self.inner.items).await?)
+        kstone_platform::work::require_table(&*self.inner.items).await
     }
 
     /// The time.
@@ -145,7 +144,7 @@ impl MasteryEngine {
         Moment::from_epoch_ms(self.inner.clock.now_ms())
     }
 
-    /// How often the cache had what was asked for.
+    /// Hits and misses of the cache.
     pub fn cache_stats(&self) -> CacheStats {
         self.inner.cache.stats()
     }
@@ -154,13 +153,13 @@ impl MasteryEngine {
         &self.inner.store
     }
 
-    /// An id that nothing else has: it sorts by time.
+    /// A new unique id, which sorts by time.
     fn new_id(&self, now: Moment) -> String {
         format!("{}-{:016x}", now.millis(), self.inner.random.next_u64())
     }
 }
 
-/// A learner's id, if it can be one.
+/// Validates a learner's id.
 fn student(student_id: &str) -> Result<StudentId> {
     Ok(StudentId::new(student_id)?)
 }

@@ -1,4 +1,4 @@
-//! Who learners are, and what they agreed to.
+//! Stores profiles and consent of learners.
 
 use kstone::ops::TransactAction;
 use kstone_keyspace::keys::mastery::{
@@ -7,14 +7,14 @@ use kstone_keyspace::keys::mastery::{
 };
 use serde_json::json;
 
-use super::change::Known;
+use super::change::KnownLearner;
 use super::keys::get_partition_key;
 use super::{Error, MasteryEngine, Result, student};
 use crate::domain::{Consent, LearnerProfile};
-use kstone_platform::store::{self, Guard, Stopped, put, put_version};
+use kstone_platform::store::{self, CommitError, Precondition, put, put_version};
 
 impl MasteryEngine {
-    /// Who a learner is.
+    /// A learner's profile.
     ///
     /// # Errors
     /// [`Error::NotFound`] if nobody said, and no event came.
@@ -24,8 +24,8 @@ impl MasteryEngine {
         known.profile.clone().ok_or_else(missing)
     }
 
-    /// Says who a learner is: a new one, or one who is known. Since when they are known, and what
-    /// they agreed to, stays as it was; see [`set_consent`](Self::set_consent).
+    /// Creates or changes a profile. The date since which the learner is known, and the consent,
+    /// stay as they were; see [`set_consent`](Self::set_consent).
     pub async fn put_profile(&self, profile: &LearnerProfile) -> Result<LearnerProfile> {
         profile.check()?;
         let student = student(&profile.student_id)?;
@@ -40,7 +40,7 @@ impl MasteryEngine {
         .await
     }
 
-    /// Says what may be done with a learner's data from now on.
+    /// Sets a learner's consent.
     pub async fn set_consent(
         &self,
         student_id: &str,
@@ -66,7 +66,7 @@ impl MasteryEngine {
         student: &StudentId,
         change: impl Fn(Option<&LearnerProfile>) -> Result<LearnerProfile>,
     ) -> Result<LearnerProfile> {
-        let _only_one = self.inner.learners.only_one(student).await;
+        let _only_one = self.inner.learners.lock(student).await;
         for _ in 0..20 {
             let known = self.read_known(student).await?;
             let profile = change(known.profile.as_ref())?;
@@ -76,8 +76,8 @@ impl MasteryEngine {
             self.inner.learners.forget(student);
             match done {
                 Ok(()) => return Ok(profile),
-                Err(Stopped::Guards(_) | Stopped::Busy) => {}
-                Err(Stopped::Error(error)) => return Err(error),
+                Err(CommitError::PreconditionsFailed(_) | CommitError::Busy) => {}
+                Err(CommitError::Error(error)) => return Err(error),
             }
         }
         Err(Error::Conflict { what: format!("the profile of learner {student}"), current: None })
@@ -86,12 +86,13 @@ impl MasteryEngine {
 
 fn profile_actions(
     student: &StudentId,
-    known: &Known,
+    known: &KnownLearner,
     profile: &LearnerProfile,
 ) -> Result<Vec<TransactAction>> {
     let key = Learner { student_id: student.clone() };
     let version = known.profile_version;
-    let mut actions = vec![put_version(&key, profile, version + 1, Guard::Version(version))?];
+    let mut actions =
+        vec![put_version(&key, profile, version + 1, Precondition::Version(version))?];
     let before = known.profile.as_ref();
     add_to_lists(&mut actions, student, before, profile)?;
     let school = profile.school_id.as_deref();
@@ -102,7 +103,7 @@ fn profile_actions(
         let key = SchoolMastery { school_id, student_id: student.clone() };
         let mut mastery = known.mastery();
         mastery.school_id = Some(school.to_owned());
-        actions.push(put_version(&key, &mastery, mastery.version, Guard::Any)?);
+        actions.push(put_version(&key, &mastery, mastery.version, Precondition::Any)?);
     }
     Ok(actions)
 }

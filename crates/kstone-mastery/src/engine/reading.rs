@@ -1,4 +1,4 @@
-//! What is known of a learner: mastery now and then, trends, activity, skills, struggles.
+//! Queries about one learner: current and past mastery, trends, activity, skills, struggles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -160,7 +160,7 @@ impl MasteryEngine {
     }
 
     /// A learner of whom something is known, as they are in the store.
-    pub(super) async fn of(&self, student_id: &str) -> Result<Arc<super::change::Known>> {
+    pub(super) async fn of(&self, student_id: &str) -> Result<Arc<super::change::KnownLearner>> {
         let known = self.read_known(&student(student_id)?).await?;
         match known.state.version() == 0 && known.profile.is_none() {
             true => Err(Error::not_found(format!("learner {student_id}"))),

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::batch::together;
-use super::{Error, MasteryEngine, Page, PageAsk, Result, student};
+use super::{Error, MasteryEngine, Page, PageRequest, Result, student};
 use crate::domain::{
     AggregateStats, CLASSES_MAX, CohortComparison, Components, Counted, LearnerProfile,
     LearnerState, Level, MasteryResult, Struggle, StudentComparison, Trend, aggregate,
     compare_cohorts, compare_students, levels, mean, mean_components, trend,
 };
 use kstone_platform::field::{Invalid, check_length};
-use kstone_platform::store::{Kept, Range, key_of, parse, put};
+use kstone_platform::store::{Range, Versioned, key_of, parse, put};
 use kstone_platform::time::{Date, Moment, Zone};
 
 /// How many classes are compared at once.
@@ -30,7 +30,7 @@ const TREND_DAYS: usize = 14;
 /// How long days are kept.
 const DAYS_KEPT: i64 = 90;
 
-/// A class, to list them by.
+/// A class in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClassSummary {
@@ -40,7 +40,7 @@ pub struct ClassSummary {
     pub name: String,
 }
 
-/// A class and how it does.
+/// A class with its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClassView {
@@ -116,7 +116,7 @@ impl MasteryEngine {
     }
 
     /// The learners of a school, a page at a time.
-    pub async fn learners(&self, school_id: &str, page: &PageAsk) -> Result<Page<String>> {
+    pub async fn learners(&self, school_id: &str, page: &PageRequest) -> Result<Page<String>> {
         let school_id = SchoolId::new(school_id)?;
         let range = Range::with_prefix::<SchoolRoster>(SchoolRoster::partition(&school_id), "")
             .limit(page.limit())
@@ -137,7 +137,7 @@ impl MasteryEngine {
         &self,
         school_id: &str,
         class_id: &str,
-        page: &PageAsk,
+        page: &PageRequest,
     ) -> Result<ClassView> {
         self.class_with(school_id, class_id, Some(page)).await
     }
@@ -146,7 +146,7 @@ impl MasteryEngine {
         &self,
         school_id: &str,
         class_id: &str,
-        page: Option<&PageAsk>,
+        page: Option<&PageRequest>,
     ) -> Result<ClassView> {
         let (school, class) = (SchoolId::new(school_id)?, ClassId::new(class_id)?);
         let name = self.class_name(&school, &class).await?;
@@ -192,7 +192,7 @@ impl MasteryEngine {
         Ok(ClassSummary { class_id: class_id.to_string(), name: profile.name })
     }
 
-    /// Makes somebody a learner of a class, and of its school.
+    /// Adds a learner to a class, and to its school.
     pub async fn add_member(
         &self,
         school_id: &str,
@@ -227,7 +227,7 @@ impl MasteryEngine {
         Ok(())
     }
 
-    /// Takes somebody out of a class; they stay in the school.
+    /// Removes a learner from a class; they stay in the school.
     pub async fn remove_member(
         &self,
         school_id: &str,
@@ -252,8 +252,9 @@ impl MasteryEngine {
         Ok(())
     }
 
-    /// What a school comes to on a day, computed and kept. Today is computed from its learners as
-    /// they are; a day in the past from the last that was known of them then, unless it is kept.
+    /// The aggregate of a school on a day, computed and stored. Today is computed from the current
+    /// state of its learners; a day in the past from the last that was known of them then, unless
+    /// it is stored.
     pub async fn aggregate(&self, school_id: &str, date: Date) -> Result<AggregateStats> {
         let school = SchoolId::new(school_id)?;
         let now = self.now();
@@ -263,7 +264,7 @@ impl MasteryEngine {
             return Ok(kept.value);
         }
         let mut counted = Vec::new();
-        let mut page = PageAsk { limit: 1000, cursor: None };
+        let mut page = PageRequest { limit: 1000, cursor: None };
         loop {
             let learners = self.learners(school_id, &page).await?;
             let ids = learners.items.iter().map(|id| student(id)).collect::<Result<Vec<_>>>()?;
@@ -281,7 +282,7 @@ impl MasteryEngine {
         Ok(stats)
     }
 
-    /// What a school came to on each day from one to another, both included.
+    /// The aggregates of a school on each day from one to another, both included.
     pub async fn aggregates(
         &self,
         school_id: &str,
@@ -435,7 +436,7 @@ impl MasteryEngine {
 
     async fn class_name(&self, school: &SchoolId, class: &ClassId) -> Result<String> {
         let key = Class { school_id: school.clone(), class_id: class.clone() };
-        let found: Option<Kept<ClassProfile>> = self.store().get(&key).await?;
+        let found: Option<Versioned<ClassProfile>> = self.store().get(&key).await?;
         let missing = || Error::not_found(format!("class {class} in school {school}"));
         found.map(|kept| kept.value.name).ok_or_else(missing)
     }
@@ -449,7 +450,7 @@ impl MasteryEngine {
 }
 
 /// The members that a page asks for.
-fn some_of<'m>(members: &'m [StudentId], page: &PageAsk) -> Result<&'m [StudentId]> {
+fn some_of<'m>(members: &'m [StudentId], page: &PageRequest) -> Result<&'m [StudentId]> {
     let after = match &page.cursor {
         Some(cursor) => {
             let expected = "what the page before said comes next";

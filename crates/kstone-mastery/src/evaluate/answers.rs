@@ -1,5 +1,5 @@
-//! Answers of learners, read from a table in ASSISTments form and put into the order in which they
-//! were given.
+//! Reads answers of learners from a table in ASSISTments form, in the order in which they were
+//! given.
 
 use std::collections::HashMap;
 use std::io::Read;

@@ -1,6 +1,6 @@
-//! Bayesian knowledge tracing, to compare with: a learner either knows a skill or does not, comes to
-//! know it with some chance at each practice, never forgets, slips at times and guesses at times.
-//! The four numbers of a skill are fitted to other learners' answers by expectation-maximisation.
+//! Bayesian knowledge tracing, for comparison: a learner either knows a skill or does not, may
+//! learn it at each practice, never forgets, sometimes slips and sometimes guesses. The four
+//! probabilities of a skill are fitted to other learners' answers by expectation-maximisation.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Elo, by the very steps that the mastery engine takes; only that here a question's rating moves
-//! with every answer, which the engine leaves to a job that takes many answers at a time.
+//! The Elo model of the mastery engine, for evaluation. Here the rating of a question moves with
+//! every answer; the engine does that in a job for many answers at once.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ impl Model for Elo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{AcceptedEvent, LearnerState, LearningEvent, What};
+    use crate::domain::{AcceptedEvent, EventDetail, LearnerState, LearningEvent};
     use crate::simulate::Chance;
     use kstone_platform::time::{Moment, Zone};
 
@@ -70,7 +70,7 @@ mod tests {
                 student_id: "s".into(),
                 school_id: None,
                 occurred_at: at,
-                what: What::Answer {
+                what: EventDetail::Answer {
                     skill_id: format!("skill-{skill}"),
                     item_id: format!("item-{item}"),
                     correct: answer.correct,

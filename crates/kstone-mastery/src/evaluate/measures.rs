@@ -1,4 +1,4 @@
-//! How good predictions of right and wrong answers are.
+//! Quality measures of predictions: accuracy, log loss, AUC and correlation.
 
 /// A prediction and what came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
-//! How well Elo, as the mastery engine computes it, predicts answers, beside running accuracy and
-//! Bayesian knowledge tracing: on any table in ASSISTments form, and on simulated learners, of whom
-//! the truth is known.
+//! Evaluates how well the engine's Elo ratings predict answers, compared with running accuracy and
+//! Bayesian knowledge tracing: on any table in ASSISTments form, and on simulated learners, whose
+//! true ability is known.
 //!
 //! A fifth of the learners is held back. From the others every model learns what is true of skills
 //! and items (Elo their difficulties, BKT its four chances, running accuracy the share of right
@@ -23,7 +23,7 @@ pub use measures::{Measures, Prediction, correlation};
 
 use bkt::Bkt;
 use elo::Elo;
-use model::{Known, Model, RunningAccuracy};
+use model::{Model, RunningAccuracy, TrueChance};
 
 /// One learner in this many is held back.
 const HELD_BACK: usize = 5;
@@ -31,7 +31,7 @@ const HELD_BACK: usize = 5;
 /// A rating from fewer answers says little about the learner, and is not compared with the truth.
 const COMPARED_ANSWERS_MIN: u32 = 5;
 
-/// The table cannot be evaluated.
+/// The error that a table cannot be evaluated.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
     /// Reading failed.
@@ -59,7 +59,7 @@ pub enum EvaluateError {
     OneLearner,
 }
 
-/// What was found.
+/// The results of an evaluation.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Report {
     /// How many answers were used.
@@ -122,7 +122,7 @@ pub fn evaluate(answers: &Answers) -> Result<Report, EvaluateError> {
     measure("bkt", &mut bkt);
     measure("running_accuracy", &mut accuracy);
     if tested.iter().all(|answer| answer.truth.is_some()) {
-        measure("known", &mut Known);
+        measure("known", &mut TrueChance);
     }
     let right = tested.iter().filter(|answer| answer.correct).count();
     Ok(Report {

@@ -1,10 +1,10 @@
-//! What predicts answers, and the simplest that does.
+//! The [`Model`] trait of predictors, and the baseline models.
 
 use std::collections::HashMap;
 
 use crate::evaluate::answers::Answer;
 
-/// Predicts answers one after the other, and learns from each.
+/// A model that predicts answers one after the other, and learns from each.
 pub(super) trait Model {
     /// The chance that this answer is right. Whether it is, must not be looked at.
     fn chance(&self, answer: &Answer) -> f64;
@@ -21,7 +21,7 @@ struct Share {
 }
 
 impl Share {
-    /// As if the answers of `first` had come before.
+    /// Starts from the share in `first`.
     fn from(self, first: f64, weight: f64) -> f64 {
         (self.right + first * weight) / (self.all + weight)
     }
@@ -57,9 +57,9 @@ impl Model for RunningAccuracy {
 }
 
 /// The chance that the simulation drew the answer with: nothing can predict better.
-pub(super) struct Known;
+pub(super) struct TrueChance;
 
-impl Model for Known {
+impl Model for TrueChance {
     fn chance(&self, answer: &Answer) -> f64 {
         answer.truth.map_or(0.5, |truth| f64::from(truth.chance))
     }

@@ -1,6 +1,5 @@
-//! Rows of comma-separated text, one at a time: quoted fields, line ends of either kind, a mark at
-//! the beginning of the file. Bytes that are no UTF-8 are replaced, since public data sets have
-//! some: what is in them is compared, never shown as it was.
+//! Reads rows of CSV one at a time: quoted fields, any line ends, an optional byte order mark.
+//! Bytes that are not UTF-8 are replaced, since public data sets have some.
 
 use std::io::{self, BufRead, BufReader, Read};
 

@@ -1,5 +1,4 @@
-//! Answers by learners whose ability is known, as a table that [`evaluate`](crate::evaluate) reads:
-//! the only learners of whom it can be said whether a model has understood them.
+//! Simulates answers of learners with known ability, as a table for [`evaluate`](crate::evaluate).
 
 use std::io::{self, Write};
 

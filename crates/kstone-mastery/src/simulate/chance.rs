@@ -1,4 +1,4 @@
-//! Draws that depend on nothing but a seed.
+//! A seeded random sequence.
 
 use kstone_core::env::{Random, SeededRandom};
 

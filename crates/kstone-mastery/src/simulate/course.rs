@@ -1,5 +1,5 @@
-//! What the simulated school teaches: a first course in programming. Each skill has three lessons,
-//! a dozen items to practise, a piece of work and a quiz.
+//! The simulated curriculum: a first course in programming. Each skill has three lessons, a dozen
+//! practice items, a piece of work and a quiz.
 
 use crate::simulate::Chance;
 

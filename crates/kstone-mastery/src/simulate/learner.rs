@@ -1,10 +1,10 @@
-//! A simulated learner: who it is, how able, how diligent, and how that changes over the weeks.
+//! A simulated learner: ability, diligence, and how both change over the weeks.
 
 use crate::simulate::chance::{Chance, logistic};
 use crate::simulate::course::SKILLS;
 use crate::simulate::names;
 
-/// What becomes of a learner over the weeks.
+/// How a learner develops over the weeks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Course {
     /// Gets along.

@@ -1,5 +1,5 @@
-//! Simulated learners whose ability is known: to see whether a model finds it, and to fill a school
-//! that looks alive. Pure: everything follows from a seed and a moment.
+//! Simulated learners whose ability is known: to test models, and to fill a demo school. Pure:
+//! everything follows from a seed and a moment.
 //!
 //! | module | what it is |
 //! |---|---|

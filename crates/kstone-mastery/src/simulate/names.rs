@@ -1,4 +1,4 @@
-//! Names of learners who do not exist.
+//! Invented names of simulated learners.
 
 const FIRST: [&str; 40] = [
     "Amara", "Ben", "Chiara", "Dmitri", "Elif", "Farid", "Greta", "Hiro", "Ines", "Jonas", "Kofi",

@@ -1,4 +1,4 @@
-//! A school over some weeks, as the events that its learners' programs would have sent.
+//! Simulates a school over some weeks, as the events that its learners would have sent.
 
 use std::time::Duration;
 
@@ -70,8 +70,8 @@ impl School {
         &self.learners
     }
 
-    /// Everything that a learner did in so many days until now, oldest first, no two events at the
-    /// same millisecond.
+    /// All events of a learner in this many days until now, oldest first, no two at the same
+    /// millisecond.
     pub fn events_of(&self, learner: &Learner, days: u32, now: Moment) -> Vec<LearningEvent> {
         let mut chance = Chance::for_each(self.seed ^ 0x5eed, learner.number);
         let mut progress = Progress::new();
@@ -110,7 +110,7 @@ impl School {
         events
     }
 
-    /// Something that some learner does now, at the end of the term.
+    /// A random event of some learner now, at the end of the term.
     pub fn something_happens(&self, now: Moment, chance: &mut Chance) -> Option<LearningEvent> {
         let learner = self.learners.get(chance.below(self.learners.len()))?;
         let session = Session { school: self, learner, term: 1.0, day: 0, days: 1, starts: now };
@@ -142,7 +142,7 @@ fn presence(learner: &Learner, date: Date, day: u32, term: f64) -> f64 {
     }
 }
 
-/// When it is so late where the learner is.
+/// The moment of a local time of day in the learner's time zone.
 fn moment(learner: &Learner, date: Date, local_hour: f64) -> Moment {
     let of_day = Duration::from_secs_f64(local_hour.clamp(0.0, 24.0) * 3600.0);
     let east = Duration::from_secs(learner.hours_east.unsigned_abs() * 3600);
@@ -153,7 +153,7 @@ fn moment(learner: &Learner, date: Date, local_hour: f64) -> Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{AcceptedEvent, LearnerState, What};
+    use crate::domain::{AcceptedEvent, EventDetail, LearnerState};
     use crate::simulate::Course;
     use kstone_platform::time::Zone;
     use std::collections::BTreeMap;
@@ -215,7 +215,7 @@ mod tests {
             for learner in school.learners().iter().filter(|learner| learner.course == course) {
                 for event in school.events_of(learner, 60, now()) {
                     let is_late = event.occurred_at.date() > "2026-02-18".parse().unwrap();
-                    if let What::Answer { correct, .. } = event.what
+                    if let EventDetail::Answer { correct, .. } = event.what
                         && late.is_none_or(|late| late == is_late)
                     {
                         right += f64::from(u8::from(correct));

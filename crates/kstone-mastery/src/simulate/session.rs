@@ -1,8 +1,8 @@
-//! What a learner does in one sitting.
+//! Simulates one learning session of a learner.
 
 use std::time::Duration;
 
-use crate::domain::What;
+use crate::domain::EventDetail;
 use crate::simulate::chance::Chance;
 use crate::simulate::course::{ITEMS_PER_SKILL, LESSONS_PER_SKILL, SKILLS, Skill, item_id};
 use crate::simulate::learner::Learner;
@@ -38,13 +38,17 @@ pub(super) struct Session<'a> {
 
 impl Session<'_> {
     /// Everything that happens in it, in order.
-    pub(super) fn run(&self, progress: &mut Progress, chance: &mut Chance) -> Vec<(Moment, What)> {
+    pub(super) fn run(
+        &self,
+        progress: &mut Progress,
+        chance: &mut Chance,
+    ) -> Vec<(Moment, EventDetail)> {
         let taught = SKILLS.len() * self.day as usize / self.days.max(1) as usize;
         let next_day = SKILLS.len() * (self.day as usize + 1) / self.days.max(1) as usize;
         let Some(skill) = SKILLS.get(taught) else { return Vec::new() };
         let mut done = Vec::new();
         done.push(match chance.happens(0.3) {
-            true => What::Visit {},
+            true => EventDetail::Visit {},
             false => self.read(taught, skill, progress, chance),
         });
         for _ in 0..2 + chance.below(5) {
@@ -57,9 +61,9 @@ impl Session<'_> {
         }
         if next_day > taught {
             let score = self.share(taught, progress, chance, 10);
-            done.push(What::QuizFinished { quiz_id: format!("{}-quiz", skill.id), score });
+            done.push(EventDetail::QuizFinished { quiz_id: format!("{}-quiz", skill.id), score });
             let quality = (0.25 + 0.75 * self.share(taught, progress, chance, 8)).min(1.0);
-            done.push(What::WorkReviewed { task_id: format!("{}-work", skill.id), quality });
+            done.push(EventDetail::WorkReviewed { task_id: format!("{}-work", skill.id), quality });
         }
         let mut at = self.starts;
         let mut timed = Vec::with_capacity(done.len());
@@ -71,7 +75,7 @@ impl Session<'_> {
     }
 
     /// One thing at the end of the term, of a learner whose progress nobody kept.
-    pub(super) fn one_thing(&self, chance: &mut Chance) -> What {
+    pub(super) fn one_thing(&self, chance: &mut Chance) -> EventDetail {
         let mut progress = Progress { practised: vec![6; SKILLS.len()], ..Progress::new() };
         let at = chance.below(SKILLS.len());
         let skill = SKILLS.get(at).unwrap_or(&SKILLS[0]);
@@ -79,15 +83,15 @@ impl Session<'_> {
         match chance.below(20) {
             0 => {
                 let score = self.share(at, &progress, chance, 10);
-                What::QuizFinished { quiz_id: format!("{}-quiz", skill.id), score }
+                EventDetail::QuizFinished { quiz_id: format!("{}-quiz", skill.id), score }
             }
             1..=4 => {
                 let mut done = Vec::new();
                 self.program(at, skill, chance, &mut done);
-                done.pop().unwrap_or(What::Visit {})
+                done.pop().unwrap_or(EventDetail::Visit {})
             }
-            5 => What::Visit {},
-            _ => answer.unwrap_or(What::Visit {}),
+            5 => EventDetail::Visit {},
+            _ => answer.unwrap_or(EventDetail::Visit {}),
         }
     }
 
@@ -98,7 +102,7 @@ impl Session<'_> {
         skill: &Skill,
         progress: &mut Progress,
         chance: &mut Chance,
-    ) -> What {
+    ) -> EventDetail {
         let lesson = chance.below(LESSONS_PER_SKILL);
         let further = 0.2 + 0.8 * self.learner.success(taught, self.term, 0, -0.5);
         let lesson_id = format!("{}-lesson-{}", skill.id, lesson + 1);
@@ -107,10 +111,15 @@ impl Session<'_> {
             *read = (*read + further * chance.between(0.4, 1.0)).min(1.0);
             fraction = rounded(*read);
         }
-        What::LessonProgress { lesson_id, fraction }
+        EventDetail::LessonProgress { lesson_id, fraction }
     }
 
-    fn answer(&self, at: usize, progress: &mut Progress, chance: &mut Chance) -> Option<What> {
+    fn answer(
+        &self,
+        at: usize,
+        progress: &mut Progress,
+        chance: &mut Chance,
+    ) -> Option<EventDetail> {
         let (skill, practised) = (SKILLS.get(at)?, progress.practised.get_mut(at)?);
         let item = chance.below(ITEMS_PER_SKILL);
         let difficulty = self.school.difficulties.of(at, item);
@@ -120,7 +129,7 @@ impl Session<'_> {
         // The less sure, the longer.
         let seconds = chance.between(3.0, 12.0) + 40.0 * (1.0 - success) * chance.unit();
         let mistaken = !correct && chance.happens(0.7);
-        Some(What::Answer {
+        Some(EventDetail::Answer {
             skill_id: skill.id.to_owned(),
             item_id: item_id(skill, item),
             correct,
@@ -137,21 +146,21 @@ impl Session<'_> {
     }
 
     /// Works at the skill's program: runs it until it does what it should, or gives up.
-    fn program(&self, at: usize, skill: &Skill, chance: &mut Chance, done: &mut Vec<What>) {
+    fn program(&self, at: usize, skill: &Skill, chance: &mut Chance, done: &mut Vec<EventDetail>) {
         let task_id = format!("{}-work", skill.id);
         let success = self.learner.success(at, self.term, 3, 0.3);
         let tries = if self.learner.is_struggling(self.term) { 6 } else { 3 };
         for _ in 0..1 + chance.below(tries) {
             let passed = chance.happens(success);
             let error_kind = if passed { None } else { self.mistake(skill, chance) };
-            done.push(What::CodeRun { task_id: task_id.clone(), passed, error_kind });
+            done.push(EventDetail::CodeRun { task_id: task_id.clone(), passed, error_kind });
             if passed {
                 return;
             }
         }
         if self.learner.is_struggling(self.term) && chance.happens(0.5) {
             let minutes = rounded(chance.between(4.0, 30.0));
-            done.push(What::Stuck { task_id, minutes });
+            done.push(EventDetail::Stuck { task_id, minutes });
         }
     }
 

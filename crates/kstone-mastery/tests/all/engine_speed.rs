@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::env::{Env, SystemClock, SystemRandom};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
-use kstone_mastery::domain::{Components, LearningEvent, What};
+use kstone_mastery::domain::{Components, EventDetail, LearningEvent};
 use kstone_mastery::engine::{BatchRequest, CacheOptions, EngineParts, MasteryEngine};
 use kstone_platform::time::Moment;
 use kstone_redis::Redis;
@@ -23,14 +23,14 @@ const SECONDS: u64 = 5;
 /// Learners of each client.
 const LEARNERS: u64 = 20;
 
-struct Place {
+struct Fixture {
     _folder: tempfile::TempDir,
     db: Database,
     _governor: Arc<Governor>,
     engine: MasteryEngine,
 }
 
-async fn place() -> Place {
+async fn fixture() -> Fixture {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let options = DatabaseOptions { durability: Durability::Sync, ..DatabaseOptions::default() };
     let db = Database::open_with(Env::system(), folder.path().join("db"), options).unwrap();
@@ -50,7 +50,7 @@ async fn place() -> Place {
         cache: CacheOptions::default(),
     });
     engine.prepare().await.unwrap();
-    Place { _folder: folder, db, _governor: governor, engine }
+    Fixture { _folder: folder, db, _governor: governor, engine }
 }
 
 /// Processor time that this process has taken, where the system says.
@@ -103,7 +103,7 @@ async fn rate<F: Future<Output = ()> + Send>(
 }
 
 fn answer(id: String, student_id: String, at: Moment, correct: bool) -> LearningEvent {
-    let what = What::Answer {
+    let what = EventDetail::Answer {
         skill_id: "fractions".to_owned(),
         item_id: "q-1".to_owned(),
         correct,
@@ -122,8 +122,8 @@ fn answer(id: String, student_id: String, at: Moment, correct: bool) -> Learning
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement: run it alone, with --release and --nocapture"]
 async fn updates_and_events_of_64_clients() {
-    let place = place().await;
-    let engine = place.engine.clone();
+    let fixture = fixture().await;
+    let engine = fixture.engine.clone();
     rate("save_mastery_update", move |client, round| {
         let engine = engine.clone();
         async move {
@@ -132,7 +132,7 @@ async fn updates_and_events_of_64_clients() {
         }
     })
     .await;
-    let engine = place.engine.clone();
+    let engine = fixture.engine.clone();
     rate("ingest", move |client, round| {
         let engine = engine.clone();
         async move {
@@ -143,7 +143,7 @@ async fn updates_and_events_of_64_clients() {
         }
     })
     .await;
-    let engine = place.engine.clone();
+    let engine = fixture.engine.clone();
     rate("get_current_mastery", move |client, round| {
         let engine = engine.clone();
         async move {
@@ -152,14 +152,14 @@ async fn updates_and_events_of_64_clients() {
         }
     })
     .await;
-    drop(place.db);
+    drop(fixture.db);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement: run it alone, with --release and --nocapture"]
 async fn a_batch_a_class_and_a_rebuild() {
-    let place = place().await;
-    let engine = &place.engine;
+    let fixture = fixture().await;
+    let engine = &fixture.engine;
     let requests: Vec<BatchRequest> = (0..1000)
         .map(|at| BatchRequest { student_id: format!("student_{at}"), components: EXAMPLE })
         .collect();

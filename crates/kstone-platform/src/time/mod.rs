@@ -1,4 +1,4 @@
-//! Days and moments.
+//! Dates, moments and time zones.
 //!
 //! | type | what it is |
 //! |---|---|
@@ -16,7 +16,7 @@ pub use moment::Moment;
 pub use timestamp::Timestamp;
 pub use zone::{UnknownZone, Zone};
 
-/// The text is no day or moment of the form that is needed, or the number is beyond the last year.
+/// An invalid date or moment: the text has another form, or the number is beyond the last year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be of the form {form}, from 1970 to {last_year}")]
 pub struct TimeError {

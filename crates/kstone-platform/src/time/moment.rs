@@ -1,4 +1,4 @@
-//! A millisecond in UTC.
+//! [`Moment`]: a UTC timestamp with milliseconds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -50,7 +50,7 @@ impl Moment {
         Date::default().plus_days((self.0 / 86_400_000) as i64)
     }
 
-    /// Its text, without the machinery of formatting: states and events are full of moments.
+    /// Formats without `core::fmt`, which is slower: states and events are full of moments.
     fn text(self, space: &mut [u8; 24]) -> &str {
         let (of_day, ms) = (self.0 / 1000 % 86_400, self.0 % 1000);
         let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);

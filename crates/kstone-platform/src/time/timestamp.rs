@@ -1,5 +1,5 @@
-//! A moment to the second as a part of keys: only because there is one form for each moment is the
-//! order of the text the order in time.
+//! [`Timestamp`]: a UTC timestamp in seconds, for keys. Each moment has one textual form, so keys
+//! sort by time.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! Time zones, from the database that is built in: the machine's own is never asked, so that the
-//! same moment lies in the same day everywhere.
+//! [`Zone`]: a time zone. The time zone database is built in, so a moment lies in the same day on
+//! every machine.
 
 use std::fmt;
 use std::str::FromStr;

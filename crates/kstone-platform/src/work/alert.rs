@@ -1,4 +1,4 @@
-//! Alerts: what a person should look at. Kept for the console, told to the log, sent to a webhook.
+//! Alerts for operators and teachers: stored for the console, logged, and sent to a webhook.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::job::NewJob;
 use super::outbox::Outbox;
 use super::queue::{is_condition, wrong_cursor};
-use super::request::{Words, action, between, decoded, key_of, text};
+use super::request::{Bindings, action, between, decoded, key_of, text};
 use super::table::{PK, SK};
 use crate::error::{Error, Result};
 use crate::page::Page;
@@ -37,7 +37,7 @@ pub enum Severity {
     Critical,
 }
 
-/// Something that a person should look at.
+/// An alert: something that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Alert {
@@ -61,9 +61,9 @@ pub struct Alert {
     pub at: Moment,
 }
 
-/// Something that is told of alerts at once, such as a log. It must not wait.
+/// Receives alerts at once, such as a log. Must not block.
 pub trait AlertSink: Debug + Send + Sync {
-    /// This was raised just now.
+    /// Called for each new alert.
     fn raised(&self, alert: &Alert);
 }
 
@@ -90,8 +90,8 @@ impl Alerts {
         Alerts { items, clock, outbox, sinks: sinks.into(), to_webhook }
     }
 
-    /// Keeps an alert and has it sent, both or neither; then tells the sinks. One that was raised
-    /// before is let be.
+    /// Stores an alert and enqueues its webhook call, both or neither; then calls the sinks. An
+    /// alert with a known id is ignored.
     ///
     /// # Errors
     /// If a field is wrong, or the store refuses.
@@ -99,11 +99,11 @@ impl Alerts {
         self.keep(alert, self.to_webhook).await
     }
 
-    /// The same, but not sent: for what is wrong with sending.
+    /// The same without webhook: for alerts about the webhook itself.
     ///
     /// # Errors
     /// If a field is wrong, or the store refuses.
-    pub async fn raise_here(&self, alert: Alert) -> Result<Alert> {
+    pub async fn raise_without_webhook(&self, alert: Alert) -> Result<Alert> {
         self.keep(alert, false).await
     }
 
@@ -121,7 +121,7 @@ impl Alerts {
         })?;
         let item = key_of(&key).with("value", written);
         let absent = Some("attribute_not_exists(#pk)");
-        let mut actions = vec![action(TransactKind::Put(item), absent, Words::names(&[PK]))];
+        let mut actions = vec![action(TransactKind::Put(item), absent, Bindings::names(&[PK]))];
         if is_sent {
             let payload = serde_json::json!({ "alert": alert });
             let mut job = NewJob::new(QUEUE, WEBHOOK, payload).once_per(format!(

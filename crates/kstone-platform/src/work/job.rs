@@ -1,4 +1,4 @@
-//! A job: asked for, kept, handed to its handler.
+//! Jobs: how they are described, stored and handed to their handler.
 
 use kstone::Item;
 use kstone_keyspace::keys::platform::{Job as JobKey, JobId, Part, Queue};
@@ -16,7 +16,7 @@ pub(crate) const PARTS: u64 = 4;
 /// Jobs whose key is no id get one made from it.
 const ID_BYTES_MAX: usize = 128;
 
-/// Work to be done.
+/// A job to enqueue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob {
     /// Which queue: its jobs share workers, and are counted together.
@@ -54,21 +54,21 @@ impl NewJob {
         self
     }
 
-    /// The same, and one with all others of this kind and key.
+    /// Deduplicates: all jobs of this kind and key are one.
     #[must_use]
     pub fn once_per(mut self, key: impl Into<String>) -> NewJob {
         self.key = Some(key.into());
         self
     }
 
-    /// The same, with data of a learner in it.
+    /// Marks the payload as data of a learner, to be erased with them.
     #[must_use]
     pub fn about(mut self, student_id: impl Into<String>) -> NewJob {
         self.student_id = Some(student_id.into());
         self
     }
 
-    /// The id that the key gives it.
+    /// The id that is derived from the deduplication key.
     pub(crate) fn id_by_key(&self) -> Option<String> {
         let key = self.key.as_ref()?;
         let readable = format!("{}.{key}", self.kind);
@@ -80,7 +80,7 @@ impl NewJob {
     }
 }
 
-/// A job in the hands of its handler.
+/// A job as its handler receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// Its id. The same in every attempt: effects that are marked with it happen once.
@@ -103,7 +103,7 @@ pub struct Job {
     pub problem: Option<String>,
 }
 
-/// Why a handler did not do its job.
+/// The error of a handler.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// It may go better later.
@@ -126,7 +126,7 @@ impl JobError {
     }
 }
 
-/// Whether a job waits or runs, and until when. Its text sorts by state, then by time.
+/// The state of a job: waiting or running, and until when. Its text sorts by state, then by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Due {
     /// Not before this moment.
@@ -155,7 +155,7 @@ impl Due {
     }
 }
 
-/// A job as it is kept.
+/// A job as it is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) job: Job,
@@ -189,7 +189,7 @@ impl Record {
 
 /// The key of a job.
 pub(crate) fn job_key(queue: &str, id: &str) -> Result<JobKey> {
-    let part = Part::new(u64::from(crc_of(id)) % PARTS)?;
+    let part = Part::new(u64::from(fnv_hash(id)) % PARTS)?;
     Ok(JobKey { queue: Queue::new(queue)?, part, job_id: JobId::new(id)? })
 }
 
@@ -199,17 +199,16 @@ pub(crate) fn partitions(queue: &str) -> Result<Vec<String>> {
     (0..PARTS).map(|part| Ok(JobKey::partition(&queue, &Part::new(part)?))).collect()
 }
 
-/// Any even spread does: this one is short.
-fn crc_of(id: &str) -> u32 {
+/// FNV-1a, to spread jobs evenly over the partitions of a queue.
+fn fnv_hash(id: &str) -> u32 {
     id.bytes()
         .fold(2_166_136_261_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619))
         >> 7
 }
 
-/// 32 hexadecimal digits that stand for these bytes.
+/// The first 32 hexadecimal digits of the SHA-256.
 pub fn short_hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(&Sha256::digest(bytes)[..16])
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Asks for jobs: alone, or within the transaction of what causes them, so that the one is never
-//! there without the other.
+//! Enqueues jobs, alone or within the transaction that causes them, so that neither is stored
+//! without the other.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use kstone_core::env::{Clock, Random};
 use tokio::sync::Notify;
 
 use super::job::{Due, Job, NewJob, job_key};
-use super::request::{Words, action, key_of};
+use super::request::{Bindings, action, key_of};
 use crate::error::Result;
 use crate::field::check_id;
 use crate::time::Moment;
 
-/// Asks for jobs.
+/// Enqueues jobs.
 #[derive(Clone)]
 pub struct Outbox {
     items: Arc<dyn Items>,
@@ -24,11 +24,11 @@ pub struct Outbox {
     wake: Arc<Notify>,
 }
 
-/// When a job begins that is asked for once more.
+/// When a job starts that is enqueued again while it waits.
 #[derive(Debug, Clone, Copy)]
-enum Begins {
+enum RepeatStart {
     /// When it would have, or after it has ended.
-    AsItWaits,
+    AsScheduled,
     /// At the time that is asked for now.
     Anew,
 }
@@ -50,16 +50,16 @@ impl Outbox {
     /// If queue, kind or learner is no id.
     pub fn action(&self, job: &NewJob) -> Result<TransactAction> {
         let id = job.id_by_key().unwrap_or_else(|| self.new_id());
-        self.ask(job, &id, None, Begins::AsItWaits)
+        self.ask(job, &id, None, RepeatStart::AsScheduled)
     }
 
     /// The same for a job that may wait for a time that a wrong clock gave it: it begins now.
     pub(crate) fn action_now(&self, job: &NewJob) -> Result<TransactAction> {
         let id = job.id_by_key().unwrap_or_else(|| self.new_id());
-        self.ask(job, &id, None, Begins::Anew)
+        self.ask(job, &id, None, RepeatStart::Anew)
     }
 
-    /// Asks for a job by itself, and has workers of this process look at once.
+    /// Enqueues a job by itself, and wakes the workers of this process.
     ///
     /// # Errors
     /// If it is wrong, or the store refuses.
@@ -70,8 +70,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Has workers of this process look now and not at their next turn. Call it after a transaction
-    /// with an [`action`](Outbox::action) in it; without it a job only begins a little later.
+    /// Wakes the workers of this process. Call it after a transaction with an
+    /// [`action`](Outbox::action) in it; without it a job only starts a little later.
     pub fn wake(&self) {
         self.wake.notify_waiters();
     }
@@ -80,7 +80,7 @@ impl Outbox {
         &self.wake
     }
 
-    /// The write that asks once more for a job that was given up.
+    /// The write that enqueues a dead job again.
     pub(crate) fn ask_again(&self, job: &Job) -> Result<TransactAction> {
         let new = NewJob {
             queue: job.queue.clone(),
@@ -90,7 +90,7 @@ impl Outbox {
             key: None,
             student_id: job.student_id.clone(),
         };
-        self.ask(&new, &job.id, Some(job.created_at), Begins::AsItWaits)
+        self.ask(&new, &job.id, Some(job.created_at), RepeatStart::AsScheduled)
     }
 
     fn ask(
@@ -98,7 +98,7 @@ impl Outbox {
         job: &NewJob,
         id: &str,
         created: Option<Moment>,
-        begins: Begins,
+        start: RepeatStart,
     ) -> Result<TransactAction> {
         check_id("kind", &job.kind)?;
         if let Some(student_id) = &job.student_id {
@@ -117,7 +117,7 @@ impl Outbox {
             "asks",
             "student_id",
         ];
-        let mut words = Words::names(match &job.student_id {
+        let mut bindings = Bindings::names(match &job.student_id {
             Some(_) => &names,
             None => names.get(..8).unwrap_or_default(),
         })
@@ -129,9 +129,9 @@ impl Outbox {
         .value("created", created.unwrap_or(now).epoch_ms())
         .value("none", 0_u64)
         .value("one", 1_u64);
-        let due = match begins {
-            Begins::AsItWaits => "if_not_exists(#due, :due)",
-            Begins::Anew => ":due",
+        let due = match start {
+            RepeatStart::AsScheduled => "if_not_exists(#due, :due)",
+            RepeatStart::Anew => ":due",
         };
         let mut update = format!(
             "SET #queue = :queue, #kind = :kind, #payload = :payload, #due = {due}, \
@@ -139,15 +139,15 @@ impl Outbox {
              #attempt = if_not_exists(#attempt, :none)"
         );
         if let Some(student_id) = &job.student_id {
-            words = words.value("student", student_id.as_str());
+            bindings = bindings.value("student", student_id.as_str());
             update += ", #student_id = :student";
         }
         update += " ADD #asks :one";
         let key = key_of(&job_key(&job.queue, id)?);
-        Ok(action(TransactKind::Update(key, Update::Text(update)), None, words))
+        Ok(action(TransactKind::Update(key, Update::Text(update)), None, bindings))
     }
 
-    /// Ids sort by time, so that what was asked for first is looked at first.
+    /// Ids sort by time, so that older jobs come first.
     pub(crate) fn new_id(&self) -> String {
         format!("{:013}-{:016x}", self.clock.now_ms(), self.random.next_u64())
     }

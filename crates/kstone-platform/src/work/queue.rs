@@ -1,4 +1,4 @@
-//! What is kept of queues: jobs that may be begun, claims, dead letters, depth.
+//! The stored queues: due jobs, claims, dead letters, depth.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use super::job::{Due, Job, Record, job_key, partitions};
 use super::outbox::Outbox;
-use super::request::{Words, action, between, decoded, get, key_of, text, update_if};
+use super::request::{Bindings, action, between, decoded, get, key_of, text, update_if};
 use super::table::{BY_DUE, DUE, PK, SK, TABLE};
 use crate::error::{Error, Result};
 use crate::field::Invalid;
@@ -33,7 +33,7 @@ const PAGES_MAX: usize = 50;
 /// A problem's text may come from anywhere.
 const PROBLEM_CHARS_MAX: usize = 2000;
 
-/// The queues as they are kept.
+/// Reads and changes the stored queues.
 #[derive(Clone)]
 pub struct Queues {
     items: Arc<dyn Items>,
@@ -41,7 +41,7 @@ pub struct Queues {
     outbox: Outbox,
 }
 
-/// How much there is to do in a queue.
+/// The depth of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueueDepth {
@@ -59,7 +59,7 @@ pub struct QueueDepth {
     pub lag_ms: u64,
 }
 
-/// A job that was given up.
+/// A dead letter: a job that was given up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadJob {
@@ -85,7 +85,7 @@ pub struct DeadJob {
     pub student_id: Option<String>,
 }
 
-/// A job that may be begun, as the index shows it.
+/// A due job, as the index shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) queue: String,
@@ -93,7 +93,7 @@ pub(crate) struct Candidate {
     pub(crate) due: String,
 }
 
-/// A job that this worker holds.
+/// A job that this worker has claimed.
 #[derive(Debug, Clone)]
 pub(crate) struct Claim {
     pub(crate) job: Job,
@@ -171,7 +171,7 @@ impl Queues {
         Ok(Page { items, next })
     }
 
-    /// Has a job that was given up tried again, with as many attempts as a new one.
+    /// Enqueues a dead job again, with as many attempts as a new one.
     ///
     /// # Errors
     /// If there is no such job.
@@ -181,9 +181,9 @@ impl Queues {
         let item = get(&*self.items, key.clone()).await?.ok_or_else(missing)?;
         let job = Record::read(&item)?.job;
         let delete = TransactKind::Delete(key);
-        let words = Words::names(&[PK]);
+        let bindings = Bindings::names(&[PK]);
         let actions = vec![
-            action(delete, Some("attribute_exists(#pk)"), words),
+            action(delete, Some("attribute_exists(#pk)"), bindings),
             self.outbox.ask_again(&job)?,
         ];
         let request = TransactWrite { actions, ..TransactWrite::default() };
@@ -195,7 +195,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Forgets a job that was given up.
+    /// Removes a dead job.
     ///
     /// # Errors
     /// If there is no such job.
@@ -204,7 +204,7 @@ impl Queues {
             table: TABLE.to_owned(),
             key: key_of(&self.dead_key(queue, id)?),
             condition: Some(Condition::Text("attribute_exists(#pk)".to_owned())),
-            placeholders: Words::names(&[PK]).placeholders(),
+            placeholders: Bindings::names(&[PK]).placeholders(),
             ..DeleteItem::default()
         };
         match self.items.delete(&request).await {
@@ -216,8 +216,8 @@ impl Queues {
         }
     }
 
-    /// Jobs of these kinds that may be begun: those whose time has come, and those whose worker has
-    /// not been heard of for too long.
+    /// Due jobs of these kinds: those whose time has come, and those whose worker has lost its
+    /// lease.
     pub(crate) async fn due(
         &self,
         queue: &str,
@@ -277,7 +277,7 @@ impl Queues {
         Ok(found)
     }
 
-    /// Takes a job, unless somebody else has.
+    /// Claims a job, unless another worker has.
     pub(crate) async fn claim(
         &self,
         candidate: &Candidate,
@@ -285,34 +285,33 @@ impl Queues {
         lease: Duration,
     ) -> Result<Option<Claim>> {
         let until = self.now().plus(lease);
-        let words = Words::names(&["due", "owner", "attempt"])
+        let bindings = Bindings::names(&["due", "owner", "attempt"])
             .value("seen", candidate.due.as_str())
             .value("running", Due::Running(until).write())
             .value("owner", owner)
             .value("one", 1_u64);
         let key = key_of(&job_key(&candidate.queue, &candidate.id)?);
         let update = "SET #due = :running, #owner = :owner ADD #attempt :one";
-        let taken = update_if(&*self.items, key, update, "#due = :seen", words).await?;
+        let taken = update_if(&*self.items, key, update, "#due = :seen", bindings).await?;
         let Some(item) = taken else { return Ok(None) };
         Ok(Some(Claim { job: Record::read(&item)?.job, owner: owner.to_owned(), until }))
     }
 
-    /// Says that the worker is still there, and until when nobody else may take the job now. `None`
-    /// if it is no longer this worker's.
+    /// Renews the lease; answers when it ends now, or `None` if the job is no longer this worker's.
     pub(crate) async fn renew(&self, claim: &Claim, lease: Duration) -> Result<Option<Moment>> {
         let until = self.now().plus(lease);
-        let words = Words::names(&["due"]).value("running", Due::Running(until).write());
-        let mine = self.change_mine(claim, "SET #due = :running", words).await?;
+        let bindings = Bindings::names(&["due"]).value("running", Due::Running(until).write());
+        let mine = self.update_claimed(claim, "SET #due = :running", bindings).await?;
         Ok(mine.map(|_| until))
     }
 
-    /// The job is done: it goes, or waits again if it was asked for meanwhile.
+    /// Completes a job: it is removed, or waits again if it was enqueued meanwhile.
     pub(crate) async fn done(&self, claim: &Claim) -> Result<()> {
         let request = DeleteItem {
             table: TABLE.to_owned(),
             key: key_of(&job_key(&claim.job.queue, &claim.job.id)?),
             condition: Some(Condition::Text("#owner = :me AND #asks = :asks".to_owned())),
-            placeholders: Words::names(&["owner", "asks"])
+            placeholders: Bindings::names(&["owner", "asks"])
                 .value("me", claim.owner.as_str())
                 .value("asks", claim.job.asks)
                 .placeholders(),
@@ -323,46 +322,50 @@ impl Queues {
             Err(kstone::Error::ConditionFailed { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        let Some((update, words)) = self.begin_anew(claim).await? else { return Ok(()) };
-        self.change_mine(claim, update, words).await?;
+        let Some((update, bindings)) = self.restart(claim).await? else { return Ok(()) };
+        self.update_claimed(claim, update, bindings).await?;
         self.outbox.wake();
         Ok(())
     }
 
-    /// The change by which a job that was asked for meanwhile waits as if it had never been tried;
-    /// `None` if it is gone.
-    async fn begin_anew(&self, claim: &Claim) -> Result<Option<(&'static str, Words)>> {
+    /// The write by which a job that was enqueued meanwhile waits as a new one; `None` if it is
+    /// gone.
+    async fn restart(&self, claim: &Claim) -> Result<Option<(&'static str, Bindings)>> {
         let key = key_of(&job_key(&claim.job.queue, &claim.job.id)?);
         let Some(item) = get(&*self.items, key).await? else { return Ok(None) };
         let due = Due::Waiting(Record::read(&item)?.again_at).write();
-        let words = Words::names(&["due", "attempt", "owner", "problem"])
+        let bindings = Bindings::names(&["due", "attempt", "owner", "problem"])
             .value("due", due)
             .value("none", 0_u64);
         let update = "SET #due = :due, #attempt = :none REMOVE #owner, #problem";
-        Ok(Some((update, words)))
+        Ok(Some((update, bindings)))
     }
 
-    /// The attempt failed: the job waits for the next one.
-    pub(crate) async fn put_off(&self, claim: &Claim, until: Moment, problem: &str) -> Result<()> {
-        let words = Words::names(&["due", "problem", "owner"])
+    /// Schedules the next attempt after a failure.
+    pub(crate) async fn postpone(&self, claim: &Claim, until: Moment, problem: &str) -> Result<()> {
+        let bindings = Bindings::names(&["due", "problem", "owner"])
             .value("due", Due::Waiting(until).write())
             .value("problem", shortened(problem));
         let update = "SET #due = :due, #problem = :problem REMOVE #owner";
-        self.change_mine(claim, update, words).await.map(|_| ())
+        self.update_claimed(claim, update, bindings).await.map(|_| ())
     }
 
-    /// The worker stops before the job is done: as if it had never begun.
-    pub(crate) async fn give_back(&self, claim: &Claim) -> Result<()> {
-        let words = Words::names(&["due", "attempt", "owner"])
+    /// Gives a job back unfinished, as if it had never been claimed.
+    pub(crate) async fn release(&self, claim: &Claim) -> Result<()> {
+        let bindings = Bindings::names(&["due", "attempt", "owner"])
             .value("due", Due::Waiting(self.now()).write())
             .value("attempt", u64::from(claim.job.attempt.saturating_sub(1)));
         let update = "SET #due = :due, #attempt = :attempt REMOVE #owner";
-        self.change_mine(claim, update, words).await.map(|_| ())
+        self.update_claimed(claim, update, bindings).await.map(|_| ())
     }
 
-    /// No further attempt: the job becomes a dead letter. If it was asked for meanwhile, that waits as
-    /// a new one. `None` if it is no longer this worker's.
-    pub(crate) async fn bury(&self, claim: &Claim, problem: &str) -> Result<Option<DeadJob>> {
+    /// Makes the job a dead letter: no further attempt. If it was enqueued meanwhile, that waits as
+    /// a new job. `None` if it is no longer this worker's.
+    pub(crate) async fn move_to_dead_letters(
+        &self,
+        claim: &Claim,
+        problem: &str,
+    ) -> Result<Option<DeadJob>> {
         let Job { queue, kind, payload, attempt, created_at, student_id, id, .. } = &claim.job;
         let key = DeadKey {
             queue: Queue::new(queue.as_str())?,
@@ -381,20 +384,20 @@ impl Queues {
         }
         let dead = dead_job(&letter)?;
         let job = key_of(&job_key(queue, id)?);
-        let words = Words::names(&["owner", "asks"])
+        let bindings = Bindings::names(&["owner", "asks"])
             .value("me", claim.owner.as_str())
             .value("asks", claim.job.asks);
-        let letter = action(TransactKind::Put(letter), None, Words::default());
+        let letter = action(TransactKind::Put(letter), None, Bindings::default());
         let last = "#owner = :me AND #asks = :asks";
-        let delete = action(TransactKind::Delete(job.clone()), Some(last), words);
+        let delete = action(TransactKind::Delete(job.clone()), Some(last), bindings);
         if self.transact(vec![delete, letter.clone()]).await? {
             return Ok(Some(dead));
         }
-        let Some((update, words)) = self.begin_anew(claim).await? else { return Ok(None) };
-        let words = words.value("me", claim.owner.as_str());
+        let Some((update, bindings)) = self.restart(claim).await? else { return Ok(None) };
+        let bindings = bindings.value("me", claim.owner.as_str());
         let update = TransactKind::Update(job, Update::Text(update.to_owned()));
         let is_mine =
-            self.transact(vec![action(update, Some("#owner = :me"), words), letter]).await?;
+            self.transact(vec![action(update, Some("#owner = :me"), bindings), letter]).await?;
         if is_mine {
             self.outbox.wake();
         }
@@ -410,10 +413,15 @@ impl Queues {
         }
     }
 
-    async fn change_mine(&self, claim: &Claim, update: &str, words: Words) -> Result<Option<Item>> {
+    async fn update_claimed(
+        &self,
+        claim: &Claim,
+        update: &str,
+        bindings: Bindings,
+    ) -> Result<Option<Item>> {
         let key = key_of(&job_key(&claim.job.queue, &claim.job.id)?);
-        let words = words.name("owner").value("me", claim.owner.as_str());
-        update_if(&*self.items, key, update, "#owner = :me", words).await
+        let bindings = bindings.name("owner").value("me", claim.owner.as_str());
+        update_if(&*self.items, key, update, "#owner = :me", bindings).await
     }
 
     async fn count(&self, mut query: Query) -> Result<u64> {

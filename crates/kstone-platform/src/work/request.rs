@@ -1,4 +1,4 @@
-//! Requests to the table, said briefly.
+//! Short forms of requests to the table of background work.
 
 use kstone::ops::{
     Condition, GetItem, KeyCondition, Placeholders, Query, ReturnValues, TransactAction,
@@ -11,31 +11,31 @@ use kstone_keyspace::typed::TypedKey;
 use super::table::{PK, SK, TABLE};
 use crate::error::{Error, Result};
 
-/// Expressions with what stands in them. Attributes are written `#name`: many of their names are
-/// words that DynamoDB keeps for itself.
+/// The names and values that an expression refers to. Attributes are written `#name`, since many of
+/// their names are reserved words of DynamoDB.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Words {
+pub(crate) struct Bindings {
     names: Vec<(String, String)>,
     values: Vec<(String, Value)>,
 }
 
-impl Words {
+impl Bindings {
     /// `#name` stands for the attribute `name`, for each of these.
-    pub(crate) fn names(names: &[&str]) -> Words {
+    pub(crate) fn names(names: &[&str]) -> Bindings {
         let names = names.iter().map(|name| (format!("#{name}"), (*name).to_owned()));
-        Words { names: names.collect(), values: Vec::new() }
+        Bindings { names: names.collect(), values: Vec::new() }
     }
 
-    /// The same for one more attribute, unless it is named already.
-    pub(crate) fn name(mut self, name: &str) -> Words {
+    /// Adds a name, unless it is there.
+    pub(crate) fn name(mut self, name: &str) -> Bindings {
         if !self.names.iter().any(|(_, known)| known == name) {
             self.names.push((format!("#{name}"), name.to_owned()));
         }
         self
     }
 
-    /// `:name` stands for a value.
-    pub(crate) fn value(mut self, name: &str, value: impl Into<Value>) -> Words {
+    /// Adds a value: `:name`.
+    pub(crate) fn value(mut self, name: &str, value: impl Into<Value>) -> Bindings {
         self.values.push((format!(":{name}"), value.into()));
         self
     }
@@ -55,31 +55,34 @@ pub(crate) fn key_of<K: TypedKey>(key: &K) -> Item {
 }
 
 /// An action of a transaction on this table.
-pub(crate) fn action(kind: TransactKind, condition: Option<&str>, words: Words) -> TransactAction {
+pub(crate) fn action(
+    kind: TransactKind,
+    condition: Option<&str>,
+    bindings: Bindings,
+) -> TransactAction {
     TransactAction {
         table: TABLE.to_owned(),
         kind,
         condition: condition.map(|text| Condition::Text(text.to_owned())),
-        placeholders: words.placeholders(),
+        placeholders: bindings.placeholders(),
         return_on_failure: false,
     }
 }
 
-/// Changes an item if the condition holds, and answers with what it is then; `None` if the
-/// condition does not hold.
+/// Updates an item if the condition holds, and returns the new item; `None` if it does not hold.
 pub(crate) async fn update_if(
     items: &dyn Items,
     key: Item,
     update: &str,
     condition: &str,
-    words: Words,
+    bindings: Bindings,
 ) -> Result<Option<Item>> {
     let request = UpdateItem {
         table: TABLE.to_owned(),
         key,
         update: Some(Update::Text(update.to_owned())),
         condition: Some(Condition::Text(condition.to_owned())),
-        placeholders: words.placeholders(),
+        placeholders: bindings.placeholders(),
         return_values: ReturnValues::AllNew,
         ..UpdateItem::default()
     };
@@ -97,9 +100,9 @@ pub(crate) async fn get(items: &dyn Items, key: Item) -> Result<Option<Item>> {
     items.get(&request).await?.item.map(|item| decoded(&item)).transpose()
 }
 
-/// All of a partition whose `sort` attribute is between two texts, both included.
+/// All items of a partition whose `sort` attribute lies between two texts, both included.
 pub(crate) fn between(partition: &str, sort: &str, first: &str, last: &str) -> Query {
-    let words = Words::names(&["pk", sort])
+    let bindings = Bindings::names(&["pk", sort])
         .value("pk", partition)
         .value("first", first)
         .value("last", last);
@@ -108,7 +111,7 @@ pub(crate) fn between(partition: &str, sort: &str, first: &str, last: &str) -> Q
         key_condition: Some(KeyCondition::Text(format!(
             "#pk = :pk AND #{sort} BETWEEN :first AND :last"
         ))),
-        placeholders: words.placeholders(),
+        placeholders: bindings.placeholders(),
         consistent_read: true,
         ..Query::default()
     }

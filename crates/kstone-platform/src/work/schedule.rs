@@ -1,4 +1,4 @@
-//! What comes round: every so often, every night, every week.
+//! Recurring jobs: at an interval, every night, every week.
 //!
 //! A period is known by the moment at which it begins. Whoever notices first that a new one has
 //! begun says so in an item and asks for the job in the same transaction, so with any number of
@@ -24,7 +24,7 @@ use tokio::time::sleep;
 use super::job::NewJob;
 use super::outbox::Outbox;
 use super::queue::is_condition;
-use super::request::{Words, action, get, key_of, number, number_option};
+use super::request::{Bindings, action, get, key_of, number, number_option};
 use crate::error::Result;
 use crate::time::Moment;
 
@@ -33,7 +33,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(15);
 const LOOK_EVERY_MIN: Duration = Duration::from_millis(20);
 
-/// When something comes round, in UTC.
+/// How often a schedule is due, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cadence {
     every: Duration,
@@ -99,7 +99,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A schedule and when it was last set going.
+/// A schedule and when it last ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScheduleState {
@@ -148,8 +148,8 @@ impl Schedules {
         Schedules { inner: Arc::new(inner) }
     }
 
-    /// From now on this job comes round; its payload gets `period`, the moment at which the period
-    /// began. If the last one is not done when the next is due, it runs once more after it.
+    /// Adds a schedule for this job; its payload gets `period`, the moment at which the period
+    /// began. If the previous job is not done when the next is due, it runs once more after it.
     ///
     /// # Errors
     /// If the name is no id.
@@ -162,8 +162,8 @@ impl Schedules {
         Ok(())
     }
 
-    /// Asks for what is due and nobody has asked for; answers its names. A schedule that has never
-    /// been seen in this store begins with its next period.
+    /// Enqueues the jobs of all due schedules that no process has enqueued; returns their names. A
+    /// schedule that is new to this store begins with its next period.
     ///
     /// # Errors
     /// If the store cannot be asked. One schedule that fails does not keep the others waiting.
@@ -195,7 +195,7 @@ impl Schedules {
         failed.map_or(Ok(asked), Err)
     }
 
-    /// Whether this call is the one that asked for the job of a period.
+    /// Enqueues the job of a period; answers whether this call was the one that did.
     async fn ask(&self, entry: &Entry, period: Moment, now: Moment) -> Result<bool> {
         let key = key_of(&ScheduleKey { schedule_name: entry.name.clone() });
         let mut job = entry.job.clone();
@@ -210,9 +210,10 @@ impl Schedules {
             return Ok(true);
         }
         // Somebody else was first, or this is the first time of all.
-        let words = Words::names(&["period"]);
+        let bindings = Bindings::names(&["period"]);
         let first = key.clone().with("period", period.epoch_ms());
-        let first = action(TransactKind::Put(first), Some("attribute_not_exists(#period)"), words);
+        let first =
+            action(TransactKind::Put(first), Some("attribute_not_exists(#period)"), bindings);
         let request = TransactWrite { actions: vec![first], ..TransactWrite::default() };
         match self.inner.items.transact_write(&request).await {
             Ok(_) => return Ok(false),
@@ -239,11 +240,11 @@ impl Schedules {
         now: Moment,
         asking: TransactAction,
     ) -> Result<bool> {
-        let words = Words::names(&["period", "asked_at"])
+        let bindings = Bindings::names(&["period", "asked_at"])
             .value("period", period.epoch_ms())
             .value("now", now.epoch_ms());
         let update = Update::Text("SET #period = :period, #asked_at = :now".to_owned());
-        let turn = action(TransactKind::Update(key.clone(), update), Some(condition), words);
+        let turn = action(TransactKind::Update(key.clone(), update), Some(condition), bindings);
         let request = TransactWrite { actions: vec![turn, asking], ..TransactWrite::default() };
         match self.inner.items.transact_write(&request).await {
             Ok(_) => Ok(true),
@@ -278,7 +279,7 @@ impl Schedules {
         Ok(states)
     }
 
-    /// Looks from now on whether something is due. To be called within a runtime.
+    /// Starts checking for due schedules. To be called within a runtime.
     pub fn start(&self) {
         let schedules = self.clone();
         let mut stopping = self.inner.stopping.subscribe();
@@ -295,7 +296,7 @@ impl Schedules {
         *self.inner.ticking.lock() = Some(ticking);
     }
 
-    /// Looks no longer.
+    /// Stops checking.
     pub async fn stop(&self) {
         self.inner.stopping.send_replace(true);
         let ticking = self.inner.ticking.lock().take();

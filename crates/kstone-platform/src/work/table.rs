@@ -1,4 +1,4 @@
-//! The table of all this, and the index by which due jobs are found.
+//! The table of background work, with the index that finds due jobs.
 
 use kstone::ports::Items;
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};

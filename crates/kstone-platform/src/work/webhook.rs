@@ -1,4 +1,4 @@
-//! Sends alerts to an address, one POST of JSON each.
+//! Sends alerts to a URL, one POST of JSON each.
 
 use std::sync::Arc;
 use std::time::Duration;

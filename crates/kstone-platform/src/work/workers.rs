@@ -1,4 +1,4 @@
-//! Workers: they claim jobs, run the handlers, keep up the leases, retry and give up.
+//! Workers: claim jobs, run their handlers, renew leases, retry, and give up.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -19,11 +19,12 @@ use super::queue::{Candidate, Claim, DeadJob, QueueDepth, Queues};
 use crate::error::Result;
 use crate::time::Moment;
 
-type Doing = Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
-type Handler = Arc<dyn Fn(Job) -> Doing + Send + Sync>;
-type Mourner = Arc<dyn Fn(DeadJob) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+type HandlerFuture = Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
+type Handler = Arc<dyn Fn(Job) -> HandlerFuture + Send + Sync>;
+type GivenUpHandler =
+    Arc<dyn Fn(DeadJob) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-/// How workers go about it.
+/// Options of workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkersOptions {
     /// Jobs of one queue that this process runs at the same time.
@@ -68,7 +69,7 @@ struct Inner {
     options: WorkersOptions,
     /// By queue and kind.
     handlers: Mutex<BTreeMap<String, BTreeMap<String, Handler>>>,
-    mourner: Mutex<Option<Mourner>>,
+    given_up_handler: Mutex<Option<GivenUpHandler>>,
     stopping: watch::Sender<bool>,
     loops: Mutex<JoinSet<()>>,
 }
@@ -90,15 +91,15 @@ impl Workers {
             random,
             options,
             handlers: Mutex::new(BTreeMap::new()),
-            mourner: Mutex::new(None),
+            given_up_handler: Mutex::new(None),
             stopping,
             loops: Mutex::new(JoinSet::new()),
         };
         Workers { inner: Arc::new(inner) }
     }
 
-    /// Says who does the jobs of a kind. What it does must bear to be done twice: a worker can be
-    /// killed when it is done, before it could say so.
+    /// Registers the handler of a kind of job. It must be idempotent: a worker can be killed after
+    /// the work, before it recorded that.
     pub fn register<F, D>(&self, queue: &str, kind: &str, handler: F)
     where
         F: Fn(Job) -> D + Send + Sync + 'static,
@@ -109,16 +110,16 @@ impl Workers {
         handlers.entry(queue.to_owned()).or_default().insert(kind.to_owned(), handler);
     }
 
-    /// Says who is told of jobs that are given up, after they have become dead letters.
-    pub fn when_given_up<F, D>(&self, tell: F)
+    /// Registers a callback for jobs that are given up, after they have become dead letters.
+    pub fn on_given_up<F, D>(&self, tell: F)
     where
         F: Fn(DeadJob) -> D + Send + Sync + 'static,
         D: Future<Output = ()> + Send + 'static,
     {
-        *self.inner.mourner.lock() = Some(Arc::new(move |dead| Box::pin(tell(dead))));
+        *self.inner.given_up_handler.lock() = Some(Arc::new(move |dead| Box::pin(tell(dead))));
     }
 
-    /// Begins to work on all queues that have a handler by now. To be called within a runtime.
+    /// Starts working on all queues that have a handler by now. To be called within a runtime.
     pub fn start(&self) {
         let queues: Vec<String> = self.inner.handlers.lock().keys().cloned().collect();
         let mut loops = self.inner.loops.lock();
@@ -127,15 +128,15 @@ impl Workers {
         }
     }
 
-    /// Claims nothing more, lets what runs come to an end for a while, and puts back what does not.
+    /// Stops: claims nothing more, waits a while for running jobs, and gives the others back.
     pub async fn stop(&self) {
         self.inner.stopping.send_replace(true);
         let mut loops = std::mem::take(&mut *self.inner.loops.lock());
         while loops.join_next().await.is_some() {}
     }
 
-    /// Does everything that can be done now, and answers how many jobs were tried. What is to wait
-    /// is left waiting. For tests and for programs that work by turns.
+    /// Runs all due jobs, and returns how many were tried. Jobs that are scheduled for later stay.
+    /// For tests and for programs that work in turns.
     ///
     /// # Errors
     /// If the store cannot be asked.
@@ -251,7 +252,7 @@ impl Inner {
 
     async fn attempt(&self, claim: &Claim) -> Result<()> {
         let Some(handler) = self.handler(&claim.job.queue, &claim.job.kind) else {
-            return self.queues.give_back(claim).await;
+            return self.queues.release(claim).await;
         };
         let mut until = claim.until;
         let mut stopping = self.stopping.subscribe();
@@ -275,7 +276,7 @@ impl Inner {
                 () = until_stopped(&mut stopping) => {
                     match timeout(self.options.stop_within, doing.join_next()).await {
                         Ok(Some(Ok(outcome))) => break outcome,
-                        _ => return self.queues.give_back(claim).await,
+                        _ => return self.queues.release(claim).await,
                     }
                 }
             }
@@ -288,15 +289,15 @@ impl Inner {
             }
             Err(JobError::Retry(problem)) => {
                 let until = self.now().plus(self.wait_after(claim.job.attempt));
-                self.queues.put_off(claim, until, &problem).await
+                self.queues.postpone(claim, until, &problem).await
             }
         }
     }
 
     async fn give_up(&self, claim: &Claim, problem: &str) -> Result<()> {
-        let dead = self.queues.bury(claim, problem).await?;
-        let mourner = self.mourner.lock().clone();
-        if let (Some(dead), Some(tell)) = (dead, mourner) {
+        let dead = self.queues.move_to_dead_letters(claim, problem).await?;
+        let given_up_handler = self.given_up_handler.lock().clone();
+        if let (Some(dead), Some(tell)) = (dead, given_up_handler) {
             tell(dead).await;
         }
         Ok(())
@@ -306,8 +307,8 @@ impl Inner {
         self.options.retries.saturating_add(1)
     }
 
-    /// Between half and all of what the attempt's number says, so that jobs that failed together do
-    /// not come back together.
+    /// The backoff with jitter, from half to all of the nominal wait, so that jobs that failed
+    /// together do not retry together.
     fn wait_after(&self, attempt: u32) -> Duration {
         let longer = 4_u32.saturating_pow(attempt.saturating_sub(1).min(10));
         let whole = self.options.first_wait.saturating_mul(longer);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kstone_core::env::SeededRandom;
 use kstone_keyspace::Subject;
 use kstone_platform::Error;
-use kstone_platform::idempotency::{Begun, Idempotency, KeptAnswer, Repeatable};
+use kstone_platform::idempotency::{BeginOutcome, Idempotency, RepeatableRequest, StoredResponse};
 use kstone_platform::work::JobError;
 
 use crate::alerts::{alert, alerts};
@@ -37,7 +37,7 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
     let random = Arc::new(SeededRandom::new(4));
     let requests =
         Idempotency::new(Arc::new(store.db.clone()), Arc::clone(&store.clock) as _, random);
-    let ask = |key: &str, students: &[&str]| Repeatable {
+    let ask = |key: &str, students: &[&str]| RepeatableRequest {
         client: "c".to_owned(),
         key: key.to_owned(),
         request: b"r".to_vec(),
@@ -46,11 +46,14 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
     let alone = ask("alone", &["s-1"]);
     let together = ask("together", &["s-1", "s-2"]);
     let of_another = ask("another", &["s-2"]);
-    let kept =
-        |body: &str| KeptAnswer { status: 200, headers: Default::default(), body: body.to_owned() };
+    let kept = |body: &str| StoredResponse {
+        status: 200,
+        headers: Default::default(),
+        body: body.to_owned(),
+    };
     let answer = kept("{\"score\":\"ANSWERED\"}");
     for ask in [&alone, &together, &of_another] {
-        let Begun::New(ticket) = requests.begin(ask).await.unwrap() else { panic!("new") };
+        let BeginOutcome::New(ticket) = requests.begin(ask).await.unwrap() else { panic!("new") };
         let body = match ask.students.iter().any(|id| id == "s-1") {
             true => answer.body.clone(),
             false => "{}".to_owned(),
@@ -58,7 +61,7 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
         requests.finish(&ticket, &kept(&body)).await.unwrap();
     }
     let begun = requests.begin(&together).await.unwrap();
-    assert_eq!(begun, Begun::Replay(answer), "it is there");
+    assert_eq!(begun, BeginOutcome::Replay(answer), "it is there");
     assert_eq!(process.depth().await, (2, 0, 0, 1));
     assert_ne!(files_with(&store, b"ANSWERED"), Vec::<PathBuf>::new());
 
@@ -76,8 +79,8 @@ async fn nothing_of_an_erased_learner_is_left_in_the_platforms_table() {
 
     for ask in [&alone, &together] {
         let begun = requests.begin(ask).await;
-        assert!(!matches!(begun, Ok(Begun::Replay(_))), "{begun:?}");
+        assert!(!matches!(begun, Ok(BeginOutcome::Replay(_))), "{begun:?}");
     }
-    assert!(matches!(requests.begin(&of_another).await.unwrap(), Begun::Replay(_)));
+    assert!(matches!(requests.begin(&of_another).await.unwrap(), BeginOutcome::Replay(_)));
     assert_eq!(files_with(&store, b"ANSWERED"), Vec::<PathBuf>::new());
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kstone_core::env::SeededRandom;
-use kstone_platform::idempotency::{Begun, Idempotency, KeptAnswer, Repeatable, Ticket};
+use kstone_platform::idempotency::{
+    BeginOutcome, Idempotency, RepeatableRequest, StoredResponse, Ticket,
+};
 
 use kstone_fixture::Store;
 
@@ -15,8 +17,8 @@ fn requests(store: &Store, seed: u64) -> Idempotency {
     Idempotency::new(Arc::new(store.db.clone()), Arc::clone(&store.clock) as _, random)
 }
 
-fn request(key: &str, body: &str) -> Repeatable {
-    Repeatable {
+fn request(key: &str, body: &str) -> RepeatableRequest {
+    RepeatableRequest {
         client: "10.0.0.1".to_owned(),
         key: key.to_owned(),
         request: body.as_bytes().to_vec(),
@@ -24,13 +26,13 @@ fn request(key: &str, body: &str) -> Repeatable {
     }
 }
 
-fn answer(body: &str) -> KeptAnswer {
+fn answer(body: &str) -> StoredResponse {
     let headers = BTreeMap::from([("etag".to_owned(), "\"7\"".to_owned())]);
-    KeptAnswer { status: 201, headers, body: body.to_owned() }
+    StoredResponse { status: 201, headers, body: body.to_owned() }
 }
 
-fn ticket(begun: Begun) -> Ticket {
-    let Begun::New(ticket) = begun else { panic!("{begun:?}") };
+fn ticket(begun: BeginOutcome) -> Ticket {
+    let BeginOutcome::New(ticket) = begun else { panic!("{begun:?}") };
     ticket
 }
 
@@ -41,9 +43,9 @@ async fn a_repeated_request_gets_the_first_ones_answer_for_a_day() {
     let ask = request("k-1", "POST /events {}");
     let first = ticket(requests.begin(&ask).await.unwrap());
     requests.finish(&first, &answer("done")).await.unwrap();
-    assert_eq!(requests.begin(&ask).await.unwrap(), Begun::Replay(answer("done")));
+    assert_eq!(requests.begin(&ask).await.unwrap(), BeginOutcome::Replay(answer("done")));
     store.clock.advance(86_400_000 - 1_000);
-    assert_eq!(requests.begin(&ask).await.unwrap(), Begun::Replay(answer("done")));
+    assert_eq!(requests.begin(&ask).await.unwrap(), BeginOutcome::Replay(answer("done")));
     store.clock.advance(1_000);
     ticket(requests.begin(&ask).await.unwrap());
 }
@@ -54,9 +56,9 @@ async fn while_the_first_one_runs_others_are_told_so() {
     let (one, two) = (requests(&store, 2), requests(&store, 3));
     let ask = request("k-1", "POST /events {}");
     let first = ticket(one.begin(&ask).await.unwrap());
-    assert_eq!(two.begin(&ask).await.unwrap(), Begun::InFlight);
+    assert_eq!(two.begin(&ask).await.unwrap(), BeginOutcome::InFlight);
     one.finish(&first, &answer("done")).await.unwrap();
-    assert_eq!(two.begin(&ask).await.unwrap(), Begun::Replay(answer("done")));
+    assert_eq!(two.begin(&ask).await.unwrap(), BeginOutcome::Replay(answer("done")));
 }
 
 #[tokio::test]
@@ -64,13 +66,13 @@ async fn a_key_with_another_request_is_a_mistake_at_any_stage() {
     let store = empty_store().await;
     let requests = requests(&store, 2);
     let first = ticket(requests.begin(&request("k-1", "a")).await.unwrap());
-    assert_eq!(requests.begin(&request("k-1", "b")).await.unwrap(), Begun::Mismatch);
+    assert_eq!(requests.begin(&request("k-1", "b")).await.unwrap(), BeginOutcome::Mismatch);
     requests.finish(&first, &answer("done")).await.unwrap();
-    assert_eq!(requests.begin(&request("k-1", "b")).await.unwrap(), Begun::Mismatch);
+    assert_eq!(requests.begin(&request("k-1", "b")).await.unwrap(), BeginOutcome::Mismatch);
     // A minute later the first is taken for killed, and the other request is a mistake all the same.
     let second = ticket(requests.begin(&request("k-2", "a")).await.unwrap());
     store.clock.advance(60_000);
-    assert_eq!(requests.begin(&request("k-2", "b")).await.unwrap(), Begun::Mismatch);
+    assert_eq!(requests.begin(&request("k-2", "b")).await.unwrap(), BeginOutcome::Mismatch);
     requests.abandon(&second).await.unwrap();
 }
 
@@ -81,15 +83,15 @@ async fn what_was_killed_while_it_ran_can_be_carried_out_after_a_minute() {
     let killed = ticket(requests(&store, 2).begin(&ask).await.unwrap());
     let later = store.after_a_crash(59_999);
     let requests = requests(&later, 3);
-    assert_eq!(requests.begin(&ask).await.unwrap(), Begun::InFlight);
+    assert_eq!(requests.begin(&ask).await.unwrap(), BeginOutcome::InFlight);
     later.clock.advance(1);
     let second = ticket(requests.begin(&ask).await.unwrap());
     // The first one was only slow: what it has to say comes too late.
     requests.finish(&killed, &answer("late")).await.unwrap();
     requests.abandon(&killed).await.unwrap();
-    assert_eq!(requests.begin(&ask).await.unwrap(), Begun::InFlight);
+    assert_eq!(requests.begin(&ask).await.unwrap(), BeginOutcome::InFlight);
     requests.finish(&second, &answer("done")).await.unwrap();
-    assert_eq!(requests.begin(&ask).await.unwrap(), Begun::Replay(answer("done")));
+    assert_eq!(requests.begin(&ask).await.unwrap(), BeginOutcome::Replay(answer("done")));
 }
 
 #[tokio::test]
@@ -114,7 +116,7 @@ async fn an_answer_that_is_too_long_is_not_kept_and_the_request_is_new_again() {
     let kept = answer(&"x".repeat(256 * 1024));
     let first = ticket(requests.begin(&ask).await.unwrap());
     requests.finish(&first, &kept).await.unwrap();
-    assert_eq!(requests.begin(&ask).await.unwrap(), Begun::Replay(kept));
+    assert_eq!(requests.begin(&ask).await.unwrap(), BeginOutcome::Replay(kept));
 }
 
 #[tokio::test]
@@ -123,10 +125,10 @@ async fn keys_of_two_clients_are_two_and_a_bad_key_is_named() {
     let requests = requests(&store, 2);
     let mine = request("k-1", "a");
     ticket(requests.begin(&mine).await.unwrap());
-    let theirs = Repeatable { client: "10.0.0.2".to_owned(), ..mine.clone() };
+    let theirs = RepeatableRequest { client: "10.0.0.2".to_owned(), ..mine.clone() };
     ticket(requests.begin(&theirs).await.unwrap());
     for key in [String::new(), "k".repeat(256)] {
-        let error = requests.begin(&Repeatable { key, ..mine.clone() }).await.unwrap_err();
+        let error = requests.begin(&RepeatableRequest { key, ..mine.clone() }).await.unwrap_err();
         assert!(error.to_string().starts_with("Idempotency-Key must be"), "{error}");
     }
 }
@@ -141,12 +143,12 @@ async fn every_attempt_has_one_name_and_the_next_use_of_a_key_another() {
     let again = ticket(two.begin(&ask).await.unwrap());
     assert_eq!(again.name(), killed.name());
     // What became of it is not known: a repetition need not wait.
-    two.let_go(&again).await.unwrap();
+    two.release(&again).await.unwrap();
     let third = ticket(one.begin(&ask).await.unwrap());
     assert_eq!(third.name(), killed.name());
     // Whoever was there before has no say any more.
-    two.let_go(&again).await.unwrap();
-    assert_eq!(two.begin(&ask).await.unwrap(), Begun::InFlight);
+    two.release(&again).await.unwrap();
+    assert_eq!(two.begin(&ask).await.unwrap(), BeginOutcome::InFlight);
     one.finish(&third, &answer("done")).await.unwrap();
     store.clock.advance(86_400_000);
     let next_day = ticket(one.begin(&ask).await.unwrap());
@@ -164,7 +166,7 @@ async fn nobody_takes_the_place_of_a_request_that_says_it_still_runs() {
     for _ in 0..3 {
         store.clock.advance(50_000);
         one.renew(&first).await.unwrap();
-        assert_eq!(two.begin(&ask).await.unwrap(), Begun::InFlight);
+        assert_eq!(two.begin(&ask).await.unwrap(), BeginOutcome::InFlight);
     }
     store.clock.advance(60_000);
     ticket(two.begin(&ask).await.unwrap());

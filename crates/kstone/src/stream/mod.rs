@@ -20,6 +20,7 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use jiff::Timestamp;
 use kstone_core::sync::Mutex;
 use kstone_core::{Engine, Key, TableId, WriteBatch, stripe_of};
 
@@ -122,19 +123,9 @@ impl ClockState {
 
 /// A stream's label: when it was opened, as ISO time.
 pub(crate) fn label(created_ms: u64) -> String {
-    let (days, ms) = (created_ms / 86_400_000, created_ms % 86_400_000);
-    // Days to a date of the Gregorian calendar, in years that begin in March.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}", ms % 1000)
+    let created =
+        i64::try_from(created_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    created.unwrap_or(Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%S%.3f").to_string()
 }
 
 impl StreamTicket<'_> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Query, State};
 use bytes::Bytes;
-use kstone_keyspace::{Place, Subjects};
+use kstone_keyspace::{KeyStore, Subjects};
 use kstone_redis::Value as Reply;
 use kstone_redis::port::{Keys, KeysPage, ScanKeys};
 use maud::{Markup, html};
@@ -202,7 +202,9 @@ pub(crate) async fn one(State(pages): State<Pages>, Query(named): Query<KeyQuery
 
 fn known(pages: &Pages, key: &[u8]) -> Markup {
     let keyspace = pages.console.governor.as_ref().map(|it| it.keyspace());
-    let Some(found) = keyspace.and_then(|it| it.find(Place::Redis, key)) else { return html! {} };
+    let Some(found) = keyspace.and_then(|it| it.find(KeyStore::Redis, key)) else {
+        return html! {};
+    };
     let persons = match found.subjects_by_key() {
         Some(Subjects::These(persons)) => persons,
         _ => Vec::new(),

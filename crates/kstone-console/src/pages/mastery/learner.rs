@@ -4,10 +4,10 @@ use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::Redirect;
 use kstone_mastery::domain::{
-    AcceptedEvent, ActivityData, LearnerProfile, MasteryResult, PredictionResult, Priority,
-    Recommendation, SkillRating, Struggle, What, step_in_words,
+    AcceptedEvent, ActivityData, EventDetail, LearnerProfile, MasteryResult, PredictionResult,
+    Priority, Recommendation, SkillRating, Struggle, step_in_words,
 };
-use kstone_mastery::engine::{self, MasteryEngine, PageAsk};
+use kstone_mastery::engine::{self, MasteryEngine, PageRequest};
 use kstone_platform::time::{Date, Moment};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -75,7 +75,7 @@ pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> 
         activity: there(engine.activity(&id).await)?,
         path: allowed(engine.path(&id).await)?,
         advice: allowed(engine.recommendations(&id).await)?,
-        events: engine.events(&id, &PageAsk { limit: EVENTS, cursor: None }).await?.items,
+        events: engine.events(&id, &PageRequest { limit: EVENTS, cursor: None }).await?.items,
         profile,
         mastery,
     };
@@ -390,26 +390,32 @@ fn events(events: &[AcceptedEvent], now: Moment) -> Markup {
     )
 }
 
-fn in_words(what: &What) -> (&'static str, String, String) {
+fn in_words(what: &EventDetail) -> (&'static str, String, String) {
     let passed = |is_good: bool, error: &Option<String>| match (is_good, error) {
         (true, _) => "right".to_owned(),
         (false, Some(error)) => format!("wrong: {error}"),
         (false, None) => "wrong".to_owned(),
     };
     match what {
-        What::LessonProgress { lesson_id, fraction } => {
+        EventDetail::LessonProgress { lesson_id, fraction } => {
             ("Lesson", lesson_id.clone(), format!("{} done", percent(*fraction)))
         }
-        What::Answer { skill_id, item_id, correct, error_kind, .. } => {
+        EventDetail::Answer { skill_id, item_id, correct, error_kind, .. } => {
             ("Answer", format!("{skill_id}, {item_id}"), passed(*correct, error_kind))
         }
-        What::QuizFinished { quiz_id, score } => ("Quiz", quiz_id.clone(), percent(*score)),
-        What::WorkReviewed { task_id, quality } => ("Reviewed", task_id.clone(), percent(*quality)),
-        What::CodeRun { task_id, passed: is_good, error_kind } => {
+        EventDetail::QuizFinished { quiz_id, score } => ("Quiz", quiz_id.clone(), percent(*score)),
+        EventDetail::WorkReviewed { task_id, quality } => {
+            ("Reviewed", task_id.clone(), percent(*quality))
+        }
+        EventDetail::CodeRun { task_id, passed: is_good, error_kind } => {
             ("Code run", task_id.clone(), passed(*is_good, error_kind))
         }
-        What::Stuck { task_id, minutes } => ("Stuck", task_id.clone(), format!("{minutes:.0} min")),
-        What::Visit {} => ("Visit", String::new(), String::new()),
-        What::Assessed { components } => ("Assessed", String::new(), percent(components.score())),
+        EventDetail::Stuck { task_id, minutes } => {
+            ("Stuck", task_id.clone(), format!("{minutes:.0} min"))
+        }
+        EventDetail::Visit {} => ("Visit", String::new(), String::new()),
+        EventDetail::Assessed { components } => {
+            ("Assessed", String::new(), percent(components.score()))
+        }
     }
 }

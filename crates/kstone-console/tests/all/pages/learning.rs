@@ -1,6 +1,6 @@
 //! The pages of learners and classes.
 
-use kstone_mastery::domain::{LearnerProfile, LearningEvent, What};
+use kstone_mastery::domain::{EventDetail, LearnerProfile, LearningEvent};
 use kstone_platform::time::Moment;
 
 use crate::pages::fixture::{Fixture, NOW_MS, check};
@@ -22,7 +22,7 @@ pub async fn fill(fixture: &Fixture) {
     for day in 0..10_u64 {
         fixture.clock.set(NOW_MS - (9 - day) * DAY_MS);
         for (student, rate) in [("s1", 0.08 * day as f64 + 0.2), ("s2", 0.4 - 0.03 * day as f64)] {
-            let answer = |correct: bool| What::Answer {
+            let answer = |correct: bool| EventDetail::Answer {
                 skill_id: "fractions".to_owned(),
                 item_id: "q1".to_owned(),
                 correct,
@@ -31,8 +31,8 @@ pub async fn fill(fixture: &Fixture) {
             };
             let lesson = format!("l{day}");
             for what in [
-                What::LessonProgress { lesson_id: lesson, fraction: rate },
-                What::QuizFinished { quiz_id: "q1".to_owned(), score: rate },
+                EventDetail::LessonProgress { lesson_id: lesson, fraction: rate },
+                EventDetail::QuizFinished { quiz_id: "q1".to_owned(), score: rate },
                 answer(rate > 0.5),
             ] {
                 n += 1;
@@ -113,7 +113,7 @@ async fn today_is_the_learners_day() {
         student_id: "k1".to_owned(),
         school_id: None,
         occurred_at: engine.now(),
-        what: What::QuizFinished { quiz_id: "q1".to_owned(), score: 0.5 },
+        what: EventDetail::QuizFinished { quiz_id: "q1".to_owned(), score: 0.5 },
     };
     engine.ingest(&event).await.unwrap();
     let page = fixture.page("/learn/learners/k1").await;

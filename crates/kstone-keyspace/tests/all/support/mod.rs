@@ -26,7 +26,7 @@ pub const SECRET: &str = "SECRETPERSON";
 pub const MASTERY: &str = r#"{"student_id":"SECRETPERSON","mastery_score":0.5,"level":"expert","components":{},"timestamp":"2026-01-14T10:30:00Z"}"#;
 
 /// A database with everything that erasing takes.
-pub struct Place {
+pub struct Fixture {
     pub db: Database,
     pub redis: Redis,
     pub keys: LocalKeys,
@@ -54,18 +54,18 @@ pub fn env(disk: &SimDisk, clock: &Arc<ManualClock>) -> Env {
     }
 }
 
-impl Place {
+impl Fixture {
     /// Opens the database on a disk, or makes it.
-    pub fn open(disk: &SimDisk, compression: Compression) -> Place {
-        Place::try_open(disk, compression).unwrap()
+    pub fn open(disk: &SimDisk, compression: Compression) -> Fixture {
+        Fixture::try_open(disk, compression).unwrap()
     }
 
     /// A database in which nothing is in force, so that nothing is indexed.
-    pub fn ungoverned(disk: &SimDisk) -> Place {
-        let place = Place::open(disk, Compression::None);
-        Governor::suspend(&place.db).unwrap();
-        place.db.ungovern();
-        place
+    pub fn ungoverned(disk: &SimDisk) -> Fixture {
+        let fixture = Fixture::open(disk, Compression::None);
+        Governor::suspend(&fixture.db).unwrap();
+        fixture.db.ungovern();
+        fixture
     }
 
     /// Indexes what was written while nothing was in force.
@@ -75,8 +75,8 @@ impl Place {
     }
 
     /// The same on a disk that may stop.
-    pub fn try_open(disk: &SimDisk, compression: Compression) -> Result<Place, String> {
-        Place::with_keyspace(disk, compression, shipped().unwrap())
+    pub fn try_open(disk: &SimDisk, compression: Compression) -> Result<Fixture, String> {
+        Fixture::with_keyspace(disk, compression, shipped().unwrap())
     }
 
     /// The same with other keys.
@@ -84,7 +84,7 @@ impl Place {
         disk: &SimDisk,
         compression: Compression,
         keyspace: Keyspace,
-    ) -> Result<Place, String> {
+    ) -> Result<Fixture, String> {
         let clock = Arc::new(ManualClock::at(START_MS));
         let env = env(disk, &clock);
         // A small log is quickly overwritten.
@@ -109,7 +109,7 @@ impl Place {
         let eraser = Eraser::embedded(&db, &redis, Arc::clone(&governor), key, env.random);
         let eraser = eraser.map_err(|error| error.to_string())?;
         let keys = redis.keys(0).unwrap();
-        Ok(Place { db, redis, keys, governor, eraser, clock })
+        Ok(Fixture { db, redis, keys, governor, eraser, clock })
     }
 
     pub fn subject(&self) -> Subject {
@@ -221,27 +221,27 @@ fn make_table(db: &Database) -> kstone::Result<()> {
 }
 
 /// One person's data in every store, beside that of others.
-pub fn fill(place: &Place) {
+pub fn fill(fixture: &Fixture) {
     let mastery = |id: &str| MASTERY.replace(SECRET, id);
     for id in [SECRET, "OTHER1"] {
-        place.state(&format!("student:{id}"), "profile:current_mastery", &mastery(id));
-        place.state(&format!("student:{id}"), "mastery:2026-01-14", &mastery(id));
-        place.state(&format!("student:{id}"), "mastery:2026-01-15", &mastery(id));
+        fixture.state(&format!("student:{id}"), "profile:current_mastery", &mastery(id));
+        fixture.state(&format!("student:{id}"), "mastery:2026-01-14", &mastery(id));
+        fixture.state(&format!("student:{id}"), "mastery:2026-01-15", &mastery(id));
     }
     for id in [SECRET, "OTHER"] {
         let pk = format!("school:abc:student:{id}");
-        place.state(&pk, "profile:current_mastery", &mastery(id));
+        fixture.state(&pk, "profile:current_mastery", &mastery(id));
     }
     for (event, id) in [("evt-1", SECRET), ("evt-2", "OTHER1")] {
         let value = format!(
             r#"{{"event_id":"{event}","student_id":"{id}","processed_at":"2026-01-14T10:30:00Z","result":"ok"}}"#
         );
-        place.state(&format!("processed:{event}"), "#", &value);
+        fixture.state(&format!("processed:{event}"), "#", &value);
     }
     let batch = format!(
         r#"{{"batch_id":"b-1","total_requests":3,"completed":1,"failed":0,"in_progress":2,"students":["OTHER1","{SECRET}","OTHER2"],"started_at":"2026-01-14T10:30:00Z","status":"running"}}"#
     );
-    place.state("batch:b-1", "status", &batch);
+    fixture.state("batch:b-1", "status", &batch);
     for (session, id, score) in [("s-1", SECRET, 10), ("s-2", "OTHER1", 20)] {
         for line in [
             format!("HSET session:{session} user_id {id} level_id l1 task_id t1"),
@@ -254,7 +254,7 @@ pub fn fill(place: &Place) {
             format!("RPUSH score:series:{id} 1 0"),
             format!("ZADD leaderboard:level:l1 {score} {id}"),
         ] {
-            place.redis(&line);
+            fixture.redis(&line);
         }
     }
 }

@@ -7,27 +7,27 @@ use kstone_redis::Value as Reply;
 use kstone_redis::port::Keys;
 use sha2::{Digest, Sha256};
 
-use crate::acceptance_000::place::{EXAMPLE, Place};
+use crate::acceptance_000::fixture::{EXAMPLE, Fixture};
 
-async fn redis(place: &Place, line: &str) -> Reply {
+async fn redis(fixture: &Fixture, line: &str) -> Reply {
     let words: Vec<Bytes> = line.split(' ').map(|word| Bytes::from(word.to_owned())).collect();
-    place.redis.keys(0).unwrap().command(&words).await.unwrap()
+    fixture.redis.keys(0).unwrap().command(&words).await.unwrap()
 }
 
 #[tokio::test]
 async fn the_two_level_cache_is_written_through_for_300_seconds() {
-    let place = Place::new().await;
-    let saved = place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
-    let Reply::Bulk(text) = redis(&place, "GET mastery:s").await else { panic!("not there") };
+    let fixture = Fixture::new().await;
+    let saved = fixture.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    let Reply::Bulk(text) = redis(&fixture, "GET mastery:s").await else { panic!("not there") };
     assert_eq!(serde_json::from_slice::<MasteryResult>(&text).unwrap(), saved);
-    assert_eq!(redis(&place, "TTL mastery:s").await, Reply::Integer(300));
+    assert_eq!(redis(&fixture, "TTL mastery:s").await, Reply::Integer(300));
 }
 
 #[tokio::test]
 async fn what_is_asked_for_again_comes_from_memory_then_from_redis_then_from_the_store() {
-    let place = Place::new().await;
-    let saved = place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
-    let other = place.another_engine();
+    let fixture = Fixture::new().await;
+    let saved = fixture.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    let other = fixture.another_engine();
     let read = || async { other.get_current_mastery("s").await.unwrap().unwrap() };
     let counts = || {
         let stats = other.cache_stats();
@@ -43,26 +43,26 @@ async fn what_is_asked_for_again_comes_from_memory_then_from_redis_then_from_the
     assert_eq!(counts(), (1, 0, 1));
     // It goes on listening, because it is asked for others.
     for _ in 0..2 {
-        place.later(Duration::from_secs(16));
+        fixture.later(Duration::from_secs(16));
         other.get_current_mastery("another").await.unwrap();
     }
     assert_eq!(read().await, saved);
     assert_eq!(counts(), (1, 1, 3));
-    place.later(Duration::from_secs(300));
+    fixture.later(Duration::from_secs(300));
     assert_eq!(read().await, saved);
     assert_eq!(counts(), (1, 1, 4));
-    assert_eq!(redis(&place, "TTL mastery:s").await, Reply::Integer(300));
+    assert_eq!(redis(&fixture, "TTL mastery:s").await, Reply::Integer(300));
     assert_eq!(other.cache_stats().failures, 0);
 }
 
 #[tokio::test]
 async fn another_process_sees_a_change_after_50_ms_at_most() {
-    let place = Place::new().await;
-    let other = place.another_engine();
+    let fixture = Fixture::new().await;
+    let other = fixture.another_engine();
     for round in 0..5_u32 {
         let components = Components { completion: f64::from(round) / 5.0, ..EXAMPLE };
-        let saved = place.engine.save_mastery_update("s", &components).await.unwrap();
-        place.later(Duration::from_millis(50));
+        let saved = fixture.engine.save_mastery_update("s", &components).await.unwrap();
+        fixture.later(Duration::from_millis(50));
         assert_eq!(other.get_current_mastery("s").await.unwrap().unwrap(), saved);
         assert_eq!(other.get_current_mastery("s").await.unwrap().unwrap(), saved);
     }
@@ -70,23 +70,23 @@ async fn another_process_sees_a_change_after_50_ms_at_most() {
 
 #[tokio::test]
 async fn a_writer_who_reaches_redis_late_with_something_older_is_not_believed() {
-    let place = Place::new().await;
-    let other = place.another_engine();
-    let old = place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    let fixture = Fixture::new().await;
+    let other = fixture.another_engine();
+    let old = fixture.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
     other.get_current_mastery("s").await.unwrap();
-    let new = place.engine.save_mastery_update("s", &Components::default()).await.unwrap();
+    let new = fixture.engine.save_mastery_update("s", &Components::default()).await.unwrap();
     let late = serde_json::to_string(&old).unwrap();
-    redis(&place, &format!("SET mastery:s {late} EX 300")).await;
-    place.later(Duration::from_millis(60));
+    redis(&fixture, &format!("SET mastery:s {late} EX 300")).await;
+    fixture.later(Duration::from_millis(60));
     assert_eq!(other.get_current_mastery("s").await.unwrap().unwrap(), new);
-    assert_eq!(place.engine.get_current_mastery("s").await.unwrap().unwrap(), new);
+    assert_eq!(fixture.engine.get_current_mastery("s").await.unwrap().unwrap(), new);
 }
 
 #[tokio::test]
 async fn no_entry_of_the_invalidations_names_a_learner() {
-    let place = Place::new().await;
-    place.engine.save_mastery_update("student_SECRET", &EXAMPLE).await.unwrap();
-    let entries = redis(&place, "XRANGE cache:mastery:invalidations - +").await;
+    let fixture = Fixture::new().await;
+    fixture.engine.save_mastery_update("student_SECRET", &EXAMPLE).await.unwrap();
+    let entries = redis(&fixture, "XRANGE cache:mastery:invalidations - +").await;
     assert!(matches!(&entries, Reply::Array(entries) if entries.len() == 1));
     assert!(!format!("{entries:?}").contains("SECRET"));
     let fields = fields_of(&entries);
@@ -113,56 +113,56 @@ fn fields_of(entries: &Reply) -> Vec<String> {
 
 #[tokio::test]
 async fn a_change_is_seen_even_if_the_salt_was_lost_and_another_has_been_made() {
-    let place = Place::new().await;
-    let other = place.another_engine();
-    place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    let fixture = Fixture::new().await;
+    let other = fixture.another_engine();
+    fixture.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
     other.get_current_mastery("s").await.unwrap();
-    redis(&place, "DEL cache:mastery:salt").await;
-    let new = place.another_engine().save_mastery_update("s", &Components::default()).await;
-    place.later(Duration::from_millis(60));
+    redis(&fixture, "DEL cache:mastery:salt").await;
+    let new = fixture.another_engine().save_mastery_update("s", &Components::default()).await;
+    fixture.later(Duration::from_millis(60));
     assert_eq!(other.get_current_mastery("s").await.unwrap(), Some(new.unwrap()));
 }
 
 #[tokio::test]
 async fn after_a_crash_redis_is_not_believed_where_it_is_behind_the_items() {
-    let place = Place::new().await;
-    let old = place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
-    let new = place.engine.save_mastery_update("s", &Components::default()).await.unwrap();
+    let fixture = Fixture::new().await;
+    let old = fixture.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    let new = fixture.engine.save_mastery_update("s", &Components::default()).await.unwrap();
     // The items are synced before they are answered for; Redis has lost its last second.
-    redis(&place, "DEL cache:mastery:invalidations").await;
+    redis(&fixture, "DEL cache:mastery:invalidations").await;
     let lost = serde_json::to_string(&old).unwrap();
-    redis(&place, &format!("SET mastery:s {lost} EX 300")).await;
-    let restarted = place.another_engine();
+    redis(&fixture, &format!("SET mastery:s {lost} EX 300")).await;
+    let restarted = fixture.another_engine();
     for _ in 0..12 {
         assert_eq!(restarted.get_current_mastery("s").await.unwrap().as_ref(), Some(&new));
-        place.later(Duration::from_secs(10));
+        fixture.later(Duration::from_secs(10));
     }
-    let Reply::Bulk(text) = redis(&place, "GET mastery:s").await else { panic!("not there") };
+    let Reply::Bulk(text) = redis(&fixture, "GET mastery:s").await else { panic!("not there") };
     assert_eq!(serde_json::from_slice::<MasteryResult>(&text).unwrap(), new, "it is put right");
 }
 
 #[tokio::test]
 async fn a_learner_who_is_forgotten_is_forgotten_in_every_process() {
-    let place = Place::new().await;
-    let other = place.another_engine();
-    place.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
-    for engine in [&place.engine, &other] {
+    let fixture = Fixture::new().await;
+    let other = fixture.another_engine();
+    fixture.engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
+    for engine in [&fixture.engine, &other] {
         assert!(engine.get_current_mastery("s").await.unwrap().is_some());
     }
     let key = Item::new().with("pk", "student:s").with("sk", "profile:current_mastery");
-    place.db.table("state").delete(key).unwrap();
-    place.engine.forget("s").await.unwrap();
-    place.later(Duration::from_millis(60));
-    for engine in [&place.engine, &other] {
+    fixture.db.table("state").delete(key).unwrap();
+    fixture.engine.forget("s").await.unwrap();
+    fixture.later(Duration::from_millis(60));
+    for engine in [&fixture.engine, &other] {
         assert_eq!(engine.get_current_mastery("s").await.unwrap(), None);
     }
-    assert!(place.engine.forget("no id").await.is_err());
+    assert!(fixture.engine.forget("no id").await.is_err());
 }
 
 #[tokio::test]
 async fn a_writer_who_is_cut_off_before_it_tells_leaves_nothing_old_to_be_believed() {
-    let place = Place::new().await;
-    let engine = &place.engine;
+    let fixture = Fixture::new().await;
+    let engine = &fixture.engine;
     engine.save_mastery_update("s", &EXAMPLE).await.unwrap();
     engine.get_current_mastery("s").await.unwrap();
     // The item is written at the first poll; the cache is told later.
@@ -174,6 +174,6 @@ async fn a_writer_who_is_cut_off_before_it_tells_leaves_nothing_old_to_be_believ
     once.await;
     drop(save);
     let kept = engine.get_current_mastery("s").await.unwrap().unwrap();
-    let text = place.value("student:s", "profile:current_mastery").unwrap();
+    let text = fixture.value("student:s", "profile:current_mastery").unwrap();
     assert_eq!(serde_json::to_string(&kept).unwrap(), text);
 }

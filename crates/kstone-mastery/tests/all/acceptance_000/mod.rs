@@ -3,12 +3,12 @@
 
 mod batches;
 mod cache;
+mod fixture;
 mod history;
 mod ingesting;
 mod insight;
 mod keys;
 mod persons;
-mod place;
 mod rebuilding;
 mod saving;
 mod schools;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kstone_core::sync::Mutex;
 use sha2::{Digest as _, Sha256};
+use subtle::{Choice, ConstantTimeEq as _};
 
 use crate::command::Command;
 pub(crate) use log::{Entry, Log};
@@ -116,10 +117,8 @@ impl User {
     fn knows(&self, password: &[u8]) -> bool {
         let given = hash(password);
         // Every password is compared with, and all of it, so that time tells nothing.
-        self.passwords.iter().fold(false, |known, have| {
-            let differs = have.bytes().zip(given.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
-            known | (differs == 0 && have.len() == given.len())
-        })
+        let is_given = |have: &String| have.as_bytes().ct_eq(given.as_bytes());
+        self.passwords.iter().fold(Choice::from(0), |known, have| known | is_given(have)).into()
     }
 
     /// As ACL LIST shows it.
@@ -228,5 +227,5 @@ impl Acl {
 
 /// SHA-256 in hexadecimal.
 pub(crate) fn hash(password: &[u8]) -> String {
-    Sha256::digest(password).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(password))
 }

@@ -13,11 +13,7 @@ const VERSION_NUMBER: i64 = 0x0007_000f;
 
 /// The digest that names a script.
 pub(in super::super) fn sha1_hex(text: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha1::digest(text).iter().fold(String::with_capacity(40), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex::encode(Sha1::digest(text))
 }
 
 /// The functions for scripts of EVAL and for functions.

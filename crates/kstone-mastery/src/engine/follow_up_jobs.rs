@@ -1,4 +1,4 @@
-//! The jobs that follow from a change: they are asked for in its own transaction.
+//! Enqueues the jobs that follow from a change, within the transaction of that change.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub const STRUGGLE: &str = "struggle";
 /// A job that does what is left of a batch: `{"batch_id": …}`.
 pub const RUN_BATCH: &str = "run_batch";
 
-/// A school is asked for so often at most. Every learner's change would make all of them wait for
+/// A school is requested for so often at most. Every learner's change would make all of them wait for
 /// one item otherwise.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 /// And computed so much later: long enough that changes which did not ask are in it.
@@ -30,7 +30,7 @@ const COMPUTE_AFTER: Duration = Duration::from_secs(10);
 /// So many schools are remembered.
 const SCHOOLS_MAX: usize = 10_000;
 
-/// What a job of kind [`STRUGGLE`] is about.
+/// The payload of a job of kind [`STRUGGLE`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StruggleBegun {
     /// Who struggles.
@@ -42,19 +42,19 @@ pub struct StruggleBegun {
     pub struggle: Struggle,
 }
 
-/// Asks for the jobs that follow.
+/// Enqueues follow-up jobs.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct FollowUpJobs {
     outbox: Outbox,
-    asked: Mutex<HashMap<String, Moment>>,
+    requested: Mutex<HashMap<String, Moment>>,
 }
 
-impl Following {
-    pub(super) fn new(outbox: Outbox) -> Following {
-        Following { outbox, asked: Mutex::new(HashMap::new()) }
+impl FollowUpJobs {
+    pub(super) fn new(outbox: Outbox) -> FollowUpJobs {
+        FollowUpJobs { outbox, requested: Mutex::new(HashMap::new()) }
     }
 
-    /// Adds what follows from a learner's event.
+    /// Adds the jobs that follow from a learner's event to its transaction.
     pub(super) fn add(
         &self,
         actions: &mut Vec<TransactAction>,
@@ -84,34 +84,34 @@ impl Following {
         Ok(())
     }
 
-    /// Asks for a batch to be done.
+    /// The write that enqueues a batch.
     pub(super) fn run_batch(&self, batch_id: &str) -> Result<TransactAction> {
         let job = NewJob::new(QUEUE, RUN_BATCH, json!({ "batch_id": batch_id }));
-        Ok(self.outbox.action(&job.once_per(batch_id))?)
+        self.outbox.action(&job.once_per(batch_id))
     }
 
-    /// Has workers look now.
+    /// Wakes the workers.
     pub(super) fn wake(&self) {
         self.outbox.wake();
     }
 
-    /// What was asked for in a transaction that did not happen was not asked for.
-    pub(super) fn take_back(&self, outcome: &Outcome) {
+    /// Undoes [`add`](Self::add) for a transaction that was not committed.
+    pub(super) fn cancel(&self, outcome: &Outcome) {
         if let Some(school) = &outcome.mastery.school_id {
-            self.asked.lock().remove(school);
+            self.requested.lock().remove(school);
         }
     }
 
-    /// Whether a school was not asked for of late; then it is as if it had been, now.
+    /// Whether an aggregate of the school is due; if so, records that it is enqueued now.
     fn is_due(&self, school: &str, now: Moment) -> bool {
-        let mut asked = self.asked.lock();
-        if asked.get(school).is_some_and(|at| now.since(*at) < ASK_EVERY && *at <= now) {
+        let mut requested = self.requested.lock();
+        if requested.get(school).is_some_and(|at| now.since(*at) < ASK_EVERY && *at <= now) {
             return false;
         }
-        if asked.len() >= SCHOOLS_MAX {
-            asked.clear();
+        if requested.len() >= SCHOOLS_MAX {
+            requested.clear();
         }
-        asked.insert(school.to_owned(), now);
+        requested.insert(school.to_owned(), now);
         true
     }
 }

@@ -1,4 +1,4 @@
-//! For operators: everything kept about a learner, key metrics, export and erasure.
+//! Operator functions: all stored data of a learner, key metrics, export and erasure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ const METRICS: [&str; 6] = [
     "paths",
 ];
 
-/// A key with what it holds.
+/// A key with its value and TTL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct KeptKey {
+pub struct StoredKey {
     /// The key.
     pub key: String,
     /// What it holds; of what others share, only this learner's part.
@@ -40,11 +40,12 @@ pub struct KeptKey {
 
 impl MasteryEngine {
     /// Every key that holds something of a learner, with its value and how long it lives.
-    pub async fn debug_student_state(&self, student_id: &str) -> Result<Vec<KeptKey>> {
+    pub async fn debug_student_state(&self, student_id: &str) -> Result<Vec<StoredKey>> {
         let now = self.now();
         let export = self.persons()?.export(&person(student_id)?, now).await?;
         let data = export.get("data").and_then(Json::as_array).cloned().unwrap_or_default();
-        let mut kept: Vec<KeptKey> = data.into_iter().filter_map(|it| kept_key(it, now)).collect();
+        let mut kept: Vec<StoredKey> =
+            data.into_iter().filter_map(|it| stored_key(it, now)).collect();
         kept.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(kept)
     }
@@ -80,9 +81,9 @@ impl MasteryEngine {
         Ok(receipt?)
     }
 
-    /// Forgets what is at hand of a learner, in every process. For those who erase by another way
-    /// than through the engine: to be called before and after, as memory is not to outlive what was
-    /// stored.
+    /// Drops a learner from the memory and caches of every process. For callers that erase by
+    /// another way than through the engine: to be called before and after, so that memory does not
+    /// outlive the stored data.
     ///
     /// # Errors
     /// If the id cannot be a learner's; then nothing is at hand of them.
@@ -96,8 +97,8 @@ impl MasteryEngine {
         self.inner.cache.forget(student).await;
     }
 
-    /// Forgets what is at hand of all learners, in this process. For those who erased and do not know
-    /// whom: an erasure that a restart has interrupted.
+    /// Drops all learners from the memory of this process: for an erasure that a restart has
+    /// interrupted, of which it is not known whom it was about.
     pub fn forget_all(&self) {
         self.inner.learners.forget_all();
         self.inner.cache.forget_all();
@@ -119,9 +120,9 @@ fn person(student_id: &str) -> Result<Subject> {
     Ok(Subject::canonical(student(student_id)?.as_str(), None))
 }
 
-fn kept_key(entry: Json, now: Moment) -> Option<KeptKey> {
+fn stored_key(entry: Json, now: Moment) -> Option<StoredKey> {
     let key = entry.get("key")?.as_str()?.to_owned();
     let ends: Option<Moment> = entry.get("expires_at").and_then(|it| it.as_str()?.parse().ok());
     let ttl_s = ends.map(|ends| ends.since(now).as_secs());
-    Some(KeptKey { key, value: entry.get("value").cloned().unwrap_or_default(), ttl_s })
+    Some(StoredKey { key, value: entry.get("value").cloned().unwrap_or_default(), ttl_s })
 }

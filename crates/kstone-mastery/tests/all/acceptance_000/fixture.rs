@@ -7,7 +7,7 @@ use kstone::ops::GetItem;
 use kstone::{Database, Item};
 use kstone_core::env::{ManualClock, SeededRandom};
 use kstone_fixture::Store;
-use kstone_mastery::domain::{Components, LearningEvent, What};
+use kstone_mastery::domain::{Components, EventDetail, LearningEvent};
 use kstone_mastery::engine::{CacheOptions, EngineParts, MasteryEngine};
 use kstone_platform::audit::AuditLog;
 use kstone_platform::persons::LocalPersons;
@@ -22,7 +22,7 @@ pub const DAY: Duration = Duration::from_secs(24 * 3600);
 pub const EXAMPLE: Components =
     Components { completion: 0.85, quiz: 0.90, quality: 0.85, consistency: 0.82 };
 
-pub struct Place {
+pub struct Fixture {
     pub db: Database,
     pub redis: Redis,
     pub engine: MasteryEngine,
@@ -30,24 +30,24 @@ pub struct Place {
     pub clock: Arc<ManualClock>,
 }
 
-impl Place {
+impl Fixture {
     /// A new one in memory.
-    pub async fn new() -> Place {
-        Place::on(&SimDisk::new(1)).await
+    pub async fn new() -> Fixture {
+        Fixture::on(&SimDisk::new(1)).await
     }
 
     /// What is on a disk, or a new one.
-    pub async fn on(disk: &SimDisk) -> Place {
-        Place::try_on(disk).await.unwrap()
+    pub async fn on(disk: &SimDisk) -> Fixture {
+        Fixture::try_on(disk).await.unwrap()
     }
 
     /// The same on a disk that may stop.
-    pub async fn try_on(disk: &SimDisk) -> Result<Place, String> {
-        Place::of(Store::open(disk.clone(), START_MS)?).await
+    pub async fn try_on(disk: &SimDisk) -> Result<Fixture, String> {
+        Fixture::of(Store::open(disk.clone(), START_MS)?).await
     }
 
     /// An engine on a store.
-    pub async fn of(store: Store) -> Result<Place, String> {
+    pub async fn of(store: Store) -> Result<Fixture, String> {
         store.db.run_background().map_err(text)?;
         let eraser = Arc::new(store.eraser());
         let persons = LocalPersons { eraser, governor: Arc::clone(&store.governor) };
@@ -64,7 +64,7 @@ impl Place {
         });
         engine.prepare().await.map_err(text)?;
         let audit = AuditLog::new(Arc::new(db.clone()), Arc::new(SeededRandom::new(5)));
-        Ok(Place { db, redis, engine, audit, clock })
+        Ok(Fixture { db, redis, engine, audit, clock })
     }
 
     /// A second engine on the same store, as another process would have it.
@@ -106,12 +106,12 @@ impl Place {
     }
 
     /// Something that a learner did just now.
-    pub fn event(&self, event_id: &str, student_id: &str, what: What) -> LearningEvent {
+    pub fn event(&self, event_id: &str, student_id: &str, what: EventDetail) -> LearningEvent {
         event_at(event_id, student_id, self.engine.now(), what)
     }
 }
 
-pub fn event_at(event_id: &str, student_id: &str, at: Moment, what: What) -> LearningEvent {
+pub fn event_at(event_id: &str, student_id: &str, at: Moment, what: EventDetail) -> LearningEvent {
     LearningEvent {
         event_id: event_id.to_owned(),
         student_id: student_id.to_owned(),
@@ -121,8 +121,8 @@ pub fn event_at(event_id: &str, student_id: &str, at: Moment, what: What) -> Lea
     }
 }
 
-pub fn answer(skill: &str, item: &str, correct: bool) -> What {
-    What::Answer {
+pub fn answer(skill: &str, item: &str, correct: bool) -> EventDetail {
+    EventDetail::Answer {
         skill_id: skill.to_owned(),
         item_id: item.to_owned(),
         correct,
@@ -131,12 +131,12 @@ pub fn answer(skill: &str, item: &str, correct: bool) -> What {
     }
 }
 
-pub fn quiz(score: f64) -> What {
-    What::QuizFinished { quiz_id: "q-1".to_owned(), score }
+pub fn quiz(score: f64) -> EventDetail {
+    EventDetail::QuizFinished { quiz_id: "q-1".to_owned(), score }
 }
 
-pub fn lesson(id: &str, fraction: f64) -> What {
-    What::LessonProgress { lesson_id: id.to_owned(), fraction }
+pub fn lesson(id: &str, fraction: f64) -> EventDetail {
+    EventDetail::LessonProgress { lesson_id: id.to_owned(), fraction }
 }
 
 fn text(error: impl ToString) -> String {
