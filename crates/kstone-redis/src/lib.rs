@@ -103,10 +103,10 @@ impl Redis {
         self.server.blocked.count()
     }
 
-    /// From now on whatever has kept its thread for some milliseconds calls this: an executor can
-    /// move its other tasks away from there.
-    pub fn make_way_with(&self, make_way: fn()) {
-        self.server.way.make_with(make_way);
+    /// Sets the function that a command calls once it has kept its thread for some milliseconds, so
+    /// that the executor can move its other tasks to another thread.
+    pub fn set_task_handoff(&self, hand_off: fn()) {
+        self.server.task_handoff.set(hand_off);
     }
 
     /// From now on other servers are reached by this function. Without it MIGRATE cannot connect.

@@ -69,7 +69,7 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
         }
     }
     // From here on this thread is busy for long.
-    server.way.make();
+    server.task_handoff.hand_off();
     let purged = remove(&server.engine, &targets(request, has_annexes))?;
     Ok(PurgeReport {
         records,

@@ -3,6 +3,8 @@
 //! Commands write into a [`Sink`]. A door's sink encodes RESP as it goes; [`Tree`] keeps the reply
 //! as a [`Value`], for scripts, for who was blocked, and for callers in the same process.
 
+use crate::fault::Fault;
+
 /// Where a length goes that is known only after what it counts: see [`Sink::later`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark(pub usize);
@@ -74,6 +76,12 @@ pub trait Sink {
             self.bulk(item);
         }
     }
+}
+
+/// Replaces what was written since a mark by an error: what a failed command wrote is no reply.
+pub(crate) fn replace_with_error(out: &mut (dyn Sink + Send), start: Mark, fault: &Fault) {
+    out.rewind(start);
+    out.error(fault.message().as_bytes());
 }
 
 /// A reply as a tree.

@@ -160,18 +160,19 @@ impl Connection {
         let Connection { session, buffer, start, parser, ahead, out, .. } = self;
         let enough = out.bytes.len() + WRITE_BYTES;
         if *start < buffer.len() {
-            session.begin();
+            session.start_commands();
         }
-        let mut since = session.begun();
+        let mut since = session.command_started();
         let next = loop {
             if session.is_killed() || session.is_dismissed() {
                 break Next::Close;
             }
             // A client that sends much at once has no more of the thread than others.
-            if session.begun().saturating_sub(since) > TIME_MAX || !has_budget_remaining() {
+            if session.command_started().saturating_sub(since) > TIME_MAX || !has_budget_remaining()
+            {
                 yield_now().await;
-                session.begin();
-                since = session.begun();
+                session.start_commands();
+                since = session.command_started();
             }
             consume_budget().await;
             let data = buffer.get(*start..).unwrap_or_default();

@@ -47,7 +47,7 @@ pub async fn serve(
     redis: Redis,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    redis.make_way_with(make_way);
+    redis.set_task_handoff(hand_off_tasks);
     redis.run_errands_with(errands::run);
     let address = listener.local_addr()?;
     let mut other_ports = listen_elsewhere(&redis, address);
@@ -123,20 +123,20 @@ fn accept(
 }
 
 /// How long it takes at most until another thread has taken over this one's tasks.
-const TAKEN_OVER: Duration = Duration::from_millis(1);
+const HANDOFF: Duration = Duration::from_millis(1);
 
-/// Lets another thread take over this one's tasks, for good: this one runs a script that takes
-/// long. An executor with one thread has no other.
-fn make_way() {
+/// Lets another thread take over this one's tasks, for good: this one is busy for long, for example
+/// with a script. An executor with one thread has no other.
+fn hand_off_tasks() {
     use tokio::runtime::{Handle, RuntimeFlavor};
     let has_others = Handle::try_current()
         .is_ok_and(|handle| handle.runtime_flavor() != RuntimeFlavor::CurrentThread);
     if has_others {
-        // Whoever takes the tasks over while this thread blocks keeps them when it goes on.
+        // The thread that takes the tasks over while this one blocks keeps them afterwards.
         #[expect(
             clippy::disallowed_methods,
             reason = "tokio does not tell when that has happened"
         )]
-        tokio::task::block_in_place(|| std::thread::sleep(TAKEN_OVER));
+        tokio::task::block_in_place(|| std::thread::sleep(HANDOFF));
     }
 }

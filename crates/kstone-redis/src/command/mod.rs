@@ -79,11 +79,14 @@ pub(crate) struct Command {
     pub(crate) subcommands: &'static [Command],
 }
 
-/// How a command is carried out.
+/// Runs a command on keys. The arguments begin with its name.
+pub(crate) type RunOnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
+
+/// How a command is executed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Run {
     /// On keys, under their locks; also from scripts and inside MULTI.
-    Keys(fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>),
+    Keys(RunOnKeys),
     /// On the connection that it came by.
     #[expect(clippy::type_complexity, reason = "it is read here and nowhere else")]
     Session(fn(&mut Session, &[&[u8]], &mut (dyn Sink + Send)) -> Result<Flow>),
@@ -194,7 +197,35 @@ pub(crate) struct Context<'c, 's> {
     pub(crate) ready: Option<&'c [u8]>,
 }
 
-impl Context<'_, '_> {
+impl<'c, 's> Context<'c, 's> {
+    #[inline]
+    pub(crate) fn new(
+        server: &'s Server,
+        txn: &'c mut Txn<'s>,
+        client: &'c mut Client,
+        out: &'c mut (dyn Sink + Send),
+        caller: Caller,
+    ) -> Context<'c, 's> {
+        Context { server, txn, client, out, caller, ready: None }
+    }
+
+    /// Runs one of several commands that share the transaction, and has the policy, if there is
+    /// one, judge what it wrote: it fails if that breaks a rule.
+    pub(crate) fn run_and_check(&mut self, run: RunOnKeys, args: &[&[u8]]) -> Result<Flow> {
+        let ran = run(self, args);
+        self.server.ended(self.txn, ran)
+    }
+
+    /// The same, and if it fails, undoes what it wrote.
+    pub(crate) fn run_or_undo(&mut self, run: RunOnKeys, args: &[&[u8]]) -> Result<Flow> {
+        self.txn.mark();
+        let ran = self.run_and_check(run, args);
+        if ran.is_err() {
+            self.txn.take_back();
+        }
+        ran
+    }
+
     /// Whether a command that takes from the first of several keys may take from this one: who
     /// waited takes from the key that became ready, whatever the others hold by now.
     pub(crate) fn may_take_from(&self, key: &[u8]) -> bool {
@@ -218,6 +249,15 @@ impl Command {
     pub(crate) const fn group(name: &'static str, subcommands: &'static [Command]) -> Command {
         let (keys, categories, run) = (Keys::None, "", Run::Subcommands);
         Command { name, arity: -2, flags: 0, keys, categories, run, subcommands }
+    }
+
+    /// The keys in these arguments.
+    #[inline]
+    pub(crate) fn keys_in<'k>(
+        &self,
+        args: &'k [&'k [u8]],
+    ) -> impl Iterator<Item = &'k [u8]> + use<'k> {
+        self.keys.positions(args).filter_map(|at| args.get(at).copied())
     }
 
     /// Whether it has all of these flags.

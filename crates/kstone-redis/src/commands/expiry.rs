@@ -3,7 +3,7 @@
 use kstone::policy::AskedTtl;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -18,9 +18,7 @@ pub(super) const COMMANDS: &[Command] = &[
     question("pexpiretime", |context, args| ttl(context, args, Unit::Millis, From::Epoch)),
 ];
 
-type OnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
-
-const fn change(name: &'static str, arity: i32, run: OnKeys) -> Command {
+const fn change(name: &'static str, arity: i32, run: RunOnKeys) -> Command {
     Command {
         name,
         arity,
@@ -32,7 +30,7 @@ const fn change(name: &'static str, arity: i32, run: OnKeys) -> Command {
     }
 }
 
-const fn question(name: &'static str, run: OnKeys) -> Command {
+const fn question(name: &'static str, run: RunOnKeys) -> Command {
     Command {
         name,
         arity: 2,

@@ -111,7 +111,7 @@ pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Va
     let args: Vec<&[u8]> = given.iter().map(AsRef::as_ref).collect();
     let mut out = Tree::new();
     // It may have been idle for long, which is not the command's fault.
-    session.begin();
+    session.start_commands();
     match session.execute(&args, &mut out).await {
         Step::Replied => Ok(out.into_value()),
         Step::Paused(left) => Err(Error::Unavailable(format!(
@@ -133,7 +133,7 @@ async fn execute_some(session: &mut Session, commands: &[Vec<Bytes>]) -> Result<
         }
     }
     let mut out = Tree::new();
-    session.begin();
+    session.start_commands();
     if session.execute_together(&pipeline, &mut out).await > 0 {
         return Ok(out.into_values().into_iter().map(reply).collect());
     }

@@ -18,8 +18,8 @@ use hashbrown::HashMap;
 use kstone_core::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::command::{Block, Caller, Command, Context, Flow, Otherwise, Run};
-use crate::reply::{Sink, Tree, Value};
+use crate::command::{Block, Caller, Command, Context, Flow, Otherwise, Run, flag};
+use crate::reply::{Tree, Value};
 use crate::server::Server;
 use crate::session::Client;
 use crate::store::spaces::DATABASES;
@@ -111,6 +111,11 @@ impl Blocked {
         }
         let waiting = self.waiting.lock();
         waiting.queues(db).is_some_and(|queues| keys.any(|key| queues.contains_key(key)))
+    }
+
+    /// Whether a command writes and a client waits for one of its keys.
+    pub(crate) fn is_awaited_write(&self, db: u8, command: &Command, args: &[&[u8]]) -> bool {
+        command.has(flag::WRITE) && self.is_awaited(db, command.keys_in(args))
     }
 
     /// The keys of a database that anybody waits for.
@@ -227,12 +232,8 @@ impl Server {
         txn.set_origin(client.id);
         let begun = self.engine.monotonic();
         let args: Vec<&[u8]> = waiter.args.iter().map(Vec::as_slice).collect();
-        let flow = {
-            let out: &mut (dyn Sink + Send) = &mut out;
-            let (caller, ready) = (Caller::Waiter, Some(key));
-            let (txn, client) = (&mut txn, &mut client);
-            run(&mut Context { server: self, txn, client, out, caller, ready }, &args)
-        };
+        let context = Context::new(self, &mut txn, &mut client, &mut out, Caller::Waiter);
+        let flow = run(&mut Context { ready: Some(key), ..context }, &args);
         let (reply, seq, more) = match flow {
             Ok(Flow::Block(_)) => return None,
             Ok(Flow::Done | Flow::Failed | Flow::Close) => match self.commit(txn) {

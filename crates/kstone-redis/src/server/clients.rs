@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use kstone_core::sync::Mutex;
 
+use crate::command::Command;
+use crate::commands;
 use crate::reply::Value;
 use crate::server::config::limits::OutputLimit;
 
@@ -67,8 +69,8 @@ pub(crate) struct Peer {
     since: Duration,
     active_ms: AtomicU64,
     pub(crate) db: AtomicU32,
-    /// The last command's place among all commands, plus one.
-    pub(crate) command: AtomicUsize,
+    /// The last command's [index](commands::index_of), plus one; 0 if there was none.
+    command: AtomicUsize,
     /// [`state`].
     state: AtomicU32,
     pub(crate) is_resp3: AtomicBool,
@@ -103,6 +105,17 @@ struct Outbox {
 }
 
 impl Peer {
+    /// The client begins to run a command, which CLIENT LIST shows.
+    pub(crate) fn note_command(&self, command: &'static Command) {
+        self.command.store(commands::index_of(command) + 1, Ordering::Relaxed);
+    }
+
+    /// The command that it runs, or ran last.
+    pub(crate) fn command(&self) -> Option<&'static Command> {
+        let index = self.command.load(Ordering::Relaxed).checked_sub(1)?;
+        commands::each().nth(index)
+    }
+
     pub(crate) fn new(id: u64, now: Duration, address: String, local_address: String) -> Peer {
         Peer {
             id,

@@ -19,9 +19,9 @@ mod reclaim;
 pub(crate) mod slowlog;
 pub(crate) mod stats;
 pub(crate) mod survey;
+pub(crate) mod task_handoff;
 pub(crate) mod tracking;
 pub(crate) mod watches;
-pub(crate) mod way;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,9 +52,9 @@ use pause::{Pause, Paused};
 use pubsub::{Pubsub, Terms};
 use slowlog::Slowlog;
 use stats::Stats;
+use task_handoff::TaskHandoff;
 use tracking::{Through, Tracking};
 use watches::Watches;
-use way::Way;
 
 /// No server works with less memory than this.
 const MEMORY_BYTES_MIN: i64 = 1 << 20;
@@ -87,7 +87,7 @@ pub(crate) struct Server {
     pub(crate) engine: Engine,
     pub(crate) spaces: Spaces,
     pub(crate) locks: Locks,
-    pub(crate) way: Way,
+    pub(crate) task_handoff: TaskHandoff,
     pub(crate) blocked: Blocked,
     pub(crate) watches: Watches,
     pub(crate) clients: Clients,
@@ -141,7 +141,7 @@ impl Server {
             spaces: Spaces::open(database)?,
             database: database.clone(),
             locks: Locks::new(),
-            way: Way::default(),
+            task_handoff: TaskHandoff::default(),
             blocked: Blocked::default(),
             watches: Watches::default(),
             clients: Clients::default(),
@@ -237,9 +237,7 @@ impl Server {
 
     /// A client as CLIENT LIST shows it.
     pub(crate) fn show_client(&self, peer: &Peer) -> String {
-        let place = peer.command.load(Ordering::Relaxed).checked_sub(1);
-        let command = place.and_then(|place| crate::commands::each().nth(place));
-        peer.show(self.engine.monotonic(), command.map_or("NULL", |command| command.name))
+        peer.show(self.engine.monotonic(), peer.command().map_or("NULL", |command| command.name))
     }
 
     /// What scripts use.
@@ -264,7 +262,7 @@ impl Server {
         db: u8,
     ) -> Txn<'s> {
         let mut txn = Txn::new(&self.engine, &self.spaces, &self.hot, db);
-        txn.make_way_by(&self.way);
+        txn.set_task_handoff(&self.task_handoff);
         txn.set_listeners(Listeners {
             changes: !self.watches.is_idle() || self.tracking.count() > 0,
             events: self.config.number(config::NOTIFY_KEYSPACE_EVENTS) != 0
@@ -309,6 +307,19 @@ impl Server {
             ready.retain(|(db, key)| self.blocked.is_awaited(*db, std::iter::once(key.as_slice())));
         }
         Ok((committed.seq, ready))
+    }
+
+    /// Commits, or ends a transaction of commands that cannot write
+    /// ([`end_reading`](Server::end_reading)).
+    pub(crate) fn end(
+        &self,
+        txn: Txn<'_>,
+        only_reads: impl FnOnce() -> bool,
+    ) -> Result<(u64, Ready)> {
+        match self.pause.is_possible() && only_reads() {
+            true => self.end_reading(txn),
+            false => self.commit(txn),
+        }
     }
 
     /// Ends a transaction that only looked at keys. Those whose time is over are removed, but not

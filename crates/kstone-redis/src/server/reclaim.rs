@@ -48,7 +48,7 @@ impl Reclaim for Reclaimer {
             for one in some {
                 let Some(slot) = server.spaces.slot_of(one.table) else { continue };
                 let (key, db) = (one.key.pk.as_ref(), server.spaces.db_of(slot));
-                let _locked = server.locks.keys(&gate, &server.way, std::iter::once(key));
+                let _locked = server.locks.keys(&gate, &server.task_handoff, std::iter::once(key));
                 if server.blocked.is_awaited(db, std::iter::once(key)) {
                     awaited.push((one, db));
                 } else {

@@ -43,7 +43,7 @@ impl CommandStats {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Stats {
-    /// By [`commands::place`].
+    /// By [`commands::index_of`].
     commands: Vec<CommandStats>,
     errors: Mutex<BTreeMap<String, u64>>,
     pub(crate) error_replies: AtomicU64,
@@ -99,14 +99,14 @@ impl Stats {
 
     /// A command was refused before it was carried out.
     pub(crate) fn rejected(&self, command: &'static Command) {
-        if let Some(command) = self.commands.get(commands::place(command)) {
+        if let Some(command) = self.commands.get(commands::index_of(command)) {
             command.rejected.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// A command that was counted when it began to wait was answered with an error in the end.
     pub(crate) fn failed_after_waiting(&self, command: &'static Command, message: &str) {
-        if let Some(command) = self.commands.get(commands::place(command)) {
+        if let Some(command) = self.commands.get(commands::index_of(command)) {
             command.failed.fetch_add(1, Ordering::Relaxed);
         }
         self.error(message);

@@ -81,7 +81,7 @@ impl Redis {
         let Some(gate) = call::wait(server.locks.share(), || None) else {
             return then(Stored::Hidden);
         };
-        let _locked = server.locks.keys(&gate, &server.way, std::iter::once(key));
+        let _locked = server.locks.keys(&gate, &server.task_handoff, std::iter::once(key));
         let (mut txn, mut stored) = (server.begin(db), Stored::Nothing);
         show(&mut txn, db, key, &mut |surveyed| {
             stored = Stored::Shown;
@@ -105,7 +105,8 @@ fn survey(server: &Server, see: &mut See<'_>) -> Result<()> {
         while names.next(&server.begin(db))? {
             for key in &names.found {
                 let Some(gate) = call::wait(server.locks.share(), || None) else { return Ok(()) };
-                let _locked = server.locks.keys(&gate, &server.way, std::iter::once(&key[..]));
+                let _locked =
+                    server.locks.keys(&gate, &server.task_handoff, std::iter::once(&key[..]));
                 show(&mut server.begin(db), db, key, see)?;
             }
         }

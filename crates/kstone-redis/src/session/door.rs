@@ -1,4 +1,5 @@
-//! What a door needs to know of a client beside its replies.
+//! What a network front end (a "door", such as `kstone-resp`) needs of a session beside replies:
+//! traffic counts, buffer limits, messages that were pushed to the client, disconnection.
 
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
@@ -14,16 +15,16 @@ use crate::session::Session;
 const STRANGER_QUERY_BYTES_MAX: usize = 256 * 1024;
 
 impl Session {
-    /// Commands have come: the first of them begins now.
-    pub fn begin(&mut self) {
-        self.begun = self.server.engine.monotonic();
-        self.client.peer.note_active(self.begun);
+    /// Commands have come: the first of them starts now.
+    pub fn start_commands(&mut self) {
+        self.command_started = self.server.engine.monotonic();
+        self.client.peer.note_active(self.command_started);
     }
 
-    /// When the last command was done, or the next was said to [begin](Session::begin), by a clock
-    /// that never goes back.
-    pub fn begun(&self) -> Duration {
-        self.begun
+    /// When the next command starts, by a monotonic clock: when the last one ended, or the time of
+    /// [`start_commands`](Session::start_commands) if that was later.
+    pub fn command_started(&self) -> Duration {
+        self.command_started
     }
 
     /// So many bytes were received.

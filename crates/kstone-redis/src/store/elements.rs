@@ -36,7 +36,7 @@ const RANGE_LEN_MAX: u64 = 96;
 pub(crate) type Element = (Vec<u8>, Vec<u8>);
 
 /// The sort key of an element.
-pub(crate) fn place(element: &[u8]) -> Vec<u8> {
+pub(crate) fn sort_key(element: &[u8]) -> Vec<u8> {
     let digest = (xxh3_64(element) >> 32) as u32;
     let is_long = element.len() > SHORT_LEN_MAX;
     let digest = (digest & !1) | u32::from(is_long);
@@ -76,7 +76,7 @@ pub(crate) fn check_len(element: &[u8], payload_len: usize) -> Result<()> {
     if element.len() + payload_len + 8 > VALUE_LEN_MAX { Err(TOO_LONG) } else { Ok(()) }
 }
 
-/// The payload of an element, if it is there. `sk` is its [`place`].
+/// The payload of an element, if it is there. `sk` is its [`sort_key`].
 pub(crate) fn get(txn: &Txn<'_>, key: &[u8], sk: &[u8], element: &[u8]) -> Result<Option<Bytes>> {
     const TWINS: Fault = Fault::fixed("ERR two long elements of the key have the same digest");
     let Some(value) = txn.member(key, sk)? else { return Ok(None) };

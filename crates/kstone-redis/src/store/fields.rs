@@ -141,7 +141,7 @@ impl<'a> Payload<'a> {
 
 /// A field of a hash that is there.
 pub(crate) fn get(txn: &Txn<'_>, key: &[u8], name: &[u8]) -> Result<Option<Field>> {
-    get_at(txn, key, &elements::place(name), name)
+    get_at(txn, key, &elements::sort_key(name), name)
 }
 
 fn get_at(txn: &Txn<'_>, key: &[u8], sk: &[u8], name: &[u8]) -> Result<Option<Field>> {
@@ -195,7 +195,7 @@ pub(crate) fn set(
     value: &[u8],
     expires_at_ms: Option<u64>,
 ) -> Result<Option<Field>> {
-    let sk = elements::place(name);
+    let sk = elements::sort_key(name);
     let old = get_at(txn, key, &sk, name)?;
     let ordinal = match &old {
         None => {
@@ -222,7 +222,7 @@ pub(crate) fn set_expiry(
     field: &Field,
     expires_at_ms: Option<u64>,
 ) -> Result<()> {
-    let sk = elements::place(name);
+    let sk = elements::sort_key(name);
     forget_expiry(txn, key, head, &sk, field.expires_at_ms, expires_at_ms)?;
     let payload = Payload { ordinal: field.ordinal, expires_at_ms, value: &field.value };
     put_at(txn, key, head, &sk, name, payload);
@@ -251,7 +251,7 @@ pub(crate) fn delete(
     head: &mut HashHead,
     name: &[u8],
 ) -> Result<Option<Field>> {
-    let sk = elements::place(name);
+    let sk = elements::sort_key(name);
     let Some(old) = get_at(txn, key, &sk, name)? else { return Ok(None) };
     txn.delete_member(key, &sk);
     forget_expiry(txn, key, head, &sk, old.expires_at_ms, None)?;

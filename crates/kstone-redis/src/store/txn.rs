@@ -21,7 +21,7 @@ use kstone_core::{Engine, KEY_LEN_MAX, KeyRef, Seq, TableId};
 
 use crate::fault::{Fault, Result};
 use crate::server::hot::{Held, Hot, Resident};
-use crate::server::way::{Manners, Way};
+use crate::server::task_handoff::{HandoffTimer, TaskHandoff};
 use crate::store::annex::{self, AnnexId, Filling, HELD_BACK_LEN_MAX};
 use crate::store::changes::{Changes, Head, KeyChanges};
 use crate::store::parts::Parts;
@@ -147,9 +147,9 @@ pub(crate) struct Txn<'s> {
     mark: Option<Box<savepoint::Mark>>,
     /// Libraries of functions that were written or removed.
     libraries: Vec<(String, Option<Bytes>)>,
-    /// Who is to be let past while many records are walked over.
-    way: Option<&'s Way>,
-    manners: Manners,
+    /// How a walk over many records hands other tasks off, and when.
+    task_handoff: Option<&'s TaskHandoff>,
+    handoff_timer: HandoffTimer,
     /// Part of the commit may be left to a thread: a client that sent many commands does not wait for
     /// each, and one that sent one does.
     may_be_later: bool,
@@ -182,23 +182,24 @@ impl<'s> Txn<'s> {
             refused: None,
             mark: None,
             libraries: Vec::new(),
-            way: None,
-            manners: Manners::default(),
+            task_handoff: None,
+            handoff_timer: HandoffTimer::default(),
             may_be_later: false,
             has_read: Cell::new(false),
             governed: None,
         }
     }
 
-    /// A walk over many records makes way.
-    pub(crate) fn make_way_by(&mut self, way: &'s Way) {
-        self.way = Some(way);
+    /// From now on a walk over many records hands other tasks off.
+    pub(crate) fn set_task_handoff(&mut self, handoff: &'s TaskHandoff) {
+        self.task_handoff = Some(handoff);
     }
 
     /// One record of a walk that may be long.
     pub(super) fn step(&self) {
-        if let Some(way) = self.way {
-            self.manners.step(way, || self.engine.now_ms().saturating_sub(self.now_ms));
+        if let Some(handoff) = self.task_handoff {
+            let so_far_ms = || self.engine.now_ms().saturating_sub(self.now_ms);
+            self.handoff_timer.step(handoff, so_far_ms);
         }
     }
 

@@ -3,8 +3,8 @@
 use std::ops::{Bound, ControlFlow};
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
-use crate::commands::keys::{OnKeys, help};
+use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
+use crate::commands::keys::help;
 use crate::fault::{Fault, Result};
 use crate::server::process;
 
@@ -33,7 +33,7 @@ pub(super) const MEMORY: Command = Command {
     ],
 };
 
-const fn plain(name: &'static str, flags: u32, run: OnKeys) -> Command {
+const fn plain(name: &'static str, flags: u32, run: RunOnKeys) -> Command {
     let (keys, run) = (Keys::None, Run::Keys(run));
     Command { name, arity: 2, flags, keys, categories: "", run, subcommands: &[] }
 }

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use kstone_core::env::Random;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::glob;
 use crate::store::spaces::DATABASES;
@@ -45,9 +45,7 @@ pub(super) const COMMANDS: &[Command] = &[
     wait::WAITAOF,
 ];
 
-type OnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
-
-const fn keyed(name: &'static str, arity: i32, flags: u32, keys: Keys, run: OnKeys) -> Command {
+const fn keyed(name: &'static str, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
     let run = Run::Keys(run);
     Command { name, arity, flags, keys, categories: "keyspace", run, subcommands: &[] }
 }

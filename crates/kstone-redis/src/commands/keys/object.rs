@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
-use crate::commands::keys::{OnKeys, help};
+use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
+use crate::commands::keys::help;
 use crate::commands::sets;
 use crate::commands::sorted_sets::{SortedSet, Walk};
 use crate::fault::{Fault, Result};
@@ -39,7 +39,7 @@ pub(super) const OBJECT: Command = Command {
     ],
 };
 
-const fn question(name: &'static str, run: OnKeys) -> Command {
+const fn question(name: &'static str, run: RunOnKeys) -> Command {
     Command {
         name,
         arity: 3,

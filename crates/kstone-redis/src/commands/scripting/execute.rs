@@ -11,7 +11,7 @@ use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::reply::{Tree, Value};
 use crate::server::acl::Denied;
-use crate::server::way::Manners;
+use crate::server::task_handoff::HandoffTimer;
 use crate::server::{Server, config};
 use crate::session::Client;
 use crate::store::Txn;
@@ -73,7 +73,7 @@ pub(super) fn execute(
         is_read_only: start.is_read_only || flags & shebang::flag::NO_WRITES != 0,
         allows_oom: flags & shebang::flag::ALLOW_OOM != 0,
         was_out_of_memory: server.is_out_of_memory(),
-        manners: Manners::default(),
+        handoff_timer: HandoffTimer::default(),
         keys: start.keys,
         has_read: false,
     };
@@ -165,7 +165,7 @@ struct Script<'c, 's> {
     allows_oom: bool,
     /// As it was when the script began.
     was_out_of_memory: bool,
-    manners: Manners,
+    handoff_timer: HandoffTimer,
     /// Those that the script was called with.
     keys: &'c [&'c [u8]],
     has_read: bool,
@@ -230,16 +230,9 @@ impl Script<'_, '_> {
         let db = self.client.db;
         let begun = self.server.engine.monotonic();
         self.txn.select(db);
-        self.txn.mark();
-        let flow = {
-            let (txn, client) = (&mut *self.txn, &mut self.client);
-            let (caller, ready, out) = (Caller::Script, None, &mut out);
-            run(&mut Context { server: self.server, txn, client, out, caller, ready }, args)
-        };
-        let flow = self.server.ended(self.txn, flow);
-        if flow.is_err() {
-            self.txn.take_back();
-        }
+        let (server, client) = (self.server, &mut self.client);
+        let flow =
+            Context::new(server, self.txn, client, &mut out, Caller::Script).run_or_undo(run, args);
         let took = self.server.engine.monotonic().saturating_sub(begun);
         let reply = match flow {
             Ok(Flow::Block(block)) => block.otherwise.reply(),
@@ -252,7 +245,7 @@ impl Script<'_, '_> {
         let usec = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let is_tracked = self.server.config.is_on(config::LATENCY_TRACKING);
         let has_failed = matches!(reply, Value::Error(_));
-        self.server.stats.called(commands::place(command), usec, has_failed, is_tracked);
+        self.server.stats.called(commands::index_of(command), usec, has_failed, is_tracked);
         if !self.server.monitors.is_idle()
             && command.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
         {
@@ -296,7 +289,7 @@ impl Host for Script<'_, '_> {
     fn is_killed(&mut self) -> bool {
         let most_ms = self.server.config.size(config::BUSY_REPLY_THRESHOLD);
         let so_far_ms = self.server.engine.now_ms().saturating_sub(self.execution.started_ms);
-        self.manners.make_way(&self.server.way, so_far_ms);
+        self.handoff_timer.check(&self.server.task_handoff, so_far_ms);
         if most_ms > 0 && so_far_ms >= most_ms {
             self.server.scripts.running.is_taking_too_long(&self.execution);
         }

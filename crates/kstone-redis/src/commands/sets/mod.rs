@@ -66,7 +66,7 @@ impl Set {
 
     /// Adds a member; whether it is new. The caller writes the head.
     fn add(&mut self, txn: &mut Txn<'_>, key: &[u8], member: &[u8]) -> Result<bool> {
-        let sk = elements::place(member);
+        let sk = elements::sort_key(member);
         if elements::get(txn, key, &sk, member)?.is_some() {
             return Ok(false);
         }
@@ -77,7 +77,7 @@ impl Set {
 
     /// Removes a member; whether it was there. The caller writes the head.
     fn remove(&mut self, txn: &mut Txn<'_>, key: &[u8], member: &[u8]) -> Result<bool> {
-        let sk = elements::place(member);
+        let sk = elements::sort_key(member);
         if elements::get(txn, key, &sk, member)?.is_none() {
             return Ok(false);
         }
@@ -112,7 +112,7 @@ pub(crate) fn each_member(
 
 /// Whether a set that is there has this member.
 pub(crate) fn has_member(txn: &Txn<'_>, key: &[u8], member: &[u8]) -> Result<bool> {
-    Ok(elements::get(txn, key, &elements::place(member), member)?.is_some())
+    Ok(elements::get(txn, key, &elements::sort_key(member), member)?.is_some())
 }
 
 /// Replaces whatever the key holds by a set of these members, of which none comes twice; without
@@ -124,7 +124,7 @@ pub(crate) fn store(txn: &mut Txn<'_>, key: &[u8], members: &[Vec<u8>]) -> Resul
         txn.remove(key, old);
     }
     for member in members {
-        elements::put(txn, key, &elements::place(member), member, Vec::new());
+        elements::put(txn, key, &elements::sort_key(member), member, Vec::new());
     }
     if !members.is_empty() {
         Set { count: members.len() as u64, expires_at_ms: None }.put_head(txn, key)?;

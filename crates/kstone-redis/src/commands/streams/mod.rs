@@ -19,12 +19,15 @@ mod xgroup;
 
 pub(crate) use stream::{Fields, fields_of, keep_newest};
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
-use crate::fault::Result;
+use crate::command::{Command, Keys, Run, RunOnKeys, flag::*};
 
-type OnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
-
-const fn command(name: &'static str, arity: i32, flags: u32, keys: Keys, run: OnKeys) -> Command {
+const fn command(
+    name: &'static str,
+    arity: i32,
+    flags: u32,
+    keys: Keys,
+    run: RunOnKeys,
+) -> Command {
     let categories = if flags & BLOCKING != 0 { "stream blocking" } else { "stream" };
     Command { name, arity, flags, keys, categories, run: Run::Keys(run), subcommands: &[] }
 }
