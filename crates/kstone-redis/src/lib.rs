@@ -40,12 +40,12 @@ use kstone_core::meter::Reading;
 pub use fault::Fault;
 pub use float::double_text;
 pub use reply::{Mark, Sink, Tree, Value};
-pub use server::errands::{Errand, RunErrand};
-pub use server::survey::{Stored, Surveyed};
+pub use server::remote_commands::{RemoteCommands, RunRemoteCommands};
+pub use server::survey::{KeyPresence, SurveyedKey};
 pub use session::{Pipeline, Session, Step, Waiting};
 
-use server::{Server, Stop, config};
-use store::spaces::Spaces;
+use server::{Server, ShutdownHook, config};
+use store::databases::Databases;
 
 /// The keys of a database, as Redis knows them. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl Redis {
     /// The same, if the database has such keys: what has expired is removed only while they are
     /// open. A database that never had any stays as it is.
     pub fn open_if_any(database: &Database) -> kstone::Result<Option<Redis>> {
-        Spaces::are_in(database)?.then(|| Redis::open(database)).transpose()
+        Databases::are_in(database)?.then(|| Redis::open(database)).transpose()
     }
 
     /// Whether a reply has to wait until what it shows is durable.
@@ -110,8 +110,8 @@ impl Redis {
     }
 
     /// From now on other servers are reached by this function. Without it MIGRATE cannot connect.
-    pub fn run_errands_with(&self, run: RunErrand) {
-        let _ = self.server.errands.set(run);
+    pub fn run_remote_commands_with(&self, run: RunRemoteCommands) {
+        let _ = self.server.run_remote_commands.set(run);
     }
 
     /// Another client in this process.
@@ -150,7 +150,7 @@ impl Redis {
 
     /// What SHUTDOWN does, after everything has reached the disk.
     pub fn shutdown_with(&self, stop: impl Fn() + Send + Sync + 'static) {
-        *self.server.stop.lock() = Some(Stop(Box::new(stop)));
+        *self.server.shutdown_hook.lock() = Some(ShutdownHook(Box::new(stop)));
     }
 
     /// After how long a connection without traffic is probed; `None` is never.

@@ -33,7 +33,7 @@ use crate::port::{Error, LocalKeys, PurgeKeys, PurgeReport, Result};
 use crate::reply::Value;
 use crate::server::slowlog;
 use crate::session::Session;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 /// So many keys or members are deleted by one command.
 const TOGETHER: usize = 64;
@@ -52,7 +52,7 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
     }
     let server = &redis.server;
     let first_seq = server.engine.applied_seq();
-    let mut has_annexes = server.spaces.have_annexes();
+    let mut has_annexes = server.databases.have_annexes();
     let records = delete(redis, request).await?;
     let last_seq = server.engine.applied_seq();
     forget(redis, request);
@@ -64,7 +64,7 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
             continue;
         };
         if let Some(copy) = Redis::open_if_any(&database).map_err(unavailable)? {
-            has_annexes |= copy.server.spaces.have_annexes();
+            has_annexes |= copy.server.databases.have_annexes();
             delete(&copy, request).await?;
         }
     }

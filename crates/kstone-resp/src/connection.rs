@@ -18,10 +18,10 @@ use tokio::task::coop::{consume_budget, has_budget_remaining};
 use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep};
 
-use crate::durably::Durably;
+use crate::durability::DurabilityNotifier;
 use crate::encode::Encoder;
 use crate::parse::{Found, Limits, Parser};
-use crate::turns::Turn;
+use crate::turn_queue::Turn;
 
 /// Room for a read: at first, and when a client fills it.
 const READ_BYTES_MIN: usize = 2 * 1024;
@@ -43,7 +43,7 @@ const FEW_ARGS: usize = 12;
 pub(crate) struct Connection {
     stream: TcpStream,
     /// Where it waits for the disk, if its replies promise that.
-    durably: Option<Arc<Durably>>,
+    durability: Option<Arc<DurabilityNotifier>>,
     session: Session,
     /// What came; what is before `start` is done with.
     buffer: Vec<u8>,
@@ -89,13 +89,13 @@ enum Event {
 impl Connection {
     pub(crate) fn new(
         stream: TcpStream,
-        durably: Option<Arc<Durably>>,
+        durability: Option<Arc<DurabilityNotifier>>,
         session: Session,
         turn: Turn,
     ) -> Connection {
         Connection {
             stream,
-            durably,
+            durability,
             session,
             buffer: Vec::new(),
             start: 0,
@@ -117,7 +117,7 @@ impl Connection {
             }
             self.session.take_messages(&mut self.out);
             if self.unread() > 0 {
-                self.turn.lets_others_go_first().await;
+                self.turn.yield_to_others().await;
             }
             // What was carried out is answered, also to who is not to be served any more.
             if !self.write().await || self.session.is_killed() {
@@ -262,8 +262,8 @@ impl Connection {
         if self.unread() == 0 {
             return true;
         }
-        if let Some(durably) = &self.durably
-            && !durably.reached(self.session.seq()).await
+        if let Some(durability) = &self.durability
+            && !durability.wait_durable(self.session.seq()).await
         {
             return false;
         }
@@ -308,7 +308,7 @@ impl Connection {
     }
 
     fn poll_event(&mut self, next: &mut Next, context: &mut Context<'_>) -> Poll<Event> {
-        if !self.turn.begins(context) {
+        if !self.turn.may_begin(context) {
             return Poll::Pending;
         }
         if self.session.is_killed() {

@@ -213,15 +213,15 @@ impl<'c, 's> Context<'c, 's> {
     /// one, judge what it wrote: it fails if that breaks a rule.
     pub(crate) fn run_and_check(&mut self, run: RunOnKeys, args: &[&[u8]]) -> Result<Flow> {
         let ran = run(self, args);
-        self.server.ended(self.txn, ran)
+        self.server.check_command(self.txn, ran)
     }
 
     /// The same, and if it fails, undoes what it wrote.
-    pub(crate) fn run_or_undo(&mut self, run: RunOnKeys, args: &[&[u8]]) -> Result<Flow> {
-        self.txn.mark();
+    pub(crate) fn run_or_roll_back(&mut self, run: RunOnKeys, args: &[&[u8]]) -> Result<Flow> {
+        self.txn.set_savepoint();
         let ran = self.run_and_check(run, args);
         if ran.is_err() {
-            self.txn.take_back();
+            self.txn.roll_back();
         }
         ran
     }

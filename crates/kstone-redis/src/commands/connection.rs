@@ -12,7 +12,7 @@ use crate::reply::Sink;
 use crate::server::acl;
 use crate::server::clients::state;
 use crate::session::{Replies, Session};
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 /// The flags of what a client may ask for at any time.
 const ANY_TIME: u32 = FAST | NOSCRIPT | LOADING | STALE | ALLOW_BUSY;

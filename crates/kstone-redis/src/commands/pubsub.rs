@@ -43,7 +43,11 @@ fn publish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
 
 fn spublish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, channel, message] = args else { return Ok(Flow::Done) };
-    let sent = context.server.pubsub.publish_to_shard(channel, message, context.server.terms(true));
+    let sent = context.server.pubsub.publish_to_shard(
+        channel,
+        message,
+        context.server.delivery_limit(true),
+    );
     say_sent(context, sent);
     Ok(Flow::Done)
 }

@@ -7,13 +7,13 @@ use kstone_core::sync::Mutex;
 
 use crate::Redis;
 use crate::fault::Fault;
-use crate::port::admission::{self, Asked};
+use crate::port::admission::{self, PortCommand};
 use crate::port::{
     Error, Keys, KeysPage, PortFuture, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
 };
 use crate::reply::{Tree, Value};
 use crate::session::{Pipeline, Session, Step};
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 /// So many sessions are kept for who comes next.
 const IDLE_MAX: usize = 16;
@@ -159,7 +159,7 @@ impl Keys for LocalKeys {
 
     fn command<'a>(&'a self, args: &'a [Bytes]) -> PortFuture<'a, Value> {
         Box::pin(async move {
-            Asked::of(args)?;
+            PortCommand::of(args)?;
             let mut session = self.session();
             let done = self.one(&mut session, args).await;
             self.give_back_if_served(session, &done);
@@ -170,7 +170,7 @@ impl Keys for LocalKeys {
     fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>> {
         Box::pin(async move {
             for given in commands {
-                Asked::of(given)?;
+                PortCommand::of(given)?;
             }
             let mut session = self.session();
             let mut replies = Vec::with_capacity(commands.len());
@@ -198,7 +198,7 @@ impl Keys for LocalKeys {
         Box::pin(async move {
             let mut given = vec![Bytes::from_static(b"MGET")];
             given.extend_from_slice(keys);
-            let slot = Asked::of(&given)?.slot;
+            let slot = PortCommand::of(&given)?.slot;
             if let Some(name) = given.first_mut() {
                 *name = Bytes::from_static(b"WATCH");
             }
@@ -264,8 +264,8 @@ struct LocalWatch {
 impl Watch for LocalWatch {
     fn command<'a>(&'a mut self, args: &'a [Bytes]) -> PortFuture<'a, Value> {
         Box::pin(async move {
-            let asked = Asked::of(args)?;
-            if asked.slot.is_some() && asked.slot != self.slot {
+            let command = PortCommand::of(args)?;
+            if command.slot.is_some() && command.slot != self.slot {
                 return Err(Error::Refused(
                     "CROSSSLOT the command is on another slot than the watched keys".to_owned(),
                 ));

@@ -37,7 +37,7 @@ use crate::reply::Value;
 
 pub use kstone::ports::PurgeReport;
 
-pub use admission::{Asked, KnownCommand, NamedKey, known_commands};
+pub use admission::{KnownCommand, NamedKey, PortCommand, known_commands};
 pub use local::LocalKeys;
 pub use slot::{SLOTS, slot_of};
 

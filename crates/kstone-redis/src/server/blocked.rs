@@ -22,7 +22,7 @@ use crate::command::{Block, Caller, Command, Context, Flow, Otherwise, Run, flag
 use crate::reply::{Tree, Value};
 use crate::server::Server;
 use crate::session::Client;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 /// The answer to who was told to wait no longer.
 const UNBLOCKED: &[u8] = b"UNBLOCKED client unblocked via CLIENT UNBLOCK";

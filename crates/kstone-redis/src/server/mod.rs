@@ -5,9 +5,8 @@ pub(crate) mod blocked;
 pub(crate) mod clients;
 pub(crate) mod config;
 pub(crate) mod cursors;
-pub(crate) mod errands;
 mod governed;
-pub(crate) mod hot;
+pub(crate) mod hot_keys;
 pub(crate) mod latency;
 pub(crate) mod locks;
 mod monitor;
@@ -16,6 +15,7 @@ pub(crate) mod pause;
 pub(crate) mod process;
 pub(crate) mod pubsub;
 mod reclaim;
+pub(crate) mod remote_commands;
 pub(crate) mod slowlog;
 pub(crate) mod stats;
 pub(crate) mod survey;
@@ -35,34 +35,34 @@ use kstone_core::{Durability, Engine};
 
 use crate::commands::scripting::Scripts;
 use crate::fault::Result;
-use crate::store::spaces::{Spaces, recent_bytes_max};
+use crate::store::databases::{Databases, recent_bytes_max};
 use crate::store::{Committed, Listeners, PolicyRef, Txn};
 use acl::Acl;
 use blocked::{Blocked, Ready};
 use clients::{Clients, Peer};
 use config::Config;
 use cursors::Cursors;
-use errands::RunErrand;
-use governed::ToTell;
-use hot::Hot;
+use governed::PolicyReport;
+use hot_keys::HotKeys;
 use latency::Latency;
 use locks::Locks;
 use monitor::Monitors;
 use pause::{Pause, Paused};
-use pubsub::{Pubsub, Terms};
+use pubsub::{DeliveryLimit, Pubsub};
+use remote_commands::RunRemoteCommands;
 use slowlog::Slowlog;
 use stats::Stats;
 use task_handoff::TaskHandoff;
-use tracking::{Through, Tracking};
+use tracking::{Delivery, Tracking};
 use watches::Watches;
 
 /// No server works with less memory than this.
 const MEMORY_BYTES_MIN: i64 = 1 << 20;
 
 /// Ends the process, or whatever the server runs in.
-pub(crate) struct Stop(pub(crate) Box<dyn Fn() + Send + Sync>);
+pub(crate) struct ShutdownHook(pub(crate) Box<dyn Fn() + Send + Sync>);
 
-impl fmt::Debug for Stop {
+impl fmt::Debug for ShutdownHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Stop")
     }
@@ -85,7 +85,7 @@ pub(crate) struct ScriptUsage {
 pub(crate) struct Server {
     pub(crate) database: Database,
     pub(crate) engine: Engine,
-    pub(crate) spaces: Spaces,
+    pub(crate) databases: Databases,
     pub(crate) locks: Locks,
     pub(crate) task_handoff: TaskHandoff,
     pub(crate) blocked: Blocked,
@@ -101,7 +101,7 @@ pub(crate) struct Server {
     pub(crate) latency: Latency,
     pub(crate) pause: Pause,
     /// Keys kept in memory in a quicker form.
-    pub(crate) hot: Hot,
+    pub(crate) hot: HotKeys,
     pub(crate) durability: Durability,
     /// Where scans go on.
     pub(crate) cursors: Cursors,
@@ -119,9 +119,9 @@ pub(crate) struct Server {
     /// Scripts and functions.
     pub(crate) scripts: Scripts,
     /// What SHUTDOWN does.
-    pub(crate) stop: Mutex<Option<Stop>>,
+    pub(crate) shutdown_hook: Mutex<Option<ShutdownHook>>,
     /// How other servers are reached, if they can be.
-    pub(crate) errands: OnceLock<RunErrand>,
+    pub(crate) run_remote_commands: OnceLock<RunRemoteCommands>,
 }
 
 impl Server {
@@ -138,7 +138,7 @@ impl Server {
     fn start(database: &Database) -> kstone::Result<Arc<Server>> {
         let server = Arc::new(Server {
             engine: database.engine().clone(),
-            spaces: Spaces::open(database)?,
+            databases: Databases::open(database)?,
             database: database.clone(),
             locks: Locks::new(),
             task_handoff: TaskHandoff::default(),
@@ -154,7 +154,7 @@ impl Server {
             slowlog: Slowlog::default(),
             latency: Latency::default(),
             pause: Pause::default(),
-            hot: Hot::beside(database.engine()),
+            hot: HotKeys::for_engine(database.engine()),
             durability: database.durability(),
             cursors: Cursors::new(&SystemRandom),
             random: SeededRandom::new(SystemRandom.next_u64()),
@@ -164,8 +164,8 @@ impl Server {
             run_id: process::run_id(),
             saved_ms: AtomicU64::new(database.engine().now_ms()),
             scripts: Scripts::default(),
-            stop: Mutex::default(),
-            errands: OnceLock::new(),
+            shutdown_hook: Mutex::default(),
+            run_remote_commands: OnceLock::new(),
         });
         let fsync = match server.durability {
             Durability::Sync => "always",
@@ -212,7 +212,7 @@ impl Server {
         if changed.contains(&config::TRACKING_KEYS_MAX) {
             let keys_max = self.config.size(config::TRACKING_KEYS_MAX);
             let keys_max = usize::try_from(keys_max).unwrap_or(usize::MAX);
-            self.tracking.remember(0, std::iter::empty(), keys_max, self.through());
+            self.tracking.remember(0, std::iter::empty(), keys_max, self.delivery());
         }
         Ok(())
     }
@@ -220,19 +220,23 @@ impl Server {
     /// Sees to it that what is kept of keys beside the engine's own caches takes no more than
     /// `maxmemory`, if that is set.
     fn bound_caches(&self) {
-        let (recent, hot) = (recent_bytes_max(&self.engine), Hot::share_of(&self.engine));
+        let (recent, hot) = (recent_bytes_max(&self.engine), HotKeys::share_of(&self.engine));
         let third = match usize::try_from(self.config.number(config::MAXMEMORY)) {
             Ok(0) | Err(_) => usize::MAX,
             Ok(most) => most / 3,
         };
-        self.spaces.heads.set_bytes_max(recent.min(third));
-        self.spaces.members.set_bytes_max(recent.min(third));
+        self.databases.heads.set_bytes_max(recent.min(third));
+        self.databases.members.set_bytes_max(recent.min(third));
         self.hot.set_bytes_max(hot.min(third));
     }
 
     /// What an invalidation goes through.
-    pub(crate) fn through(&self) -> Through<'_> {
-        Through { clients: &self.clients, pubsub: &self.pubsub, terms: self.terms(false) }
+    pub(crate) fn delivery(&self) -> Delivery<'_> {
+        Delivery {
+            clients: &self.clients,
+            pubsub: &self.pubsub,
+            delivery_limit: self.delivery_limit(false),
+        }
     }
 
     /// A client as CLIENT LIST shows it.
@@ -261,7 +265,7 @@ impl Server {
         policy_number: u64,
         db: u8,
     ) -> Txn<'s> {
-        let mut txn = Txn::new(&self.engine, &self.spaces, &self.hot, db);
+        let mut txn = Txn::new(&self.engine, &self.databases, &self.hot, db);
         txn.set_task_handoff(&self.task_handoff);
         txn.set_listeners(Listeners {
             changes: !self.watches.is_idle() || self.tracking.count() > 0,
@@ -283,8 +287,8 @@ impl Server {
         if !txn.is_governed() && txn.has_counted_changes() {
             self.database.note_unruled()?;
         }
-        let mut to_tell = ToTell::default();
-        let committed = match self.govern(&mut txn, &mut to_tell) {
+        let mut report = PolicyReport::default();
+        let committed = match self.check_transaction(&mut txn, &mut report) {
             Ok(()) => txn.commit(self.durability),
             Err(fault) => Err(fault),
         };
@@ -293,7 +297,7 @@ impl Server {
                 self.scripts.forget_libraries();
             }
         })?;
-        to_tell.tell();
+        report.send();
         self.dirty.fetch_add(committed.dirty, Ordering::Relaxed);
         if committed.expired > 0 {
             self.stats.expired_keys.fetch_add(committed.expired, Ordering::Relaxed);
@@ -341,16 +345,19 @@ impl Server {
         self.notify(&committed.events);
         if self.tracking.count() > 0 {
             if committed.flushed.is_empty() {
-                self.tracking.changed(&committed.touched, committed.origin, self.through());
+                self.tracking.changed(&committed.touched, committed.origin, self.delivery());
             } else {
-                self.tracking.flushed(self.through());
+                self.tracking.flushed(self.delivery());
             }
         }
     }
 
     /// Now, and how much a subscriber may leave unread.
-    pub(crate) fn terms(&self, is_subscribed: bool) -> Terms {
-        Terms { limit: self.config.output_limit(is_subscribed), now_ms: self.engine.now_ms() }
+    pub(crate) fn delivery_limit(&self, is_subscribed: bool) -> DeliveryLimit {
+        DeliveryLimit {
+            limit: self.config.output_limit(is_subscribed),
+            now_ms: self.engine.now_ms(),
+        }
     }
 
     /// Sends a message to everybody who listens; answers to how many.
@@ -358,7 +365,7 @@ impl Server {
         if self.pubsub.is_idle() {
             return 0;
         }
-        self.pubsub.publish(channel, message, self.terms(true))
+        self.pubsub.publish(channel, message, self.delivery_limit(true))
     }
 }
 

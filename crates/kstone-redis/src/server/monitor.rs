@@ -48,8 +48,8 @@ impl Server {
         if self.monitors.is_idle() {
             return;
         }
-        let terms = self.terms(false);
-        let (seconds, ms) = (terms.now_ms / 1000, terms.now_ms % 1000);
+        let delivery_limit = self.delivery_limit(false);
+        let (seconds, ms) = (delivery_limit.now_ms / 1000, delivery_limit.now_ms % 1000);
         let mut line = format!("{seconds}.{ms:03}000 [{db} {from}]");
         for arg in args {
             line.push_str(" \"");
@@ -69,7 +69,7 @@ impl Server {
         }
         let message = Arc::new(Value::Simple(line));
         for peer in &*self.monitors.peers.lock() {
-            peer.send(&message, terms.now_ms, terms.limit);
+            peer.send(&message, delivery_limit.now_ms, delivery_limit.limit);
         }
     }
 }

@@ -45,7 +45,7 @@ struct Registry {
 
 /// Now, and how much a subscriber may leave unread.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct DeliveryLimit {
     pub(crate) limit: OutputLimit,
     pub(crate) now_ms: u64,
 }
@@ -136,27 +136,37 @@ impl Pubsub {
     }
 
     /// Sends a message to everybody who listens; answers to how many.
-    pub(crate) fn publish(&self, channel: &[u8], message: &[u8], terms: Terms) -> usize {
+    pub(crate) fn publish(
+        &self,
+        channel: &[u8],
+        message: &[u8],
+        delivery_limit: DeliveryLimit,
+    ) -> usize {
         if self.is_idle() {
             return 0;
         }
         let registry = self.registry.lock();
-        let mut sent = registry.send_to(Topic::Channel, channel, message, terms);
+        let mut sent = registry.send_to(Topic::Channel, channel, message, delivery_limit);
         for (pattern, peers) in &registry.topics[Topic::Pattern as usize] {
             if glob::matches(pattern, channel) {
                 let words = ["pmessage".as_bytes(), pattern, channel, message];
-                sent += registry.send(peers, &words, terms);
+                sent += registry.send(peers, &words, delivery_limit);
             }
         }
         sent
     }
 
     /// Sends a message to everybody who listens to a shard channel.
-    pub(crate) fn publish_to_shard(&self, channel: &[u8], message: &[u8], terms: Terms) -> usize {
+    pub(crate) fn publish_to_shard(
+        &self,
+        channel: &[u8],
+        message: &[u8],
+        delivery_limit: DeliveryLimit,
+    ) -> usize {
         if self.is_idle() {
             return 0;
         }
-        self.registry.lock().send_to(Topic::Shard, channel, message, terms)
+        self.registry.lock().send_to(Topic::Shard, channel, message, delivery_limit)
     }
 
     /// The channels that somebody has subscribed to, and that match.
@@ -193,15 +203,21 @@ impl Registry {
         if topic == Topic::Shard { shards } else { channels + patterns }
     }
 
-    fn send_to(&self, topic: Topic, channel: &[u8], message: &[u8], terms: Terms) -> usize {
+    fn send_to(
+        &self,
+        topic: Topic,
+        channel: &[u8],
+        message: &[u8],
+        delivery_limit: DeliveryLimit,
+    ) -> usize {
         let Some(peers) = self.topics[topic as usize].get(channel) else { return 0 };
-        self.send(peers, &[topic.words().2.as_bytes(), channel, message], terms)
+        self.send(peers, &[topic.words().2.as_bytes(), channel, message], delivery_limit)
     }
 
-    fn send(&self, peers: &[Arc<Peer>], words: &[&[u8]], terms: Terms) -> usize {
+    fn send(&self, peers: &[Arc<Peer>], words: &[&[u8]], delivery_limit: DeliveryLimit) -> usize {
         let message = Arc::new(Value::Push(words.iter().map(Value::bulk).collect()));
         for peer in peers {
-            peer.send(&message, terms.now_ms, terms.limit);
+            peer.send(&message, delivery_limit.now_ms, delivery_limit.limit);
         }
         peers.len()
     }

@@ -29,7 +29,7 @@ pub(super) fn register(server: &Arc<Server>) {
 
 impl Reclaim for Reclaimer {
     fn owns(&self, table: TableId) -> bool {
-        self.server.upgrade().is_some_and(|server| server.spaces.owns(table))
+        self.server.upgrade().is_some_and(|server| server.databases.owns(table))
     }
 
     fn reclaim(&self, expired: &[&Expired]) -> kstone_core::Result<()> {
@@ -46,8 +46,8 @@ impl Reclaim for Reclaimer {
             let gate = patiently(server.locks.try_share(), server.locks.share())?;
             let mut awaited = Vec::new();
             for one in some {
-                let Some(slot) = server.spaces.slot_of(one.table) else { continue };
-                let (key, db) = (one.key.pk.as_ref(), server.spaces.db_of(slot));
+                let Some(slot) = server.databases.slot_of(one.table) else { continue };
+                let (key, db) = (one.key.pk.as_ref(), server.databases.db_of(slot));
                 let _locked = server.locks.keys(&gate, &server.task_handoff, std::iter::once(key));
                 if server.blocked.is_awaited(db, std::iter::once(key)) {
                     awaited.push((one, db));
@@ -72,7 +72,7 @@ impl Reclaim for Reclaimer {
     }
 
     fn tidy(&self) -> kstone_core::Result<bool> {
-        self.server.upgrade().map_or(Ok(false), |server| server.spaces.counts.step())
+        self.server.upgrade().map_or(Ok(false), |server| server.databases.counts.step())
     }
 }
 

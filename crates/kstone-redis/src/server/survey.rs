@@ -10,9 +10,9 @@ use crate::fault::Result;
 use crate::server::Server;
 use crate::server::governed::{made, some_at_a_time};
 use crate::session::call;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 use crate::store::strings::StringValue;
-use crate::store::{Kind, State, Txn};
+use crate::store::{KeyState, Kind, Txn};
 use crate::{Fault, Redis};
 
 /// So many names of keys are held at a time.
@@ -23,7 +23,7 @@ const PIECE_LEN: usize = 1 << 20;
 /// A key as [`Redis::survey`] shows it. One with very many members is shown several times, each time
 /// with others of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Surveyed<'k> {
+pub struct SurveyedKey<'k> {
     /// The key as if it had just been made, with its value, its fields or its members.
     pub write: KeyWrite<'k>,
     /// What it takes; `None` where the key was shown already.
@@ -36,7 +36,7 @@ pub struct Surveyed<'k> {
 
 /// What is stored under a key that was [looked](Redis::look) at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
+pub enum KeyPresence {
     /// The value that was shown.
     Shown,
     /// One whose time is over, which is shown to nobody until it is reclaimed; or nobody can tell,
@@ -51,7 +51,7 @@ impl Redis {
     /// moment of the walk: what is made or removed meanwhile may be shown or not.
     pub fn survey<E: From<Fault>>(
         &self,
-        mut see: impl FnMut(&Surveyed<'_>) -> Result<(), E>,
+        mut see: impl FnMut(&SurveyedKey<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut failure = None;
         let walked = survey(&self.server, &mut |key| {
@@ -74,33 +74,33 @@ impl Redis {
         &self,
         db: u8,
         key: &[u8],
-        see: &mut dyn FnMut(&Surveyed<'_>),
-        then: impl FnOnce(Stored) -> Result<T, E>,
+        see: &mut dyn FnMut(&SurveyedKey<'_>),
+        then: impl FnOnce(KeyPresence) -> Result<T, E>,
     ) -> Result<T, E> {
         let server = &self.server;
         let Some(gate) = call::wait(server.locks.share(), || None) else {
-            return then(Stored::Hidden);
+            return then(KeyPresence::Hidden);
         };
         let _locked = server.locks.keys(&gate, &server.task_handoff, std::iter::once(key));
-        let (mut txn, mut stored) = (server.begin(db), Stored::Nothing);
+        let (mut txn, mut stored) = (server.begin(db), KeyPresence::Nothing);
         show(&mut txn, db, key, &mut |surveyed| {
-            stored = Stored::Shown;
+            stored = KeyPresence::Shown;
             see(surveyed);
             Ok(())
         })?;
-        if stored == Stored::Nothing && txn.is_stored(key)? {
-            stored = Stored::Hidden;
+        if stored == KeyPresence::Nothing && txn.is_stored(key)? {
+            stored = KeyPresence::Hidden;
         }
         then(stored)
     }
 }
 
 /// Who is shown keys.
-type See<'s> = dyn FnMut(&Surveyed<'_>) -> Result<()> + 's;
+type OnKey<'s> = dyn FnMut(&SurveyedKey<'_>) -> Result<()> + 's;
 
-fn survey(server: &Server, see: &mut See<'_>) -> Result<()> {
+fn survey(server: &Server, see: &mut OnKey<'_>) -> Result<()> {
     for db in 0..DATABASES as u8 {
-        let mut names = Names::default();
+        let mut names = KeyNames::default();
         // Without waiting for anybody: whether a name is still one is seen under its lock.
         while names.next(&server.begin(db))? {
             for key in &names.found {
@@ -134,7 +134,7 @@ impl Server {
     }
 
     fn index_elsewhere(&self, policy: &dyn WritePolicy, txn: &mut Txn<'_>, to: u8) -> Result<()> {
-        let (mut names, mut batch) = (Names::default(), WriteBatch::new());
+        let (mut names, mut batch) = (KeyNames::default(), WriteBatch::new());
         // What the commit deletes would be gone again, though it is written here.
         let deleted = txn.index_entries_deleted();
         let mut wanted_after_all = Vec::new();
@@ -154,7 +154,7 @@ impl Server {
                         Fault::new(format!("ERR keys that break rules cannot be moved: {refused}"))
                     })?;
                     for entry in &admitted.index {
-                        self.spaces.note_subject(entry, true, &mut batch)?;
+                        self.databases.note_subject(entry, true, &mut batch)?;
                         if deleted.contains(entry) {
                             wanted_after_all.push(entry.clone());
                         }
@@ -170,12 +170,12 @@ impl Server {
 
 /// The names of all keys of a database, some at a time.
 #[derive(Debug, Default)]
-struct Names {
+struct KeyNames {
     found: Vec<Vec<u8>>,
     stripe: Option<u8>,
 }
 
-impl Names {
+impl KeyNames {
     /// Finds those that come next in the database that is selected; false if there are no more.
     fn next(&mut self, txn: &Txn<'_>) -> Result<bool> {
         loop {
@@ -203,9 +203,9 @@ impl Names {
 }
 
 /// Shows a key of the database that is selected, as if it were in this one.
-fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> {
+fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut OnKey<'_>) -> Result<()> {
     let Some(entry) = txn.lookup_quietly(key)? else { return Ok(()) };
-    let state = State::of_entry(key, &entry);
+    let state = KeyState::of_entry(key, &entry);
     let write = made(db, key, txn.now_ms(), &state);
     let mut footprint = Some(state.footprint);
     if matches!(entry.kind, Kind::String | Kind::LongString) {
@@ -213,7 +213,7 @@ fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> 
         let value = txn.string_bytes(key, &value)?;
         let value_len = Some(value.len() as u64);
         let write = KeyWrite { value: Some(&value), value_len, ..write };
-        return see(&Surveyed { write, footprint, members: 0, member_bytes: 0 });
+        return see(&SurveyedKey { write, footprint, members: 0, member_bytes: 0 });
     }
     some_at_a_time(
         entry.kind,
@@ -224,7 +224,7 @@ fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> 
         },
         |parts| {
             let (fields, members) = (parts.fields.as_slice(), parts.members.as_slice());
-            see(&Surveyed {
+            see(&SurveyedKey {
                 write: KeyWrite { fields, members, ..write },
                 footprint: footprint.take(),
                 members: parts.written.members,

@@ -161,7 +161,7 @@ impl Client {
         }
         let keys_max = server.config.size(config::TRACKING_KEYS_MAX);
         let keys_max = usize::try_from(keys_max).unwrap_or(usize::MAX);
-        server.tracking.remember(self.id, keys, keys_max, server.through());
+        server.tracking.remember(self.id, keys, keys_max, server.delivery());
     }
 }
 

@@ -182,7 +182,7 @@ impl<'b, 's> Batch<'b, 's> {
         let mut context =
             Context::new(self.server, &mut self.txn, self.client, &mut *out, Caller::Client);
         let fault = match self.is_governed {
-            true => context.run_or_undo(run, args).err(),
+            true => context.run_or_roll_back(run, args).err(),
             false => context.run_and_check(run, args).err(),
         };
         if let Some(fault) = &fault {

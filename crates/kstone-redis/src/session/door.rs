@@ -75,8 +75,8 @@ impl Session {
         if !self.client.is_authenticated && peer.is_over_strangers_limit(unread_bytes as u64) {
             return true;
         }
-        let terms = self.server.terms(peer.is(state::PUBSUB));
-        peer.is_over_limit(unread_bytes as u64, terms.now_ms, terms.limit)
+        let delivery_limit = self.server.delivery_limit(peer.is(state::PUBSUB));
+        peer.is_over_limit(unread_bytes as u64, delivery_limit.now_ms, delivery_limit.limit)
     }
 
     /// Ready when there is something to [`take_messages`](Session::take_messages), or the client is

@@ -283,7 +283,7 @@ impl Session {
             Run::Keys(run) => {
                 txn.select(self.client.db);
                 let client = &mut self.client;
-                Context::new(server, txn, client, out, Caller::Multi).run_or_undo(run, args)
+                Context::new(server, txn, client, out, Caller::Multi).run_or_roll_back(run, args)
             }
             Run::Session(run) => match run(self, args, out)? {
                 // No command waits while it has all keys to itself: it replies how things stand.

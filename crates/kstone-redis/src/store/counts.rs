@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use kstone_core::sync::Mutex;
 use kstone_core::{Durability, Engine, Key, ScanCursor, ScanIter, Snapshot, TableId, WriteBatch};
 
-use crate::store::spaces::{DATABASES, Layout};
+use crate::store::databases::{DATABASES, Layout};
 
 /// The record of the layer's catalogue that has the numbers. It is there only while the database
 /// is closed.
@@ -28,12 +28,12 @@ pub(crate) struct Counts {
     at_open: [AtomicI64; DATABASES],
     /// How many came since then, less those that went.
     since: [AtomicI64; DATABASES],
-    counting: Mutex<Option<Counting>>,
+    counting: Mutex<Option<CountInProgress>>,
 }
 
 /// A count that is under way.
 #[derive(Debug)]
-struct Counting {
+struct CountInProgress {
     /// The moment at which the database was opened.
     snapshot: Snapshot,
     /// What is left to count.
@@ -75,7 +75,7 @@ impl Counts {
         let counting = (!slots.is_empty()).then(|| {
             // What has expired and was not removed is still a key that will go.
             let snapshot = engine.snapshot_even_expired();
-            Counting { snapshot, slots, scan: None, keys: 0 }
+            CountInProgress { snapshot, slots, scan: None, keys: 0 }
         });
         let since = std::array::from_fn(|_| AtomicI64::new(0));
         Ok(Counts { at_open, since, counting: Mutex::new(counting) })
@@ -141,7 +141,7 @@ impl Counts {
     }
 }
 
-impl Counting {
+impl CountInProgress {
     /// Counts on; answers whether the table is done.
     fn count_some(&mut self, table: TableId) -> kstone_core::Result<bool> {
         let scan = match &mut self.scan {

@@ -20,15 +20,15 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kstone_core::{Engine, KEY_LEN_MAX, KeyRef, Seq, TableId};
 
 use crate::fault::{Fault, Result};
-use crate::server::hot::{Held, Hot, Resident};
+use crate::server::hot_keys::{HeldForms, HotKeys, Resident};
 use crate::server::task_handoff::{HandoffTimer, TaskHandoff};
 use crate::store::annex::{self, AnnexId, Filling, HELD_BACK_LEN_MAX};
 use crate::store::changes::{Changes, Head, KeyChanges};
+use crate::store::databases::{Databases, Layout};
+use crate::store::key_state::KeyState;
 use crate::store::parts::Parts;
-use crate::store::recent::Known;
-use crate::store::spaces::{Layout, Spaces};
-use crate::store::state::State;
-use crate::store::txn::governed::Governed;
+use crate::store::record_cache::KnownRecord;
+use crate::store::txn::governed::PolicyState;
 use crate::store::{Kind, fields};
 
 /// The sort key of the record by whose expiry the engine's list of what has expired wakes a key
@@ -117,7 +117,7 @@ impl Default for Listeners {
 #[derive(Debug)]
 pub(crate) struct Txn<'s> {
     engine: &'s Engine,
-    spaces: &'s Spaces,
+    databases: &'s Databases,
     now_ms: u64,
     db: u8,
     slot: u8,
@@ -132,7 +132,7 @@ pub(crate) struct Txn<'s> {
     /// nearly always just looked it up.
     seen: (u8, Vec<u8>, Option<Stored>),
     /// The quick forms of keys that this transaction works with.
-    held: Held<'s>,
+    held: HeldForms<'s>,
     /// The annexes that this transaction fills.
     filling: Filling<'s>,
     /// Keys whose heads in the engine name an annex, as far as they were looked at.
@@ -144,7 +144,7 @@ pub(crate) struct Txn<'s> {
     /// Why what the last command wrote cannot be stored.
     refused: Option<Fault>,
     /// How things were before the last command, if others are committed with it.
-    mark: Option<Box<savepoint::Mark>>,
+    mark: Option<Box<savepoint::Savepoint>>,
     /// Libraries of functions that were written or removed.
     libraries: Vec<(String, Option<Bytes>)>,
     /// How a walk over many records hands other tasks off, and when.
@@ -156,26 +156,31 @@ pub(crate) struct Txn<'s> {
     /// The engine was asked for something: the next command of this kind will ask it, too.
     has_read: Cell<bool>,
     /// What the policy in force wants to know, if there is one.
-    governed: Option<Governed<'s>>,
+    governed: Option<PolicyState<'s>>,
 }
 
 impl<'s> Txn<'s> {
     /// Begins in a logical database.
-    pub(crate) fn new(engine: &'s Engine, spaces: &'s Spaces, hot: &'s Hot, db: u8) -> Txn<'s> {
+    pub(crate) fn new(
+        engine: &'s Engine,
+        databases: &'s Databases,
+        hot: &'s HotKeys,
+        db: u8,
+    ) -> Txn<'s> {
         Txn {
             engine,
-            spaces,
+            databases,
             now_ms: engine.now_ms(),
             db,
-            slot: spaces.slot(db),
+            slot: databases.slot(db),
             layout: None,
             emptied: Vec::new(),
             changes: Changes::default(),
             told: Committed::default(),
             listeners: Listeners::default(),
             seen: (0, Vec::new(), None),
-            held: Held::new(hot),
-            filling: Filling::new(engine, spaces),
+            held: HeldForms::new(hot),
+            filling: Filling::new(engine, databases),
             annexed: Vec::new(),
             orphans: Vec::new(),
             failure: None,
@@ -215,19 +220,19 @@ impl<'s> Txn<'s> {
 
     /// For how many seconds the key has not been used, about.
     pub(crate) fn idle_s(&self, key: &[u8]) -> u64 {
-        self.spaces.accesses.idle_s(self.slot, key, self.now_ms)
+        self.databases.accesses.idle_s(self.slot, key, self.now_ms)
     }
 
     /// The key counts as not used for so many seconds.
     pub(crate) fn set_idle_s(&self, key: &[u8], idle_s: u64) {
-        self.spaces.accesses.set_idle(self.slot, key, self.now_ms, idle_s);
+        self.databases.accesses.set_idle(self.slot, key, self.now_ms, idle_s);
     }
 
     /// Goes on in another logical database; answers the one before.
     pub(crate) fn select(&mut self, db: u8) -> u8 {
         self.slot = match &self.layout {
             Some(layout) => layout.slot(db),
-            None => self.spaces.slot(db),
+            None => self.databases.slot(db),
         };
         std::mem::replace(&mut self.db, db)
     }
@@ -252,7 +257,7 @@ impl<'s> Txn<'s> {
 
     /// The key, if it is there. One whose time is over is removed on the way.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Result<Option<Entry>> {
-        self.spaces.accesses.note(self.slot, key, self.now_ms);
+        self.databases.accesses.note(self.slot, key, self.now_ms);
         self.lookup_quietly(key)
     }
 
@@ -274,7 +279,7 @@ impl<'s> Txn<'s> {
     /// The head that the engine has for a key that this transaction did not change, expired or not.
     fn stored_head(&mut self, key: &[u8]) -> Result<Option<Head>> {
         let mut mark = 0;
-        let mut found = match self.spaces.table(self.slot) {
+        let mut found = match self.databases.table(self.slot) {
             _ if self.emptied.contains(&self.slot) => None,
             None => None,
             Some(table) => self.engine_head(table, key, &mut mark)?,
@@ -300,7 +305,7 @@ impl<'s> Txn<'s> {
         seen.extend_from_slice(key);
         (*slot, *last) = (self.slot, Some(stored));
         if let Some(governed) = &mut self.governed {
-            governed.seen = found.as_ref().and_then(|head| State::of(key, head));
+            governed.seen = found.as_ref().and_then(|head| KeyState::of(key, head));
             governed.seen_mark = mark;
         }
         Ok(found)
@@ -315,7 +320,9 @@ impl<'s> Txn<'s> {
     /// noted with it.
     fn engine_head(&self, table: TableId, key: &[u8], noted: &mut u32) -> Result<Option<Head>> {
         let at = KeyRef { pk: key, sk: None };
-        if let Some(Known { value, expires_at_ms, mark }) = self.spaces.heads.get(table, at) {
+        if let Some(KnownRecord { value, expires_at_ms, mark }) =
+            self.databases.heads.get(table, at)
+        {
             *noted = mark;
             return Ok(value.map(|value| Head { value, expires_at_ms }));
         }
@@ -325,7 +332,7 @@ impl<'s> Txn<'s> {
             found.map(|record| Head { value: record.value, expires_at_ms: record.expires_at_ms });
         let value = found.as_ref().map(|head| head.value.as_ref());
         let expires_at_ms = found.as_ref().and_then(|head| head.expires_at_ms);
-        self.spaces.heads.keep(table, at, value, expires_at_ms);
+        self.databases.heads.keep(table, at, value, expires_at_ms);
         Ok(found)
     }
 
@@ -354,10 +361,10 @@ impl<'s> Txn<'s> {
         };
         match annex {
             Some(annex) => {
-                let table = self.spaces.annex_table(self.slot)?;
+                let table = self.databases.annex_table(self.slot)?;
                 Some((table, Cow::Owned(annex.partition().to_vec())))
             }
-            None => Some((self.spaces.table(self.slot)?, Cow::Borrowed(key))),
+            None => Some((self.databases.table(self.slot)?, Cow::Borrowed(key))),
         }
     }
 
@@ -643,7 +650,7 @@ impl<'s> Txn<'s> {
         true
     }
 
-    // ---- quick forms of keys, kept in memory (`server::hot`)
+    // ---- quick forms of keys, kept in memory (`server::hot_keys`)
 
     /// How often this transaction wrote or removed parts of the key.
     fn writes(&self, key: &[u8]) -> u64 {

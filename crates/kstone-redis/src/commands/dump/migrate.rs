@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::payload;
-use crate::Errand;
+use crate::RemoteCommands;
 use crate::args;
 use crate::command::{Command, Flow, Keys, Run, flag::*};
 use crate::fault::{Fault, Result};
@@ -126,14 +126,14 @@ fn migrate<'a>(
         let mut commands = request.greeting();
         let greetings = commands.len();
         commands.append(&mut restores);
-        let errand = Errand {
+        let remote = RemoteCommands {
             host: args::shown(request.host).into_owned(),
             port: request.port,
             timeout: request.timeout,
             commands,
         };
-        let Some(run) = server.errands.get() else { return Err(IO_FAULT) };
-        let replies = run(errand).await.map_err(|error| match error.kind() {
+        let Some(run) = server.run_remote_commands.get() else { return Err(IO_FAULT) };
+        let replies = run(remote).await.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotConnected => {
                 Fault::fixed("IOERR error or timeout connecting to the client")
             }

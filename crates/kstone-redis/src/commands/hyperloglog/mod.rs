@@ -7,7 +7,7 @@ mod sketch;
 use crate::args;
 use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
 use crate::fault::{Fault, Result};
-use crate::server::config::table::{At, at};
+use crate::server::config::table::{ParameterIndex, index_of};
 use crate::store::Entry;
 use sketch::{Registers, Run as SketchRun, Sketch};
 
@@ -20,7 +20,7 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 /// A counter that would be longer becomes dense.
-const SPARSE_LEN_MAX: At = at("hll-sparse-max-bytes");
+const SPARSE_LEN_MAX: ParameterIndex = index_of("hll-sparse-max-bytes");
 
 const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
 

@@ -88,8 +88,8 @@ fn stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let used = process::usage().resident_bytes;
     let stats = context.server.engine.stats();
     let (_, hot_bytes) = context.server.hot.size();
-    let spaces = &context.server.spaces;
-    let recent_bytes = spaces.heads.size().1 + spaces.members.size().1;
+    let databases = &context.server.databases;
+    let recent_bytes = databases.heads.size().1 + databases.members.size().1;
     let buffers = stats.total.memtable_bytes;
     let caches = stats.cache_bytes + hot_bytes as u64 + recent_bytes as u64;
     let figures = [

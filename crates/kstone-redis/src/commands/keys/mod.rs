@@ -14,7 +14,7 @@ use crate::args;
 use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::glob;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 pub(super) const COMMANDS: &[Command] = &[
     keyed("del", -2, WRITE, Keys::ALL, remove),

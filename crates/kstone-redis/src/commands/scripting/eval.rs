@@ -1,6 +1,6 @@
 //! EVAL, EVALSHA, and SCRIPT with its subcommands.
 
-use super::execute::{Start, execute, keys_and_args};
+use super::execute::{ScriptCall, execute, keys_and_args};
 use super::running::Origin;
 use crate::args;
 use crate::command::{Context, Flow};
@@ -44,7 +44,7 @@ fn run(
         } else {
             cache.add(given, false)?
         };
-        let start = Start {
+        let call = ScriptCall {
             origin: Origin::Script,
             name: &digest,
             flags: script.flags,
@@ -52,7 +52,7 @@ fn run(
             command: args,
             keys,
         };
-        execute(context, &start, &mut cache.interpreter, |interpreter| {
+        execute(context, &call, &mut cache.interpreter, |interpreter| {
             interpreter.run_script(&script.function, keys, rest)
         })
     })

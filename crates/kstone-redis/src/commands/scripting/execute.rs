@@ -17,7 +17,7 @@ use crate::session::Client;
 use crate::store::Txn;
 
 /// A script that is about to run.
-pub(super) struct Start<'a> {
+pub(super) struct ScriptCall<'a> {
     pub(super) origin: Origin,
     /// The function's name, or the script's digest.
     pub(super) name: &'a str,
@@ -52,16 +52,16 @@ pub(super) fn keys_and_args<'a>(
 /// Runs a script and replies. `work` calls into the interpreter.
 pub(super) fn execute(
     context: &mut Context<'_, '_>,
-    start: &Start<'_>,
+    call: &ScriptCall<'_>,
     interpreter: &mut Interpreter,
     work: impl FnOnce(&mut Interpreter) -> std::result::Result<mlua::Value, Raised>,
 ) -> Result<Flow> {
     let server = context.server;
-    check(server, start)?;
-    let flags = start.flags.unwrap_or(0);
+    check(server, call)?;
+    let flags = call.flags.unwrap_or(0);
     let started_ms = server.engine.now_ms();
     let running = &server.scripts.running;
-    let ending = running.begin(start.origin, start.name, start.command, started_ms);
+    let guard = running.begin(call.origin, call.name, call.command, started_ms);
     let db = context.txn.db();
     let mut client = context.client.clone();
     client.resp3 = false;
@@ -69,30 +69,30 @@ pub(super) fn execute(
         server,
         txn: &mut *context.txn,
         client,
-        execution: Arc::clone(&ending.execution),
-        is_read_only: start.is_read_only || flags & shebang::flag::NO_WRITES != 0,
+        execution: Arc::clone(&guard.execution),
+        is_read_only: call.is_read_only || flags & shebang::flag::NO_WRITES != 0,
         allows_oom: flags & shebang::flag::ALLOW_OOM != 0,
         was_out_of_memory: server.is_out_of_memory(),
         handoff_timer: HandoffTimer::default(),
-        keys: start.keys,
+        keys: call.keys,
         has_read: false,
     };
     let returned = HOST.set(&mut host, || work(interpreter));
     let is_resp3 = host.client.resp3;
     context.txn.select(db);
-    drop(ending);
+    drop(guard);
     match returned {
         Ok(value) => Ok(reply(context, interpreter, &value, is_resp3)),
-        Err(raised) => Ok(fail(context, start.name, &raised)),
+        Err(raised) => Ok(fail(context, call.name, &raised)),
     }
 }
 
 /// Whether a script with these flags may run now.
-fn check(server: &Server, start: &Start<'_>) -> Result<()> {
+fn check(server: &Server, call: &ScriptCall<'_>) -> Result<()> {
     // What a script without a first line will do, nobody knows before it does it.
-    let Some(flags) = start.flags else { return Ok(()) };
+    let Some(flags) = call.flags else { return Ok(()) };
     let writes = flags & shebang::flag::NO_WRITES == 0;
-    if writes && start.is_read_only {
+    if writes && call.is_read_only {
         return Err(Fault::fixed(
             "ERR Can not execute a script with write flag using *_ro command.",
         ));
@@ -231,8 +231,8 @@ impl Script<'_, '_> {
         let begun = self.server.engine.monotonic();
         self.txn.select(db);
         let (server, client) = (self.server, &mut self.client);
-        let flow =
-            Context::new(server, self.txn, client, &mut out, Caller::Script).run_or_undo(run, args);
+        let flow = Context::new(server, self.txn, client, &mut out, Caller::Script)
+            .run_or_roll_back(run, args);
         let took = self.server.engine.monotonic().saturating_sub(begun);
         let reply = match flow {
             Ok(Flow::Block(block)) => block.otherwise.reply(),

@@ -56,7 +56,7 @@ impl Libraries {
             ),
             ..Libraries::default()
         };
-        for text in server.spaces.libraries()? {
+        for text in server.databases.libraries()? {
             let (name, library) = opened.compile(server, &text, None)?;
             opened.link(name, library);
         }

@@ -31,7 +31,7 @@ const EVALUATED_MAX: usize = 500;
 #[derive(Debug)]
 pub(super) struct Cache {
     pub(super) interpreter: Interpreter,
-    scripts: HashMap<String, Kept>,
+    scripts: HashMap<String, CachedScript>,
     text_bytes: usize,
     /// How many came by EVAL alone.
     evaluated: usize,
@@ -40,7 +40,7 @@ pub(super) struct Cache {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedScript {
     script: Script,
     bytes: usize,
     /// It came by SCRIPT LOAD: somebody counts on its being there.
@@ -81,7 +81,7 @@ impl Cache {
         })?;
         let script = Script { function, flags };
         let (bytes, used) = (digest.len() + body.len(), self.now);
-        let kept = Kept { script: script.clone(), bytes, is_loaded, used };
+        let kept = CachedScript { script: script.clone(), bytes, is_loaded, used };
         self.scripts.insert(digest.clone(), kept);
         self.text_bytes += bytes;
         if !is_loaded {
@@ -136,7 +136,7 @@ impl Scripts {
     /// Reads the functions that are stored, if there are any, so that they can be counted. What
     /// cannot be read is told to who asks for a function.
     pub(crate) fn open(&self, server: &Server) {
-        if server.spaces.libraries().is_ok_and(|stored| !stored.is_empty()) {
+        if server.databases.libraries().is_ok_and(|stored| !stored.is_empty()) {
             drop(self.libraries(server));
         }
     }

@@ -12,7 +12,7 @@ use crate::server::process;
 use crate::server::pubsub::Topic;
 use crate::server::stats::HISTOGRAM_LEN;
 use crate::store::Txn;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 /// The version of Redis whose commands and replies these are.
 pub(in crate::commands) const REDIS_VERSION: &str = "7.0.15";

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::ops::{ControlFlow, Range};
 
-use crate::server::hot::Resident;
+use crate::server::hot_keys::Resident;
 
 /// A block is split when it would be longer. Longer blocks cost more to insert into, shorter ones
 /// more to find.

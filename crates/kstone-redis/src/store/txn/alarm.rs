@@ -40,7 +40,7 @@ impl<'s> Txn<'s> {
     /// A transaction of its own in the same database, for what is true whether or not this one is
     /// committed. It shows and touches only keys that this one has not changed.
     pub(crate) fn aside(&self) -> Txn<'s> {
-        let mut aside = Txn::new(self.engine, self.spaces, self.held.hot(), self.db);
+        let mut aside = Txn::new(self.engine, self.databases, self.held.hot(), self.db);
         (aside.slot, aside.now_ms) = (self.slot, self.now_ms);
         aside.annexed.clone_from(&self.annexed);
         aside

@@ -9,7 +9,7 @@ use kstone_core::BATCH_LEN_MAX;
 
 use crate::fault::{Fault, Result};
 use crate::store::annex::AnnexId;
-use crate::store::spaces::Layout;
+use crate::store::databases::Layout;
 use crate::store::txn::governed::PendingMark;
 use crate::store::txn::{KEY_TOO_LONG, Txn};
 
@@ -19,7 +19,7 @@ const REST_LEN_MAX: usize = 64 << 10;
 
 /// How a transaction was, but for its changes to keys, which know that themselves.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct Savepoint {
     layout: Option<Layout>,
     emptied: usize,
     libraries: usize,
@@ -37,10 +37,10 @@ pub(super) struct Mark {
 }
 
 impl Txn<'_> {
-    /// A command begins of which nothing may stay if it fails ([`take_back`](Txn::take_back)).
-    pub(crate) fn mark(&mut self) {
+    /// A command begins of which nothing may stay if it fails ([`roll_back`](Txn::roll_back)).
+    pub(crate) fn set_savepoint(&mut self) {
         self.changes.mark();
-        let mark = Mark {
+        let mark = Savepoint {
             layout: self.layout.clone(),
             emptied: self.emptied.len(),
             libraries: self.libraries.len(),
@@ -62,7 +62,7 @@ impl Txn<'_> {
     }
 
     /// The command that was begun last has failed: nothing of it stays.
-    pub(crate) fn take_back(&mut self) {
+    pub(crate) fn roll_back(&mut self) {
         const LOST: Fault = Fault::fixed(
             "ERR a command failed after it had written too much to be taken back: nothing was done",
         );

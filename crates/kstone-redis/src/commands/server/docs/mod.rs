@@ -8,7 +8,7 @@ use crate::commands;
 use crate::commands::server::command::by_full_name;
 use crate::fault::Result;
 use crate::reply::Sink;
-use syntax::{Argument, What};
+use syntax::{Argument, ArgumentKind};
 
 pub(super) fn docs(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     let names = given.get(2..).unwrap_or_default();
@@ -54,13 +54,13 @@ fn say(out: &mut dyn Sink, command: &'static Command) {
 fn say_arguments(out: &mut dyn Sink, arguments: &[Argument<'_>]) {
     out.array(arguments.len());
     for argument in arguments {
-        let inner = match &argument.what {
-            What::OneOf(inner) | What::All(inner) => Some(inner),
-            What::Token | What::Value => None,
+        let inner = match &argument.kind {
+            ArgumentKind::OneOf(inner) | ArgumentKind::All(inner) => Some(inner),
+            ArgumentKind::Token | ArgumentKind::Value => None,
         };
         let name = argument.name();
         let flags = argument.flags();
-        let is_value = matches!(argument.what, What::Value);
+        let is_value = matches!(argument.kind, ArgumentKind::Value);
         let texts = [
             ("name", Some(name.as_ref())),
             ("type", Some(argument.kind())),

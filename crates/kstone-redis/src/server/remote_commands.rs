@@ -10,7 +10,7 @@ use crate::reply::Value;
 
 /// Commands for another server.
 #[derive(Debug)]
-pub struct Errand {
+pub struct RemoteCommands {
     /// The server's name or address.
     pub host: String,
     /// Its port.
@@ -22,4 +22,5 @@ pub struct Errand {
 }
 
 /// Runs an errand: answers a reply for each command.
-pub type RunErrand = fn(Errand) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>>;
+pub type RunRemoteCommands =
+    fn(RemoteCommands) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>>;

@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use kstone_redis::{Errand, Sink, Value};
+use kstone_redis::{RemoteCommands, Sink, Value};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -18,9 +18,11 @@ const PIECE_LEN: usize = 64 << 10;
 const REPLY_LEN_MAX: u64 = 64 << 10;
 
 /// Runs an errand. An error of the kind `NotConnected` is one of reaching the server at all.
-pub(crate) fn run(errand: Errand) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>> {
+pub(crate) fn run(
+    remote: RemoteCommands,
+) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>> {
     Box::pin(async move {
-        let Errand { host, port, timeout: most, commands } = errand;
+        let RemoteCommands { host, port, timeout: most, commands } = remote;
         let connect = TcpStream::connect((host.as_str(), port));
         let stream = within(most, connect).await;
         let mut stream = stream.map_err(|error| io::Error::new(NotConnected, error))?;
