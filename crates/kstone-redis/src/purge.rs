@@ -35,7 +35,7 @@ use crate::server::slowlog;
 use crate::session::Session;
 use crate::store::databases::DATABASES;
 
-/// So many keys or members are deleted by one command.
+/// Keys or members that are deleted by one command.
 const TOGETHER: usize = 64;
 /// How long readers have that still see what was deleted. Then they are ended.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -125,7 +125,7 @@ fn forget(redis: &Redis, request: &PurgeKeys) {
     redis.server.acl.log.forget(|object| gone.contains(object));
 }
 
-/// Deletes by commands. Answers how many keys and members were there.
+/// Deletes by commands. Returns how many keys and members were there.
 async fn delete(redis: &Redis, request: &PurgeKeys) -> Result<u64> {
     let mut keys: BTreeMap<u8, Vec<&Bytes>> = BTreeMap::new();
     for (db, key) in &request.keys {
@@ -175,7 +175,7 @@ async fn delete_members(session: &mut Session, key: &Bytes, members: &[&Bytes]) 
     Ok(deleted)
 }
 
-/// Carries out a command that answers how many it deleted.
+/// Executes a command that answers how many it deleted.
 async fn count<'b>(
     session: &mut Session,
     name: &'static str,

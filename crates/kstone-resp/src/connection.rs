@@ -1,4 +1,4 @@
-//! One connection: reads, runs whatever commands came whole, answers them with one write.
+//! One connection: reads, executes the commands that are complete, and answers them with one write.
 //!
 //! Everything that can happen to a connection is awaited in one place, [`Connection::event`]: bytes
 //! come, bytes can go, somebody sends a message or closes the connection, a command that waited is
@@ -39,10 +39,10 @@ const TIME_MAX: Duration = Duration::from_millis(1);
 /// Most commands have no more arguments, and need no allocation for them.
 const FEW_ARGS: usize = 12;
 
-/// See the module.
+/// A client's connection and its session.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// Where it waits for the disk, if its replies promise that.
+    /// Where it waits for durability, if its replies promise that.
     durability: Option<Arc<DurabilityNotifier>>,
     session: Session,
     /// What came; what is before `start` is done with.
@@ -56,7 +56,7 @@ pub(crate) struct Connection {
     written: usize,
     /// Room for the next read.
     read_bytes: usize,
-    /// When it may go on.
+    /// Its place in the order of connections.
     turn: Turn,
 }
 
@@ -119,7 +119,7 @@ impl Connection {
             if self.unread() > 0 {
                 self.turn.yield_to_others().await;
             }
-            // What was carried out is answered, also to who is not to be served any more.
+            // What was executed is answered, also to who is not to be served any more.
             if !self.write().await || self.session.is_killed() {
                 return;
             }
@@ -381,12 +381,12 @@ impl Connection {
 }
 
 /// Whether this is no command but the beginning of a line of HTTP: a web page that somebody looks at
-/// here sends a request whose body holds commands. None of them must be carried out.
+/// here sends a request whose body holds commands. None of them must be executed.
 fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
-/// The command that was found, and those behind it that may be carried out together with it; and
+/// The command that was found, and those behind it that may be executed together with it; and
 /// where each of them ends.
 fn look_ahead<'d>(
     found: &Parser,

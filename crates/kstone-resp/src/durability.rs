@@ -1,9 +1,9 @@
-//! Replies that wait for the disk, wait together.
+//! Waits for commits to become durable, in one task for all connections.
 //!
-//! A sync of the log covers what many clients wrote. If each of them waited for it by itself, the
+//! A sync of the log covers what many clients wrote. If each connection waited for it by itself, the
 //! thread that syncs would wake the executor once for each, while the next sync waits for that
-//! thread. So one task waits, and wakes the others from inside the executor, where that costs next
-//! to nothing.
+//! thread. So one task waits, and wakes the connections from inside the executor, where that costs
+//! next to nothing.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use kstone_core::sync::Mutex;
 use kstone_redis::Redis;
 use tokio::task::JoinHandle;
 
-/// Those who wait, and the task that waits for them. It ends with this.
+/// The connections that wait, and the task that waits for the log. Dropping this ends the task.
 #[derive(Debug)]
 pub(crate) struct DurabilityNotifier {
     shared: Arc<Shared>,
@@ -34,12 +34,12 @@ struct Waiting {
     notifier: Option<Waker>,
     /// It will be woken by the disk.
     is_awaited: bool,
-    /// The disk failed: nobody need wait any more.
+    /// The disk failed, so waiting is pointless.
     has_failed: bool,
 }
 
 impl DurabilityNotifier {
-    /// Must be called on an executor.
+    /// Starts the task. Must be called on an executor.
     pub(crate) fn new(redis: Redis) -> DurabilityNotifier {
         let shared = Arc::new(Shared { redis, waiting: Mutex::default() });
         let task = Arc::clone(&shared);

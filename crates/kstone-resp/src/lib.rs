@@ -1,7 +1,8 @@
 //! The Redis door of KeystoneDB: RESP2 and RESP3 over TCP.
 //!
-//! A door translates: `parse` finds commands in what a client sent, a [`kstone_redis::Session`]
-//! carries them out, `encode` writes the replies down, `connection` moves the bytes.
+//! `connection` moves the bytes, `parse` finds commands in them, a [`kstone_redis::Session`] executes
+//! them, `encode` writes their replies; `durability` holds replies back until what they show is
+//! durable, and `turn_queue` keeps the order between connections.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod connection;

@@ -1,4 +1,4 @@
-//! Commands for other servers: connecting, sending, and reading what they answer.
+//! Sends commands to another server, for MIGRATE: connects, sends, and reads the replies.
 
 use std::future::Future;
 use std::io;
@@ -17,7 +17,8 @@ const PIECE_LEN: usize = 64 << 10;
 /// The longest reply that is read: what answers a command that stores something is short.
 const REPLY_LEN_MAX: u64 = 64 << 10;
 
-/// Runs an errand. An error of the kind `NotConnected` is one of reaching the server at all.
+/// Sends the commands and returns their replies. An error of the kind `NotConnected` means that the
+/// server could not be reached.
 pub(crate) fn run(
     remote: RemoteCommands,
 ) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>> {
@@ -49,7 +50,7 @@ async fn within<T>(most: Duration, step: impl Future<Output = io::Result<T>>) ->
     timeout(most, step).await.unwrap_or_else(|_| Err(TimedOut.into()))
 }
 
-/// One reply of the kinds that commands answer which store something.
+/// One reply of the kinds that commands return which store something.
 async fn reply(reader: &mut BufReader<TcpStream>) -> io::Result<Value> {
     let mut line = Vec::new();
     let mut limited = (&mut *reader).take(REPLY_LEN_MAX);

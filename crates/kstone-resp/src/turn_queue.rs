@@ -1,29 +1,29 @@
-//! Clients are served in the order in which they ask.
+//! The order in which connections are served: that in which their commands arrived.
 //!
-//! Clients count on it across connections: one asks to wait for a key, and then another changes the
-//! key. But of two tasks that one look at the sockets wakes, tokio runs the later one first. So a
-//! connection draws a number when bytes have come for it, and lets those with smaller numbers
-//! begin, if they are few: many clients at once have no order that any of them could know of, and
-//! waiting for all of them would leave other threads idle.
+//! Clients count on it across connections: one blocks on a key, and then another writes the key. But
+//! of two tasks that one poll of the sockets wakes, tokio runs the later one first. So a connection
+//! draws a number when bytes have come for it, and lets those with smaller numbers begin first, if
+//! they are few: many clients at once have no order that any of them could know of, and waiting for
+//! all of them would leave other threads idle.
 //!
-//! They are answered some at a time. The first reply wakes a client that sleeps, which takes longer
-//! than most commands; those that come soon after find it awake.
+//! Replies are written for several connections together. The first reply wakes a client that
+//! sleeps, which takes longer than most commands; replies that follow soon find it awake.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Up to so many are let go first.
+/// A connection lets at most so many others begin first.
 const AHEAD_MAX: u64 = 4;
 /// How often a connection lets others go first for the same bytes. The first time is enough if they
 /// are on the same thread; a thread that was just woken takes some more.
 const PATIENCE: u32 = 32;
 
-/// Replies are held back until so many connections have some.
+/// Replies are held back until this many connections have some.
 const ANSWERED_TOGETHER: u64 = 16;
 
-/// The numbers that were drawn, and how many who drew one have begun.
+/// The numbers that were drawn, and how many of the connections that drew one have begun.
 #[derive(Debug, Default)]
 pub(crate) struct TurnQueue {
     drawn: AtomicU64,
@@ -67,7 +67,7 @@ impl Wake for Ticket {
     }
 }
 
-/// One connection's turn.
+/// One connection's place in the queue.
 #[derive(Debug)]
 pub(crate) struct Turn {
     ticket: Arc<Ticket>,

@@ -1,4 +1,4 @@
-//! Who may do what: ACL.
+//! ACL: users and their permissions.
 
 use crate::args;
 use crate::command::{Command, Context, Flow, Run, flag::*};

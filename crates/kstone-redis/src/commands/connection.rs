@@ -1,4 +1,4 @@
-//! Commands about the connection: who the client is, what it speaks, its transaction.
+//! Commands about the connection: AUTH, HELLO, SELECT, PING, QUIT, RESET, MULTI and the like.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,5 @@
-//! What the parts of keys are to clients, whatever the type: fields, members, entries. And keeping
-//! the newest or highest of them.
+//! Shows the parts of a key as what they are to clients (fields, members, entries), whatever the
+//! key's type; and trims a key to its newest or highest ones.
 
 use std::ops::ControlFlow;
 
@@ -57,7 +57,7 @@ pub(crate) fn part<'p>(kind: Kind, sk: &'p [u8], value: Option<&'p [u8]>) -> Ele
 
 /// Keeps so many members of a key that has more: of a list those at the end that it was pushed to,
 /// of a stream the newest, of a sorted set the highest. `was_first` is where a list that was there
-/// began. Answers the members that went, where each is there only once.
+/// began. Returns the members that went, where each is there only once.
 pub(crate) fn trim(
     txn: &mut Txn<'_>,
     key: &[u8],

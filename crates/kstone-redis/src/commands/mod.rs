@@ -1,4 +1,5 @@
-//! The commands, one file or folder for each family: parse, do, reply.
+//! The commands, one file or folder for each family. Each function parses the arguments, does the
+//! work and replies.
 
 mod acl;
 mod bits;
@@ -146,7 +147,7 @@ pub(crate) fn subcommand(command: &'static Command, name: &[u8]) -> Option<&'sta
     })
 }
 
-/// The error for a subcommand that nobody knows.
+/// The error for a subcommand that is unknown.
 pub(crate) fn unknown_subcommand(given: &[&[u8]]) -> Fault {
     let command = args::shown(given.first().copied().unwrap_or_default()).to_ascii_uppercase();
     let name: String =

@@ -1,4 +1,4 @@
-//! Publishing and subscribing.
+//! PUBLISH, SUBSCRIBE, PUBSUB and their variants.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use kstone_core::stripe_of;
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::sorted_sets;
 use crate::fault::{Fault, Result};
 use crate::float::double_text;
@@ -33,14 +33,13 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 const fn command(
-    name: &'static str,
+    name: CommandName,
     arity: i32,
     keys: Keys,
     categories: &'static str,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
+    run: RunOnKeys,
 ) -> Command {
-    let run = Run::Keys(run);
-    Command { name, arity, flags: READONLY, keys, categories, run, subcommands: &[] }
+    Command::on_keys(name, arity, READONLY, keys, categories, run)
 }
 
 /// Elements of a key that has no more than that are shown in one step, as by Redis.

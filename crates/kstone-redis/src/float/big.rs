@@ -1,4 +1,4 @@
-//! Whole numbers of any size, as far as turning decimals into binary and back needs them.
+//! Unsigned integers of any size: just enough arithmetic to convert decimals to binary and back.
 
 use std::cmp::Ordering;
 

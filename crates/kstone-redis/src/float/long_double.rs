@@ -1,6 +1,7 @@
-//! C's `long double` as x86 has it: 64 bits of mantissa. Redis adds in it and writes the sum with
-//! 17 digits after the point, so that 0.1 + 0.2 is 0.3 to who reads it; clients see every bit of
-//! that, whatever the machine is.
+//! C's `long double` as x86 has it, with 64 bits of mantissa.
+//!
+//! Redis adds in it and writes the sum with 17 digits after the point, so that 0.1 + 0.2 shows as
+//! 0.3. Clients see every bit of that, so it is computed here the same on every machine.
 
 use std::fmt;
 

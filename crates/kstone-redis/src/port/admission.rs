@@ -1,4 +1,4 @@
-//! What the port lets through: commands that say which keys they touch.
+//! Which commands the port accepts: those that name the keys they touch.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! The port to the keys of this process.
+//! The port to the keys of this process, served by sessions.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::reply::{Tree, Value};
 use crate::session::{Pipeline, Session, Step};
 use crate::store::databases::DATABASES;
 
-/// So many sessions are kept for who comes next.
+/// Most idle sessions that are kept for the next call.
 const IDLE_MAX: usize = 16;
 
 /// One database of the keys of this process. Cheap to clone.
@@ -23,7 +23,7 @@ const IDLE_MAX: usize = 16;
 pub struct LocalKeys {
     redis: Redis,
     db: u8,
-    /// Sessions that nobody uses, for all databases. One that was left in the middle of something is
+    /// Idle sessions, for all databases. One that was left in the middle of something is
     /// not among them.
     idle: Arc<Mutex<Vec<Session>>>,
 }
@@ -106,7 +106,7 @@ impl LocalKeys {
     }
 }
 
-/// Carries out one command; answers its reply, which may be an error.
+/// Executes one command; returns its reply, which may be an error.
 pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Value> {
     let args: Vec<&[u8]> = given.iter().map(AsRef::as_ref).collect();
     let mut out = Tree::new();
@@ -124,7 +124,7 @@ pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Va
     }
 }
 
-/// Carries out the first few of some commands: as many as can be done together, at least one.
+/// Executes the first few of some commands: as many as can be done together, at least one.
 async fn execute_some(session: &mut Session, commands: &[Vec<Bytes>]) -> Result<Vec<Reply>> {
     let mut pipeline = Pipeline::new();
     for given in commands {

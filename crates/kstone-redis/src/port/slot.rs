@@ -1,4 +1,4 @@
-//! The slots of a cluster.
+//! The hash slots of a Redis Cluster.
 
 /// How many slots a cluster has.
 pub const SLOTS: u16 = 16_384;

@@ -1,4 +1,4 @@
-//! Writing values in Redis's plainest forms, which every version of it reads.
+//! Writes values in Redis's simplest encodings, which every version of it reads.
 
 /// The version that is written.
 pub(crate) const VERSION: u16 = 10;

@@ -1,13 +1,13 @@
-//! Clients that wait for a key: BLPOP and its kind.
+//! Blocked clients: those that wait for a key with BLPOP and the like.
 //!
 //! A client registers while it holds the locks under which it found nothing, so that no write slips
-//! in between. Who writes a key that somebody waits for takes the whole keyspace for itself (see
-//! `session`), commits, and serves the waiting clients before anybody else can take what they wait
-//! for.
+//! in between. A command that writes a key which a client waits for takes the whole keyspace (see
+//! `session::execute`), commits, and serves the blocked clients before any other command can take
+//! what they wait for.
 //!
 //! Whether a client still waits is decided under its own lock ([`Waiter::claim`]), which is held
-//! while its command is run again: a client that has gone or whose time is over takes nothing, and
-//! one that took something gets it.
+//! while its command is run again: a client that has gone or timed out takes nothing, and one that
+//! took something gets it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -24,10 +24,10 @@ use crate::server::Server;
 use crate::session::Client;
 use crate::store::databases::DATABASES;
 
-/// The answer to who was told to wait no longer.
+/// The reply to a client that CLIENT UNBLOCK has ended the wait of.
 const UNBLOCKED: &[u8] = b"UNBLOCKED client unblocked via CLIENT UNBLOCK";
 
-/// Keys that may serve who waits for them, with their databases.
+/// Keys that blocked clients may now be served from, with their databases.
 pub(crate) type Ready = Vec<(u8, Vec<u8>)>;
 
 /// One client that waits.
@@ -44,7 +44,7 @@ pub(crate) struct Waiter {
     keys: Vec<Vec<u8>>,
     /// What it is told when its time is over.
     otherwise: Otherwise,
-    /// Where its reply goes; taken by whoever ends the wait.
+    /// Where its reply goes; taken to end the wait.
     reply: Mutex<Option<oneshot::Sender<Served>>>,
 }
 
@@ -54,7 +54,7 @@ impl Waiter {
         self.otherwise.reply()
     }
 
-    /// Nobody else ends the wait while this is held; `None` inside if it has ended.
+    /// Locks the end of the wait; `None` inside if it has ended.
     fn claim(&self) -> MutexGuard<'_, Option<oneshot::Sender<Served>>> {
         self.reply.lock()
     }
@@ -68,7 +68,7 @@ pub(crate) struct Served {
     pub(crate) seq: u64,
 }
 
-/// Who waits for each key, first come first.
+/// The clients that wait for each key, in the order in which they came.
 type Queues = HashMap<Vec<u8>, BTreeMap<u64, Arc<Waiter>>>;
 
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ impl Waiting {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Blocked {
-    /// So that nobody looks when nobody waits.
+    /// Read before the lock is taken, which is not needed if this is 0.
     count: AtomicUsize,
     waiting: Mutex<Waiting>,
 }
@@ -202,7 +202,7 @@ impl Blocked {
 
 impl Server {
     /// Serves the clients that waited for these keys, first come first served. The caller has the
-    /// keyspace for itself. Answers the last commit's number.
+    /// keyspace for itself. Returns the last commit's number.
     pub(crate) fn serve_blocked(&self, ready: Ready) -> u64 {
         let mut queue: VecDeque<_> = ready.into();
         let mut last = 0;

@@ -1,16 +1,15 @@
-//! Where scans go on that cannot say it in a number: behind which key, or which member.
+//! Positions of SCAN and ZSCAN, whose cursor is only a number: the key or member to continue after.
 //!
-//! A client has only the number of such a place. The places are few and small: the oldest are
-//! forgotten first. Whoever comes with a number that nobody knows any more, or that is from before
-//! the server was started, starts again from where that part of the scan began: it sees some things
-//! twice, and misses none.
+//! The server keeps the positions by number; there are few, and the oldest are forgotten first. A
+//! cursor whose number is not known any more, or is from before the server was started, makes the
+//! scan start that part again: it shows some things twice, and misses none.
 
 use std::collections::VecDeque;
 
 use kstone_core::env::Random;
 use kstone_core::sync::Mutex;
 
-/// So many places are kept, and so many bytes of them.
+/// Most positions that are kept, and most bytes of them.
 const POSITIONS_MAX: usize = 16 * 1024;
 const BYTES_MAX: usize = 4 << 20;
 /// The first number is below that, so that a cursor made of it stays exact as a floating-point
@@ -39,7 +38,7 @@ impl Cursors {
         Cursors { positions: Mutex::new(Positions { first, kept: VecDeque::new(), bytes: 0 }) }
     }
 
-    /// Keeps a place; answers its number, which is never 0.
+    /// Keeps a place; returns its number, which is never 0.
     pub(crate) fn keep(&self, position: &[u8]) -> u64 {
         let mut positions = self.positions.lock();
         positions.bytes += position.len();

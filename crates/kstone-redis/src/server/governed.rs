@@ -1,11 +1,11 @@
-//! Commands under a policy: every key that a command changes is shown to the policy before the
-//! commit, and the policy hears of it after.
+//! Checks commands against the write policy: shows it every key that a command changes before the
+//! commit, and reports the commit to it.
 //!
-//! A command that breaks a rule fails as if it had been wrong itself: alone, it is not committed; in
-//! a MULTI, a script or a pipeline, what it did is taken back and the rest stays. What only time did
-//! (a key whose end has come, fields of a hash) cannot be refused.
+//! A command that breaks a rule fails as if it had been wrong itself: alone, it is not committed;
+//! in a MULTI, a script or a pipeline, it is rolled back and the other commands stay. What only the
+//! clock did (a key or a field that expired) cannot be refused.
 //!
-//! What the policy adds becomes part of the same commit: when the key ends, how many members it
+//! What the policy adds becomes part of the same commit: when the key expires, how many members it
 //! keeps, entries of the index of persons.
 
 use kstone::policy::{
@@ -18,12 +18,12 @@ use crate::fault::{Fault, Result};
 use crate::server::Server;
 use crate::store::{DatabaseChange, KeyState, Kind, Pending, PolicyRef, TouchedKey, Txn};
 
-/// So many fields or members of a command need no memory of their own.
+/// Fields or members of a command that need no allocation.
 const FEW: usize = 4;
-/// So many fields or members of a key that is too large for one commit are shown at a time.
+/// Fields or members of a key too large for one commit that are shown at a time.
 const SOME: usize = 4096;
 
-/// A list that is nearly always short.
+/// A vector that needs no allocation while it is short.
 #[derive(Debug)]
 pub(super) struct ShortVec<T, const N: usize> {
     few: [T; N],
@@ -57,18 +57,18 @@ impl<T: Copy, const N: usize> ShortVec<T, N> {
     }
 }
 
-/// What is told to the policy once it is committed.
+/// What the policy is told once the transaction is committed.
 #[derive(Debug, Default)]
 pub(super) struct PolicyReport<'s> {
     policy: Option<PolicyRef<'s>>,
-    /// Of the commands before.
+    /// For the commands before the last.
     pending: Option<Box<Pending>>,
-    /// Of the last one.
+    /// For the last command.
     last: Tally,
 }
 
 impl PolicyReport<'_> {
-    /// It was committed.
+    /// The transaction was committed: tells the policy.
     pub(super) fn send(&self) {
         let Some(policy) = self.policy.as_deref() else { return };
         let count = |counted: &[Counted]| {
@@ -93,8 +93,8 @@ impl PolicyReport<'_> {
 }
 
 impl Server {
-    /// What a command came to that shares a transaction with others: it has failed, too, if a rule
-    /// is against it.
+    /// Has the policy check one of several commands in a transaction. A command that breaks a rule
+    /// has failed, too.
     pub(crate) fn check_command<T>(&self, txn: &mut Txn<'_>, ran: Result<T>) -> Result<T> {
         let ran = txn.checked(ran);
         if ran.is_err() || !txn.is_to_be_asked() {
@@ -109,8 +109,7 @@ impl Server {
         txn.checked(ran)
     }
 
-    /// Asks the policy, if there is one, about what it has not been asked about yet. The transaction
-    /// is about to be committed.
+    /// Has the policy check what it has not checked yet. The transaction is about to be committed.
     pub(super) fn check_transaction<'s>(
         &self,
         txn: &mut Txn<'s>,

@@ -1,8 +1,8 @@
-//! Keys that are asked about often, kept in memory in a form that answers quickly what the engine's
-//! records answer slowly: the rank of a member, the element in the middle.
+//! A cache of keys in a form that answers quickly what the engine's records answer slowly: the rank
+//! of a member, the element in the middle.
 //!
-//! The engine stays the truth. What is kept here is a function of a key's *parts* as they were last
-//! committed, and it is never newer or older than they are:
+//! The engine stays the truth. A form is a function of a key's *parts* as they were last committed,
+//! and is never newer or older than they are:
 //! - A transaction takes it out of here (its keys are locked, so nobody else asks for it), keeps it
 //!   in step with every part it writes, and gives it back when its commit has succeeded.
 //! - The transaction counts the writes to each key's parts. Whoever keeps the form in step says how
@@ -21,16 +21,16 @@ use hashbrown::{Equivalent, HashMap};
 use kstone_core::Engine;
 use kstone_core::sync::Mutex;
 
-/// All of them together may take this part of what the engine was given, on top of it. A million
+/// The cache may take this part of the engine's memory budget, on top of it. A million
 /// members of a sorted set take 70 MB: with less than half of the usual 256 MiB one large leaderboard
 /// would not be kept, and with more the engine's own caches should rather grow.
 const SHARE_OF_ENGINE: usize = 2;
-/// How many keys are remembered for having been slow.
+/// Most keys that are remembered with what reading their records has cost.
 const READS_MAX: usize = 4096;
-/// How many are compared to find one that was not used for long.
+/// How many forms are compared to find one that was not used for long.
 const SAMPLE: usize = 8;
 
-/// The quick form of a key. It depends on the key's parts and on nothing else.
+/// A key's form in memory. It depends on the key's parts and on nothing else.
 pub(crate) trait Resident: Any + Send + Debug {
     /// How much memory it takes.
     fn bytes(&self) -> usize;
@@ -49,11 +49,11 @@ impl Equivalent<SlotKey> for SlotKeyRef<'_> {
     }
 }
 
-/// See the module.
+/// The cache. See the module.
 #[derive(Debug)]
 pub(crate) struct HotKeys {
     bytes_max: AtomicUsize,
-    /// So that nobody takes the lock when there is nothing.
+    /// Read before the lock is taken, which is not needed if this is 0.
     len: AtomicUsize,
     kept: Mutex<Forms>,
 }

@@ -1,18 +1,18 @@
-//! Who may touch which keys when.
+//! The locks of keys.
 //!
-//! A command on a few keys takes the gate together with others and the locks of its keys, in
-//! ascending order. What works with the whole keyspace (MULTI, scripts, FLUSHALL, and whoever
-//! serves blocked clients) has the gate for itself and needs no other lock. These are Redis's locks
-//! and nobody else's: the engine's own are taken only inside a commit, so that a long script never
-//! holds up the other doors.
+//! A command on a few keys shares the gate with others and takes the locks of its keys, in
+//! ascending order. A command on the whole keyspace (MULTI, scripts, FLUSHALL, serving blocked
+//! clients) has the gate to itself and needs no other lock. Only Redis commands use these locks:
+//! the engine's own are taken only inside a commit, so that a long script never holds up the other
+//! protocols.
 //!
-//! The gate is awaited, never waited for on a thread: an executor's threads stay free while a
-//! script runs. The locks of keys are waited for on the thread: nearly always for microseconds, and
-//! otherwise the thread makes way first.
+//! The gate is awaited: no thread blocks on it while a script runs. The locks of keys are waited
+//! for on the thread: nearly always for microseconds, and otherwise the thread first hands its
+//! other tasks off.
 //!
-//! Several commands that came together hold all their locks until the last is done. So only the
-//! first waits; the others come along if their keys are free, and otherwise wait for the next time.
-//! There are many more locks than threads, so that two threads seldom want the same one.
+//! A pipeline holds all its locks until its last command is done. So only its first command waits
+//! for locks; the next ones are included as long as their keys are free. There are many more locks
+//! than threads, so that two threads seldom want the same one.
 
 use std::hash::BuildHasher;
 
@@ -36,7 +36,7 @@ pub(crate) struct Locks {
     keys: Vec<Mutex<()>>,
 }
 
-/// The gate, together with others.
+/// The gate, shared with others.
 #[derive(Debug)]
 pub(crate) struct Shared<'a> {
     _gate: RwLockReadGuard<'a, ()>,
@@ -77,7 +77,7 @@ impl Locks {
         Locks { gate: RwLock::new(()), hasher: DefaultHashBuilder::default(), keys }
     }
 
-    /// The gate together with others, if nobody has it or waits for it alone.
+    /// Shares the gate, if no command has it alone or waits to.
     pub(crate) fn try_share(&self) -> Option<Shared<'_>> {
         self.gate.try_read().ok().map(|gate| Shared { _gate: gate })
     }
@@ -86,7 +86,7 @@ impl Locks {
         Shared { _gate: self.gate.read().await }
     }
 
-    /// The gate alone, if nobody has it.
+    /// Takes the gate alone, if it is free.
     pub(crate) fn try_exclude(&self) -> Option<Exclusive<'_>> {
         self.gate.try_write().ok().map(|gate| Exclusive { _gate: gate })
     }
@@ -114,7 +114,7 @@ impl Locks {
     }
 
     /// The locks of the keys of several commands: of the first, and of as many after it as can be
-    /// had at once. Answers also how many commands that are. The caller holds the gate.
+    /// had at once. Returns also how many commands that are. The caller holds the gate.
     pub(crate) fn commands<'a, 'k, K: Iterator<Item = &'k [u8]>>(
         &'a self,
         gate: &Shared<'_>,

@@ -1,4 +1,5 @@
-//! What all clients share: the keys, their locks, and who is to be told what.
+//! The server: what all clients share. The keys and their locks, configuration, statistics, and
+//! everything through which one client reaches another.
 
 pub(crate) mod acl;
 pub(crate) mod blocked;
@@ -80,7 +81,7 @@ pub(crate) struct ScriptUsage {
     pub(crate) libraries: usize,
 }
 
-/// See the module.
+/// The state that all sessions of a database share.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) database: Database,
@@ -103,16 +104,16 @@ pub(crate) struct Server {
     /// Keys kept in memory in a quicker form.
     pub(crate) hot: HotKeys,
     pub(crate) durability: Durability,
-    /// Where scans go on.
+    /// Positions of scans.
     pub(crate) cursors: Cursors,
-    /// For whatever is to be random: members, keys, where cursors begin.
+    /// For random members and keys, and where cursors begin.
     pub(crate) random: SeededRandom,
     next_client: AtomicU64,
     /// Changes since the server started, as Redis counts them.
     pub(crate) dirty: AtomicU64,
     /// When the server started, in milliseconds since 1970.
     pub(crate) started_ms: u64,
-    /// Something that no other run of a server has.
+    /// A random id of this run of the server.
     pub(crate) run_id: String,
     /// When SAVE was asked for last, in milliseconds since 1970.
     pub(crate) saved_ms: AtomicU64,
@@ -217,8 +218,7 @@ impl Server {
         Ok(())
     }
 
-    /// Sees to it that what is kept of keys beside the engine's own caches takes no more than
-    /// `maxmemory`, if that is set.
+    /// Limits what is cached of keys beside the engine's own caches to `maxmemory`, if that is set.
     fn bound_caches(&self) {
         let (recent, hot) = (recent_bytes_max(&self.engine), HotKeys::share_of(&self.engine));
         let third = match usize::try_from(self.config.number(config::MAXMEMORY)) {
@@ -230,7 +230,7 @@ impl Server {
         self.hot.set_bytes_max(hot.min(third));
     }
 
-    /// What an invalidation goes through.
+    /// What delivering an invalidation needs.
     pub(crate) fn delivery(&self) -> Delivery<'_> {
         Delivery {
             clients: &self.clients,
@@ -258,7 +258,7 @@ impl Server {
         txn
     }
 
-    /// The same for who knows the policy in force and its number.
+    /// The same for a caller that knows the policy in force and its number.
     pub(crate) fn begin_under<'s>(
         &'s self,
         policy: Option<&'s dyn WritePolicy>,
@@ -279,8 +279,9 @@ impl Server {
         txn
     }
 
-    /// Commits, and tells who is to be told. Answers what has to be durable before a reply that
-    /// rests on it may leave, and which of the keys that it made ready somebody waits for.
+    /// Commits, and notifies watchers, subscribers and caching clients. Returns the number that has
+    /// to be durable before a reply that shows the commit is sent, and the keys that it wrote and
+    /// clients are blocked on.
     pub(crate) fn commit(&self, mut txn: Txn<'_>) -> Result<(u64, Ready)> {
         let changes_libraries = txn.changes_libraries();
         // What is only removed because its time is over is nobody's write.
@@ -326,8 +327,8 @@ impl Server {
         }
     }
 
-    /// Ends a transaction that only looked at keys. Those whose time is over are removed, but not
-    /// while clients are paused: the keys stay as they are then, and are gone only for who looks.
+    /// Ends a transaction that only looked at keys. Expired ones are removed, but not while clients
+    /// are paused: then they stay stored, and are only hidden.
     pub(crate) fn end_reading(&self, txn: Txn<'_>) -> Result<(u64, Ready)> {
         if txn.is_clean() || !self.is_paused() {
             return self.commit(txn);
@@ -352,7 +353,7 @@ impl Server {
         }
     }
 
-    /// Now, and how much a subscriber may leave unread.
+    /// How much a client, or a subscriber, may leave unread.
     pub(crate) fn delivery_limit(&self, is_subscribed: bool) -> DeliveryLimit {
         DeliveryLimit {
             limit: self.config.output_limit(is_subscribed),
@@ -360,7 +361,7 @@ impl Server {
         }
     }
 
-    /// Sends a message to everybody who listens; answers to how many.
+    /// Sends a message to everybody who listens; returns to how many.
     pub(crate) fn publish(&self, channel: &[u8], message: &[u8]) -> usize {
         if self.pubsub.is_idle() {
             return 0;

@@ -1,4 +1,4 @@
-//! Clients that see every command: MONITOR.
+//! MONITOR: clients that are sent every command.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Monitors {
 }
 
 impl Server {
-    /// Shows a command to whoever wants to see all of them. `from` is an address, or `lua`.
+    /// Sends a command to all clients in MONITOR. `from` is an address, or `lua`.
     pub(crate) fn monitor(&self, db: u8, from: &str, args: &[&[u8]]) {
         if self.monitors.is_idle() {
             return;

@@ -1,4 +1,4 @@
-//! Who has subscribed to what, and how a message gets there.
+//! Publish and subscribe: the subscriptions, and delivery of messages.
 //!
 //! One lock over all of it: every subscriber sees the messages in one order.
 
@@ -43,7 +43,7 @@ struct Registry {
     clients: HashMap<u64, [BTreeSet<Vec<u8>>; 3]>,
 }
 
-/// Now, and how much a subscriber may leave unread.
+/// How much a client may leave unread, and the time that this is judged at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeliveryLimit {
     pub(crate) limit: OutputLimit,
@@ -53,7 +53,7 @@ pub(crate) struct DeliveryLimit {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Pubsub {
-    /// So that nobody looks when nobody listens.
+    /// Read before the lock is taken, which is not needed if this is 0.
     count: AtomicUsize,
     registry: Mutex<Registry>,
 }
@@ -64,7 +64,7 @@ impl Pubsub {
         self.count.load(Ordering::Acquire) == 0
     }
 
-    /// Subscribes; answers to how many things of its world (channels and patterns, or shard
+    /// Subscribes; returns to how many things of its world (channels and patterns, or shard
     /// channels) the client then has.
     pub(crate) fn subscribe(&self, peer: &Arc<Peer>, topic: Topic, name: &[u8]) -> usize {
         let mut registry = self.registry.lock();
@@ -77,14 +77,14 @@ impl Pubsub {
         registry.note(peer, topic)
     }
 
-    /// Unsubscribes; answers how many are left.
+    /// Unsubscribes; returns how many are left.
     pub(crate) fn unsubscribe(&self, peer: &Arc<Peer>, topic: Topic, name: &[u8]) -> usize {
         let mut registry = self.registry.lock();
         self.remove(&mut registry, peer, topic, name);
         registry.note(peer, topic)
     }
 
-    /// Unsubscribes from everything; answers from what, and how many were left after each.
+    /// Unsubscribes from everything; returns from what, and how many were left after each.
     pub(crate) fn unsubscribe_all(&self, peer: &Arc<Peer>, topic: Topic) -> Vec<(Vec<u8>, usize)> {
         let mut registry = self.registry.lock();
         let own = registry.clients.get(&peer.id).map(|own| own[topic as usize].clone());
@@ -135,7 +135,7 @@ impl Pubsub {
         }
     }
 
-    /// Sends a message to everybody who listens; answers to how many.
+    /// Sends a message to everybody who listens; returns to how many.
     pub(crate) fn publish(
         &self,
         channel: &[u8],
@@ -191,7 +191,7 @@ impl Pubsub {
 }
 
 impl Registry {
-    /// Notes with the client what it has subscribed to; answers the count of the topic's world.
+    /// Notes with the client what it has subscribed to; returns the count of the topic's world.
     fn note(&self, peer: &Peer, topic: Topic) -> usize {
         let own = self.clients.get(&peer.id);
         let counts = own.map_or([0; 3], |own| own.each_ref().map(BTreeSet::len));

@@ -1,4 +1,4 @@
-//! Removes keys whose time is over and that nobody asks for.
+//! Removes expired keys in the background.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -11,9 +11,9 @@ use kstone_core::{Expired, TableId};
 use crate::server::Server;
 use crate::session::call;
 
-/// So many keys are removed before others who want all keys for themselves may come in between.
+/// Keys that are removed before a command that needs the whole keyspace may come in between.
 const TOGETHER: usize = 32;
-/// How often and how long it is waited for who has all keys for itself.
+/// How often and how long to wait for a command that has all keys to itself.
 const PATIENCE: (u32, Duration) = (5, Duration::from_millis(20));
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Reclaim for Reclaimer {
     }
 }
 
-/// What can be had now, or soon. While somebody has the keyspace for itself for long, this waits for
+/// What can be had now, or soon. While somebody has the whole keyspace to itself for long, this waits for
 /// the next round: an error says so to who would try again at once.
 fn patiently<G>(now: Option<G>, soon: impl Future<Output = G>) -> kstone_core::Result<G> {
     let (times, pause) = PATIENCE;
@@ -90,7 +90,7 @@ fn patiently<G>(now: Option<G>, soon: impl Future<Output = G>) -> kstone_core::R
     now.or_else(|| call::wait(soon, left)).ok_or_else(later)
 }
 
-/// Removes a key whose time is over. Answers which keys somebody waits for that this makes ready.
+/// Removes a key whose time is over. Returns which keys somebody waits for that this makes ready.
 fn remove(server: &Server, one: &Expired, db: u8) -> kstone_core::Result<Vec<(u8, Vec<u8>)>> {
     let key = one.key.pk.as_ref();
     let mut txn = server.begin(db);

@@ -1,5 +1,5 @@
-//! A walk over all keys: for a policy that has come to keys which were there before it, and for keys
-//! that come to another place all at once.
+//! Walks over all keys: for a policy that was put in force after they were written, and for keys
+//! that arrived all at once.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -15,7 +15,7 @@ use crate::store::strings::StringValue;
 use crate::store::{KeyState, Kind, Txn};
 use crate::{Fault, Redis};
 
-/// So many names of keys are held at a time.
+/// Names of keys that are held at a time.
 const NAMES: usize = 256;
 /// How many bytes of entries of the index of persons are written at a time.
 const PIECE_LEN: usize = 1 << 20;
@@ -95,7 +95,7 @@ impl Redis {
     }
 }
 
-/// Who is shown keys.
+/// The function that is shown keys.
 type OnKey<'s> = dyn FnMut(&SurveyedKey<'_>) -> Result<()> + 's;
 
 fn survey(server: &Server, see: &mut OnKey<'_>) -> Result<()> {
@@ -117,7 +117,7 @@ fn survey(server: &Server, see: &mut OnKey<'_>) -> Result<()> {
 impl Server {
     /// Two logical databases are about to change places: the keys of each get the entries of the
     /// index of persons that they need in the other. The entries that they had stay, and are found to
-    /// be wrong by whoever looks at them. The caller has the keyspace for itself.
+    /// be wrong by whoever looks at them. The caller has the whole keyspace to itself.
     ///
     /// This is a walk over all keys of both. The entries are written ahead of the commit, which could
     /// not hold them: if it fails, the index has more than it need have.

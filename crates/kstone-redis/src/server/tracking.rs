@@ -1,8 +1,9 @@
-//! Clients that keep what they read, and are told when somebody changes it.
+//! Client-side caching (CLIENT TRACKING): remembers which clients read which keys, and sends
+//! invalidations.
 //!
 //! A client is told once of each key that it read; in broadcasting mode, of every key with one of
-//! its prefixes. What a client read is remembered while the key is locked and before it is read, so
-//! that no change slips in between.
+//! its prefixes. What a client reads is remembered while the key is locked and before it is read,
+//! so that no change slips in between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -45,7 +46,7 @@ struct Tracker {
 #[derive(Debug, Default)]
 struct Registry {
     clients: HashMap<u64, Tracker>,
-    /// Who has read what.
+    /// The clients that have read each key.
     keys: HashMap<Vec<u8>, BTreeSet<u64>>,
     prefixes: BTreeMap<Vec<u8>, BTreeSet<u64>>,
     items: usize,
@@ -54,12 +55,12 @@ struct Registry {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Tracking {
-    /// So that nobody looks when nobody tracks.
+    /// Read before the lock is taken, which is not needed if this is 0.
     count: AtomicUsize,
     registry: Mutex<Registry>,
 }
 
-/// What an invalidation needs beside the keys.
+/// What delivering an invalidation needs beside the keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivery<'s> {
     pub(crate) clients: &'s Clients,

@@ -10,7 +10,7 @@ use crate::server::clients::state;
 use crate::server::config;
 use crate::session::Session;
 
-/// How much a client may send that has not said who it is: more than the longest command it may
+/// How much a client may send that has not authenticated: more than the longest command it may
 /// send, and than what comes with one read behind it.
 const STRANGER_QUERY_BYTES_MAX: usize = 256 * 1024;
 
@@ -27,7 +27,7 @@ impl Session {
         self.command_started
     }
 
-    /// So many bytes were received.
+    /// Counts bytes that were received.
     pub fn note_received(&self, bytes: usize) {
         self.server.stats.input_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -37,26 +37,26 @@ impl Session {
         self.server.config.number(config::BULK_LEN_MAX)
     }
 
-    /// How much a client may send that is not carried out yet.
+    /// How much a client may send that is not executed yet.
     pub fn query_bytes_max(&self) -> usize {
         let max = self.server.config.size(config::QUERY_BUFFER_LIMIT);
         let max = usize::try_from(max).unwrap_or(usize::MAX);
         if self.client.is_authenticated { max } else { max.min(STRANGER_QUERY_BYTES_MAX) }
     }
 
-    /// Whether the client has said who it is, or does not have to.
+    /// Whether the client has authenticated, or does not have to.
     pub fn is_authenticated(&self) -> bool {
         self.client.is_authenticated
     }
 
-    /// So many bytes came that are not carried out yet, the command that comes next included, and
-    /// for so many more there is room.
+    /// Notes for CLIENT LIST how many bytes of commands are not executed yet, the next command
+    /// included, and how many more the buffer has room for.
     pub fn note_query(&self, bytes: usize, free_bytes: usize) {
         self.client.peer.query_bytes.store(bytes, Ordering::Relaxed);
         self.client.peer.query_free_bytes.store(free_bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes of replies were written.
+    /// Counts bytes of replies that were sent.
     pub fn note_sent(&self, bytes: usize) {
         self.server.stats.output_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }

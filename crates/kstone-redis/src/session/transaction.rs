@@ -1,4 +1,4 @@
-//! MULTI, EXEC, DISCARD, WATCH.
+//! MULTI, EXEC, DISCARD and WATCH.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -224,7 +224,7 @@ impl Session {
     }
 
     /// Whether anything that is watched was changed. What has expired since is removed now, which
-    /// its watchers notice. The caller has the keyspace for itself.
+    /// its watchers notice. The caller has the whole keyspace to itself.
     fn look_at_watched(&mut self) -> Result<bool> {
         let server = Arc::clone(&self.server);
         let (mut is_dirty, mut last) = (false, 0);
@@ -238,7 +238,7 @@ impl Session {
         Ok(is_dirty | self.transaction.dirty.load(Ordering::Acquire))
     }
 
-    /// Runs the queued commands as one commit. The caller has the keyspace for itself.
+    /// Runs the queued commands as one commit. The caller has the whole keyspace to itself.
     fn run_queue(&mut self, queue: Vec<Queued>, out: &mut (dyn Sink + Send)) -> Result<Flow> {
         let server = Arc::clone(&self.server);
         let mut txn = server.begin(self.client.db);

@@ -25,7 +25,7 @@ pub struct Waiting {
     receiver: oneshot::Receiver<Served>,
     /// When to give up, in milliseconds since 1970.
     pub(super) until_ms: Option<u64>,
-    /// What ends the wait if nobody serves the command.
+    /// What ends the wait if the command is not served.
     durable: Option<Durable>,
 }
 

@@ -19,7 +19,7 @@ use crate::store::databases::Databases;
 
 /// The bit of a head's first byte that says that the number of an annex follows.
 pub(super) const ANNEXED: u8 = 0x80;
-/// So many bytes of a key's parts are held back for the commit; beyond that they go to an annex.
+/// Most bytes of a key's parts that are held back for the commit; beyond that they go to an annex.
 /// Three such keys and some more fit into one batch.
 pub(super) const HELD_BACK_LEN_MAX: usize = 16 << 20;
 /// How many bytes go into an annex at a time.

@@ -1,8 +1,8 @@
-//! How many keys each slot has, without counting them when somebody asks.
+//! The number of keys in each slot, so that DBSIZE does not count them.
 //!
-//! Every commit adds what it changed. How many there were when the database was opened is written
-//! down when it is closed properly; otherwise they are counted in the background, in a view of that
-//! moment, while keys come and go.
+//! Every commit adds its difference. The numbers are stored when the database is closed properly;
+//! after a crash the keys are counted in the background, in a snapshot of the moment of opening,
+//! while keys come and go.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -43,7 +43,7 @@ struct CountInProgress {
 }
 
 impl Counts {
-    /// Finds out what is known. Nobody has written since the database was opened.
+    /// Finds out what is known. Nothing was written since the database was opened.
     pub(crate) fn open(
         engine: &Engine,
         catalog: TableId,
@@ -104,7 +104,7 @@ impl Counts {
         }
     }
 
-    /// Counts some of what is not known; answers whether there is more.
+    /// Counts some of what is not known; returns whether there is more.
     pub(crate) fn step(&self) -> kstone_core::Result<bool> {
         let mut counting = self.counting.lock();
         let Some(now) = &mut *counting else { return Ok(false) };
@@ -142,7 +142,7 @@ impl Counts {
 }
 
 impl CountInProgress {
-    /// Counts on; answers whether the table is done.
+    /// Counts on; returns whether the table is done.
     fn count_some(&mut self, table: TableId) -> kstone_core::Result<bool> {
         let scan = match &mut self.scan {
             Some(scan) => scan,

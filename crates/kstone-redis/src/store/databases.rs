@@ -1,8 +1,8 @@
-//! The logical databases: which engine table each of them is.
+//! The logical databases (SELECT 0 to 15), and which engine table each of them is.
 //!
 //! A database keeps its keys in a *slot*; swapping two databases swaps their slots. A slot's table
-//! is made when the first key is written to it; flushing drops it, in the commit that takes it away
-//! from its slot.
+//! is made when the first key is written to it; flushing drops the table in the same commit that
+//! takes it away from its slot.
 
 use bytes::Bytes;
 use kstone::Database;
@@ -259,7 +259,8 @@ impl Databases {
     }
 
     /// Adds to a batch what empties a slot: its tables are dropped, and it gets another one if it is
-    /// written to in the same commit. The layout is in force from [`Databases::install`] on. Nobody else may change it meanwhile.
+    /// written to in the same commit. The layout is in force from [`Databases::install`] on, and must
+    /// not change meanwhile.
     pub(crate) fn flush(
         &self,
         layout: &mut Layout,

@@ -1,9 +1,9 @@
-//! Elements that have no order: the members of a set, the fields of a hash.
+//! Unordered elements as records: the members of a set, the fields of a hash.
 //!
-//! Each is a part of its key under `0x01 | digest (4, big-endian) | element`. Because of the digest
-//! the elements are spread evenly over 32 bits of sort keys, whatever they look like, and that
-//! gives two things for nothing: a fair random element is a random place in the range, and a scan's
-//! cursor is a place in the range, which stays good whatever comes and goes meanwhile.
+//! Each is a part of its key under `0x01 | digest (4, big-endian) | element`. The digest spreads
+//! the elements evenly over 32 bits of sort keys, whatever they look like, which gives two things
+//! for nothing: a fair random element is a random point in that range, and a scan's cursor is a
+//! point in the range, which stays valid whatever comes and goes meanwhile.
 //!
 //! An element too long for a sort key is kept in the value, under a wider digest of it; the lowest
 //! bit of the first digest tells. The value is then `length (4) | element | payload`, else just the

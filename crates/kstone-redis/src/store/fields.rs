@@ -186,7 +186,7 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// Writes a field, keeping count in `head`; answers what was there. The caller writes the head.
+/// Writes a field, keeping count in `head`; returns what was there. The caller writes the head.
 pub(crate) fn set(
     txn: &mut Txn<'_>,
     key: &[u8],
@@ -244,7 +244,7 @@ fn put_at(
     elements::put(txn, key, sk, name, payload.encode());
 }
 
-/// Removes a field; answers what was there. The caller writes the head.
+/// Removes a field; returns what was there. The caller writes the head.
 pub(crate) fn delete(
     txn: &mut Txn<'_>,
     key: &[u8],
@@ -347,7 +347,7 @@ pub(crate) fn set_alarm(txn: &mut Txn<'_>, key: &[u8], body: &[u8]) -> Result<()
     Ok(())
 }
 
-/// Removes the fields of a hash that are due; answers the hash as it is then, if it is still there.
+/// Removes the fields of a hash that are due; returns the hash as it is then, if it is still there.
 pub(crate) fn purge(txn: &mut Txn<'_>, key: &[u8], entry: Entry) -> Result<Option<Entry>> {
     let was = HashHead::decode(&entry.body)?;
     if was.next_expiry_ms.is_none_or(|next_ms| next_ms > txn.now_ms()) {

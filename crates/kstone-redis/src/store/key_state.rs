@@ -1,4 +1,4 @@
-//! What a key is at a moment, as far as those who count keys care.
+//! A key's type, size and expiry at one moment, as policies count them.
 
 use kstone::policy::Footprint;
 

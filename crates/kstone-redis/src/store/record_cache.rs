@@ -1,6 +1,6 @@
-//! The records that were used lately, in memory: a key that is asked for again and again is found by
-//! one hash, not by a way through the engine's trees. One of these has the heads of keys, another
-//! the parts that are looked up by name: the members of sets and the fields of hashes.
+//! A cache of the records that were used lately: a key that is used again and again is found by one
+//! hash instead of a walk through the engine's trees. One such cache has the heads of keys, another
+//! the parts that are looked up by name: members of sets and fields of hashes.
 //!
 //! The engine stays the truth. What is kept here for a record is exactly what the engine has for it,
 //! or that it has nothing; whoever reads or writes a key has it locked, so nobody sees one without
@@ -25,7 +25,7 @@ use hashbrown::DefaultHashBuilder;
 use kstone_core::sync::Mutex;
 use kstone_core::{KeyRef, TableId, prefetch};
 
-/// Records are spread over so many shards, each with its own lock.
+/// Shards that records are spread over, each with its own lock.
 const SHARDS: usize = 64;
 /// Keys share so many counters of how often all their parts were dropped.
 const DROPS: usize = 4096;
@@ -34,9 +34,9 @@ const DROPS: usize = 4096;
 const ENTRY_BYTES: usize = 80;
 /// Key and value together are kept up to this length: a copy of what is longer saves little.
 const RECORD_LEN_MAX: usize = 4096;
-/// So many tables are known to be whole at most.
+/// Most tables that are known to be whole.
 const WHOLE_MAX: usize = 16;
-/// So much of a record is asked for ahead of its use.
+/// Bytes of a record that are prefetched.
 const SOON_LEN: usize = 192;
 /// What a record without a sort key has as its length.
 const NO_SK: u32 = u32::MAX;
@@ -77,7 +77,7 @@ struct Shard {
     whole: Vec<TableId>,
 }
 
-/// What an entry says of its record.
+/// What an entry knows of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
     /// This is its value.
@@ -101,7 +101,7 @@ struct Entry {
     tag: u32,
     /// How often all parts of the key had been dropped.
     drops: u32,
-    /// What was noted with it by who wrote it.
+    /// What the transaction that wrote it noted with it.
     mark: u32,
     presence: Presence,
     /// Somebody asked for it since the hand passed.
@@ -265,7 +265,7 @@ impl RecordCache {
         self.keep_marked(table, key, value, expires_at_ms, 0);
     }
 
-    /// The same, with a mark that whoever finds the record gets back.
+    /// The same, with a mark that a lookup of the record returns.
     pub(crate) fn keep_marked(
         &self,
         table: TableId,
@@ -496,7 +496,7 @@ impl Shard {
         }
     }
 
-    /// Lets those go that nobody asked for since the hand passed them last.
+    /// Evicts records that were not used since the hand passed them last (the clock algorithm).
     fn make_room(&mut self, bytes_max: usize) {
         while self.bytes > bytes_max && !self.entries.is_empty() {
             if self.hand >= self.entries.len() {

@@ -32,7 +32,7 @@ use crate::store::txn::governed::PolicyState;
 use crate::store::{Kind, fields};
 
 /// The sort key of the record by whose expiry the engine's list of what has expired wakes a key
-/// ([`Txn::set_alarm`]). It is no part: nobody but the background sees it.
+/// ([`Txn::set_alarm`]). It is no part: only the background sees it.
 const ALARM: &[u8] = &[0xff];
 
 /// How many parts of a key are walked over before the rest is jumped over: a jump costs as much as
@@ -65,7 +65,7 @@ pub(crate) struct Event {
     pub(crate) key: Vec<u8>,
 }
 
-/// What a commit leaves to be told.
+/// What a commit leaves to be notified.
 #[derive(Debug, Default)]
 pub(crate) struct Committed {
     /// What has to be durable before a reply that shows it may leave a door that promises that.
@@ -81,7 +81,7 @@ pub(crate) struct Committed {
     pub(crate) dirty: u64,
     /// How many keys were removed because their time was over.
     pub(crate) expired: u64,
-    /// The client whose doing it is; 0 if nobody's.
+    /// The client that made the changes; 0 if none.
     pub(crate) origin: u64,
 }
 
@@ -95,8 +95,8 @@ enum Stored {
     Whole,
 }
 
-/// Who listens: nothing is noted for who is not there. Whoever begins to listen to a key has it
-/// locked, and so comes before the transaction or after it.
+/// Which notifications a commit has to prepare: none that nobody listens for. A client that begins
+/// to listen for a key has it locked, and so comes before the transaction or after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listeners {
     /// Somebody watches or caches keys.
@@ -113,7 +113,7 @@ impl Default for Listeners {
     }
 }
 
-/// See the module.
+/// A transaction. See the module.
 #[derive(Debug)]
 pub(crate) struct Txn<'s> {
     engine: &'s Engine,
@@ -131,7 +131,7 @@ pub(crate) struct Txn<'s> {
     /// The key that was looked for last, where, and what the engine has of it: who writes a key has
     /// nearly always just looked it up.
     seen: (u8, Vec<u8>, Option<Stored>),
-    /// The quick forms of keys that this transaction works with.
+    /// The in-memory forms of keys that this transaction works with.
     held: HeldForms<'s>,
     /// The annexes that this transaction fills.
     filling: Filling<'s>,
@@ -143,7 +143,7 @@ pub(crate) struct Txn<'s> {
     failure: Option<Fault>,
     /// Why what the last command wrote cannot be stored.
     refused: Option<Fault>,
-    /// How things were before the last command, if others are committed with it.
+    /// The state before the last command, if others are committed with it.
     mark: Option<Box<savepoint::Savepoint>>,
     /// Libraries of functions that were written or removed.
     libraries: Vec<(String, Option<Bytes>)>,
@@ -228,7 +228,7 @@ impl<'s> Txn<'s> {
         self.databases.accesses.set_idle(self.slot, key, self.now_ms, idle_s);
     }
 
-    /// Goes on in another logical database; answers the one before.
+    /// Goes on in another logical database; returns the one before.
     pub(crate) fn select(&mut self, db: u8) -> u8 {
         self.slot = match &self.layout {
             Some(layout) => layout.slot(db),
@@ -465,15 +465,15 @@ impl<'s> Txn<'s> {
         }
     }
 
-    /// Removes what a key holds because something else is about to be written there: to whoever
-    /// listens, the key was never away.
+    /// Removes what a key holds because something else is about to be written there: listeners are
+    /// not told that the key was gone.
     pub(crate) fn remove_to_replace(&mut self, key: &[u8], entry: &Entry) {
         self.remove(key, entry);
         self.changes.at(self.slot, key).is_replaced = true;
     }
 
-    /// Removes what a key holds because what stays of it is about to be written anew: to whoever
-    /// asks, the key was only changed.
+    /// Removes what a key holds because what stays of it is about to be written anew: it counts as
+    /// changed, not as removed.
     pub(crate) fn remove_to_rewrite(&mut self, key: &[u8], entry: &Entry) {
         self.remove(key, entry);
         self.changes.at(self.slot, key).removals -= 1;
@@ -621,7 +621,7 @@ impl<'s> Txn<'s> {
     }
 
     /// Gives the annex of a key that is there, if it has one, to a key that has just been written
-    /// and has no parts yet; answers whether it did. The first key is gone then.
+    /// and has no parts yet; returns whether it did. The first key is gone then.
     pub(super) fn hand_over_annex(&mut self, from: &[u8], to: &[u8]) -> bool {
         let slot = self.slot;
         let changed = self.changes.get(slot, from);
@@ -681,7 +681,7 @@ impl<'s> Txn<'s> {
         self.held.admit(self.slot, key, writes, Box::new(resident));
     }
 
-    /// So many parts of a key were read for want of a quick form.
+    /// Notes that parts of a key were read because it has no form in memory.
     pub(crate) fn note_read(&self, key: &[u8], parts: usize) {
         self.held.hot().note_read(self.slot, key, parts);
     }
@@ -712,9 +712,9 @@ impl<'s> Txn<'s> {
         !self.libraries.is_empty()
     }
 
-    // ---- what others are told
+    // ---- notifications
 
-    /// The key was changed: who watches or caches it is told.
+    /// The key was changed: clients that watch or cache it are told.
     pub(crate) fn touch(&mut self, key: &[u8]) {
         // A script may touch any number of keys: only the last few are looked through.
         const LAST: usize = 8;
@@ -735,26 +735,26 @@ impl<'s> Txn<'s> {
         self.told.events.push(Event { class, name, db: self.db, key: key.to_vec() });
     }
 
-    /// Whoever is blocked on the key may go on after the commit.
+    /// Clients that are blocked on the key may be served after the commit.
     pub(crate) fn signal(&mut self, key: &[u8]) {
         if self.listeners.waits {
             self.told.ready.push((self.db, key.to_vec()));
         }
     }
 
-    /// The key is gone: who waits in a group of a stream waits in vain, and is told.
+    /// The key is gone: clients that wait in a group of the stream are told.
     pub(super) fn signal_gone(&mut self, key: &[u8], entry: &Entry) {
         if entry.kind == Kind::Stream {
             self.signal(key);
         }
     }
 
-    /// Says who listens; everybody is told everything otherwise.
+    /// Restricts notifications to those that somebody listens for; without it all are prepared.
     pub(crate) fn set_listeners(&mut self, listeners: Listeners) {
         self.listeners = listeners;
     }
 
-    /// Says whose doing it is.
+    /// Sets the client that makes the changes.
     pub(crate) fn set_origin(&mut self, client: u64) {
         self.told.origin = client;
     }
@@ -764,7 +764,7 @@ impl<'s> Txn<'s> {
         self.told.dirty > 0 || self.layout.is_some()
     }
 
-    /// So many changes, as Redis counts them.
+    /// Counts changes as Redis does (`rdb_changes_since_last_save`).
     pub(crate) fn count_changes(&mut self, changes: u64) {
         self.told.dirty += changes;
     }

@@ -1,7 +1,7 @@
-//! MIGRATE: keys go to another server.
+//! MIGRATE: moves keys to another server.
 //!
-//! As with Redis, nothing else happens to keys while they are under way, so that what is removed
-//! here is what has arrived there. If the connection breaks, a key may be at both places, but never
+//! As with Redis, nothing else happens to the keys meanwhile, so that what is removed here is
+//! exactly what has arrived there. If the connection breaks, a key may be at both places, but never
 //! at none.
 
 use std::future::Future;
@@ -191,7 +191,7 @@ fn dump<'a>(server: &Server, db: u8, request: &Request<'a>) -> Result<(Vec<&'a [
         keys.push(*key);
         commands.push(command);
     }
-    // What had expired goes. The caller has the keyspace for itself.
+    // What had expired goes. The caller has the whole keyspace to itself.
     let (_, ready) = server.commit(txn)?;
     server.serve_blocked(ready);
     Ok((keys, commands))

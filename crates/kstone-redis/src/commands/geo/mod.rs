@@ -1,6 +1,4 @@
-//! Places on earth, kept in sorted sets.
-//!
-//! A place is a member whose score is its position ([`hash`]).
+//! Geographical positions, kept in sorted sets: a member's score is its position ([`hash`]).
 
 mod hash;
 mod places;

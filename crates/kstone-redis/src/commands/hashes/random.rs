@@ -1,4 +1,4 @@
-//! Fields at random.
+//! HRANDFIELD.
 
 use std::ops::ControlFlow;
 

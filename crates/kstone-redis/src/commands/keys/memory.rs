@@ -1,41 +1,28 @@
-//! MEMORY: how much room keys take.
+//! MEMORY: how much memory and space keys take.
 
 use std::ops::{Bound, ControlFlow};
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
+use crate::command::{Command, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::keys::help;
+use crate::commands::keys::object::SECOND;
 use crate::fault::{Fault, Result};
 use crate::server::process;
 
-pub(super) const MEMORY: Command = Command {
-    name: "memory",
-    arity: -2,
-    flags: 0,
-    keys: Keys::None,
-    categories: "",
-    run: Run::Subcommands,
-    subcommands: &[
-        Command {
-            name: "memory|usage",
-            arity: -3,
-            flags: READONLY,
-            keys: Keys::Range { first: 2, last: 2, step: 1 },
-            categories: "",
-            run: Run::Keys(usage),
-            subcommands: &[],
-        },
+pub(super) const MEMORY: Command = Command::group(
+    "memory",
+    &[
+        Command::on_keys("memory|usage", -3, READONLY, SECOND, "", usage),
         plain("memory|doctor", UNLOCKED, doctor),
         plain("memory|malloc-stats", UNLOCKED, malloc_stats),
         plain("memory|purge", UNLOCKED, purge),
         plain("memory|stats", 0, stats),
         plain("memory|help", LOADING | STALE | UNLOCKED, memory_help),
     ],
-};
+);
 
 const fn plain(name: &'static str, flags: u32, run: RunOnKeys) -> Command {
-    let (keys, run) = (Keys::None, Run::Keys(run));
-    Command { name, arity: 2, flags, keys, categories: "", run, subcommands: &[] }
+    Command::on_keys(name, 2, flags, Keys::None, "", run)
 }
 
 /// What a record costs beside its key and value.

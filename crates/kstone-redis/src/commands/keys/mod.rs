@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use kstone_core::env::Random;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::glob;
 use crate::store::databases::DATABASES;
@@ -45,9 +45,8 @@ pub(super) const COMMANDS: &[Command] = &[
     wait::WAITAOF,
 ];
 
-const fn keyed(name: &'static str, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
-    let run = Run::Keys(run);
-    Command { name, arity, flags, keys, categories: "keyspace", run, subcommands: &[] }
+const fn keyed(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "keyspace", run)
 }
 
 fn remove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

@@ -1,4 +1,4 @@
-//! WAIT and WAITAOF: until what a client wrote is where it wants it.
+//! WAIT and WAITAOF: wait until a client's writes have reached replicas or the disk.
 
 use crate::args;
 use crate::command::{Block, Command, Flow, Keys, Otherwise, Run, flag::*};

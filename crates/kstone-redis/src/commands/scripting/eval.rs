@@ -110,7 +110,7 @@ pub(super) fn debug(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
 }
 
 /// What SCRIPT can do.
-const HELP: &[&str] = &[
+pub(super) const HELP: &[&str] = &[
     "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "DEBUG NO",
     "    There is no debugger for scripts: NO is all that can be chosen.",
@@ -125,11 +125,3 @@ const HELP: &[&str] = &[
     "HELP",
     "    Print this help.",
 ];
-
-pub(super) fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.array(HELP.len());
-    for line in HELP {
-        context.out.simple(line);
-    }
-    Ok(Flow::Done)
-}

@@ -1,4 +1,4 @@
-//! Running a script: its rights, its commands, its reply.
+//! Runs a script: checks its permissions, runs the commands that it calls, writes its reply.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

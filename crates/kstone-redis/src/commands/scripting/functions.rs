@@ -216,7 +216,7 @@ pub(super) fn stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> 
 }
 
 /// What FUNCTION can do.
-const HELP: &[&str] = &[
+pub(super) const HELP: &[&str] = &[
     "FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "LOAD [REPLACE] <library code>",
     "    Load a library; its first line names it.",
@@ -237,11 +237,3 @@ const HELP: &[&str] = &[
     "HELP",
     "    Print this help.",
 ];
-
-pub(super) fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.array(HELP.len());
-    for line in HELP {
-        context.out.simple(line);
-    }
-    Ok(Flow::Done)
-}

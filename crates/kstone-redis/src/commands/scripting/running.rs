@@ -1,8 +1,8 @@
-//! The script or function that runs now: who may know of it, who may end it, and what others are
-//! told when it takes too long.
+//! The script or function that runs now: facts about it, killing it, and the BUSY error for other
+//! clients when it takes too long.
 //!
-//! A script has the keyspace for itself, so there is one at most. While it runs, only what is in
-//! here may be asked about it: the interpreter itself is taken.
+//! A script has the whole keyspace to itself, so there is one at most. While it runs, other clients
+//! can only ask for what is in here: the interpreter itself is locked.
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! What the server keeps of scripts and functions.
+//! The server's scripts and functions: the cache of compiled scripts, and the libraries.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,8 +23,8 @@ pub(super) struct Script {
     pub(super) flags: Option<u32>,
 }
 
-/// So many scripts that came by EVAL are kept. Who writes values into the text of a script sends
-/// another one each time, and never asks for it again.
+/// Most scripts that came by EVAL and are kept. A client that writes values into the text of a
+/// script sends another one each time, and never asks for it again.
 const EVALUATED_MAX: usize = 500;
 
 /// The scripts of EVAL, by digest. The cache is gone when the server stops.
@@ -62,7 +62,7 @@ impl Cache {
         Some(kept.script.clone())
     }
 
-    /// Compiles a script, unless it is there; answers its digest. One that is not loaded but only
+    /// Compiles a script, unless it is there; returns its digest. One that is not loaded but only
     /// came with EVAL may make room for others.
     pub(super) fn add(&mut self, body: &[u8], is_loaded: bool) -> Result<(String, Script)> {
         let digest = sha1_hex(body);
@@ -141,7 +141,7 @@ impl Scripts {
         }
     }
 
-    /// Works with the scripts of EVAL. The caller has the keyspace for itself, so nobody else is
+    /// Works with the scripts of EVAL. The caller has the whole keyspace to itself, so nobody else is
     /// here.
     pub(super) fn with_cache<T>(
         &self,

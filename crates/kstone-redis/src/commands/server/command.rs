@@ -1,4 +1,4 @@
-//! COMMAND: what commands there are.
+//! COMMAND and its subcommands: lists the commands.
 
 use crate::args;
 use crate::command::{Command, Context, Flow, Keys, Run, access, flag, flag::*};

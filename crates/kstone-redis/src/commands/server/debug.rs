@@ -1,4 +1,4 @@
-//! DEBUG: what tests of clients need.
+//! DEBUG, as far as client libraries' tests need it.
 
 use crate::args;
 use crate::command::{Context, Flow};

@@ -1,4 +1,4 @@
-//! INFO.
+//! INFO: facts and figures about the server.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,4 +1,4 @@
-//! The server's time, and what becomes of its data.
+//! TIME, LOLWUT, SAVE and its variants, LASTSAVE, SHUTDOWN.
 
 use std::sync::atomic::Ordering;
 

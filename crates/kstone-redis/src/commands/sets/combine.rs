@@ -1,4 +1,4 @@
-//! Intersections, unions and differences.
+//! SINTER, SUNION, SDIFF and their storing forms.
 
 use std::ops::ControlFlow;
 

@@ -1,6 +1,6 @@
 //! Sets.
 //!
-//! A member is an element ([`elements`]) without payload; the head counts them.
+//! A member is an element ([`elements`]) without payload; the head has the number of members.
 
 mod combine;
 mod random;
@@ -9,7 +9,7 @@ pub(super) use random::{drawn, random_count};
 
 use std::ops::ControlFlow;
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::store::{Entry, Kind, Txn, elements};
 
@@ -34,14 +34,8 @@ pub(super) const COMMANDS: &[Command] = &[
 
 const COUNTED: Keys = Keys::Counted { count: 1, also: 0 };
 
-const fn command(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    keys: Keys,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
-) -> Command {
-    Command { name, arity, flags, keys, categories: "set", run: Run::Keys(run), subcommands: &[] }
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "set", run)
 }
 
 /// A set that is there, or is to be.
@@ -116,7 +110,7 @@ pub(crate) fn has_member(txn: &Txn<'_>, key: &[u8], member: &[u8]) -> Result<boo
 }
 
 /// Replaces whatever the key holds by a set of these members, of which none comes twice; without
-/// members the key is removed. Answers whether there was anything to change. Who waits for the key
+/// members the key is removed. Returns whether there was anything to change. Who waits for the key
 /// and who watches it is told; the events are the caller's.
 pub(crate) fn store(txn: &mut Txn<'_>, key: &[u8], members: &[Vec<u8>]) -> Result<bool> {
     let old = txn.lookup(key)?;

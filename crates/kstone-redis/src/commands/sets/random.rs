@@ -1,4 +1,4 @@
-//! Members at random.
+//! SRANDMEMBER and SPOP.
 
 use crate::args;
 use crate::command::{Context, Flow};

@@ -1,6 +1,6 @@
 //! SORT: the elements of a list, a set or a sorted set in another order.
 //!
-//! It has the keyspace for itself while it runs, because which keys BY and GET read is known only
+//! It has the whole keyspace to itself while it runs, because which keys BY and GET read is known only
 //! when the elements are.
 
 mod order;

@@ -1,5 +1,5 @@
-//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, and their storing forms. Sets take part as well: each of
-//! their members has the score 1.
+//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, and their storing forms. Plain sets take part as well: each
+//! of their members has the score 1.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! ZRANGE and everything that it has replaced; ZRANGESTORE; ZREMRANGEBY….
+//! ZRANGE and the older commands that it replaces; ZRANGESTORE; ZREMRANGEBY….
 
 use std::ops::ControlFlow;
 

@@ -85,7 +85,7 @@ impl<'t, 's, 'k> Walk<'t, 's, 'k> {
         Ok(self.txn.resident(self.key))
     }
 
-    /// Reads index records, and answers how many.
+    /// Reads index records, and returns how many.
     fn scan(
         &self,
         low: Bound<&[u8]>,

@@ -1,4 +1,4 @@
-//! The names of entries: a time in milliseconds and a number among those of the same time.
+//! IDs of stream entries: a time in milliseconds and a sequence number within it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! XINFO.
+//! XINFO and its subcommands.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! XREAD and XREADGROUP, which may wait.
+//! XREAD and XREADGROUP, which may block.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::fault::{Fault, Result};
 use crate::reply::Sink;
 use crate::store::Txn;
 
-/// Who waited gets no more than this at once, unless it asked for another count.
+/// Most entries that a blocked client gets at once, unless it asked for another count.
 const WAITER_COUNT: u64 = 1000;
 /// A group hands out no more entries at once than their records fit into a commit together with
 /// whatever else a transaction does; who wants more asks again.

@@ -1,8 +1,8 @@
-//! A stream on records.
+//! A stream as records.
 //!
-//! Its head has the counts, the names that matter, and the first and the last of its [`nodes`], so
-//! that adding an entry writes two records: the entry and the head. The parts of a stream begin
-//! with a byte that tells what they are; those of groups are in [`group`](super::group).
+//! Its head has the counts, the IDs that matter, and the first and the last of its [`nodes`], so
+//! that adding an entry writes two records: the entry and the head. The sort keys of its parts
+//! begin with a byte that tells what they are; those of groups are in [`group`](super::group).
 
 use std::ops::{Bound, ControlFlow};
 
@@ -320,7 +320,7 @@ impl Stream {
         self.tail.map_or(Ok(()), see)
     }
 
-    /// Removes the oldest entries as a trim asks for; answers how many.
+    /// Removes the oldest entries as a trim asks for; returns how many.
     pub(super) fn trim(&mut self, txn: &mut Txn<'_>, key: &[u8], trim: &Trim) -> Result<u64> {
         // What goes is all before this.
         let mut kept_from = self.first;

@@ -28,7 +28,7 @@ fn not_negative(arg: &[u8], fault: Fault) -> Result<u64> {
 }
 
 impl Options {
-    /// Reads one option; answers how many arguments it takes, 0 if it is none.
+    /// Reads one option; returns how many arguments it takes, 0 if it is none.
     fn read(&mut self, given: &[&[u8]], is_add: bool) -> Result<usize> {
         const TWO: Fault = Fault::fixed(
             "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",

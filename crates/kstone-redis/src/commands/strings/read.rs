@@ -1,4 +1,4 @@
-//! Reading whole strings.
+//! GET, MGET and STRLEN.
 
 use crate::command::{Context, Flow};
 use crate::fault::{Fault, Result};

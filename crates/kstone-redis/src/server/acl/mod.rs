@@ -1,4 +1,4 @@
-//! Who may do what: users, their passwords, and the commands, keys and channels they may use.
+//! Users, their passwords, and the commands, keys and channels that they may use.
 
 mod log;
 mod rules;
@@ -16,7 +16,7 @@ pub(crate) use log::{Entry, Log};
 pub(crate) use rules::RuleError;
 pub(crate) use selector::{Denied, Selector, categories_of, is_in};
 
-/// The user of clients that have not said who they are.
+/// The user of clients that have not authenticated.
 pub(crate) const DEFAULT: &str = "default";
 
 /// The categories, in the order in which they are listed.
@@ -79,7 +79,7 @@ impl User {
         }
     }
 
-    /// The default user as it is at first, who may do everything.
+    /// The default user as it is at first: it may do everything.
     pub(crate) fn all_powerful() -> User {
         let mut user = User::new(DEFAULT, true);
         (user.is_on, user.no_password) = (true, true);
@@ -89,7 +89,7 @@ impl User {
         user
     }
 
-    /// Whether it may do everything: then nobody has to look closer.
+    /// Whether it may do everything, so that no rule has to be checked.
     pub(crate) fn is_all_powerful(&self) -> bool {
         self.selectors.first().is_some_and(Selector::is_all)
     }

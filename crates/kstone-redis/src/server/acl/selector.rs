@@ -1,4 +1,4 @@
-//! A set of commands, keys and channels that go together.
+//! A selector of an ACL user: a set of commands, keys and channels that are allowed together.
 
 use crate::command::{Command, access, flag};
 use crate::commands;

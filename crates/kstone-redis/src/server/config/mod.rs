@@ -1,7 +1,7 @@
-//! What CONFIG GET and CONFIG SET show and change.
+//! The configuration: parameters that CONFIG GET shows and CONFIG SET changes.
 //!
-//! [`table`] lists the parameters. A value is read by its place in the table, which the compiler
-//! finds: `config.number(config::MAXMEMORY)`.
+//! [`table`] lists the parameters. A value is read by its index in the table, which is computed at
+//! compile time: `config.number(config::MAXMEMORY)`.
 
 pub(crate) mod limits;
 pub(crate) mod table;
@@ -58,7 +58,7 @@ pub(crate) struct Config {
     /// The values that are texts, by place.
     texts: Mutex<Vec<String>>,
     output_limits: Mutex<OutputLimits>,
-    /// Held by who changes values, so that a group of changes is one.
+    /// Held while values are changed, so that a group of changes is one.
     changing: Mutex<Option<Box<Listen>>>,
 }
 
@@ -155,7 +155,7 @@ impl Config {
         }
     }
 
-    /// Changes parameters: all of them or none. `pairs` are names and values. Answers which
+    /// Changes parameters: all of them or none. `pairs` are names and values. Returns which
     /// parameters changed.
     pub(crate) fn set(&self, pairs: &[&[u8]]) -> Result<Vec<ParameterIndex>> {
         let changing = self.changing.lock();

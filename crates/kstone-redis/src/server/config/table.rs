@@ -1,4 +1,4 @@
-//! Every parameter that CONFIG knows.
+//! The table of all parameters.
 
 /// One parameter.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ pub(crate) enum Kind {
     Percentiles,
 }
 
-/// Who may see and change a parameter.
+/// Whether a parameter may be seen and changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// May be changed.
     Open,
-    /// May be changed; shown only to who names it.
+    /// May be changed; shown only when asked for by its full name.
     Hidden,
     /// May be changed; not written to any log.
     Secret,

@@ -1,4 +1,5 @@
-//! Keys that are to be looked at at some time, and work done beside a transaction.
+//! Alarms, by which the background looks at a key at some time; and work that a transaction does
+//! outside of itself.
 
 use kstone_core::Durability;
 
@@ -7,7 +8,7 @@ use crate::store::txn::Txn;
 use crate::store::{Kind, fields};
 
 impl<'s> Txn<'s> {
-    /// The key is to be looked up at this time, even if nobody asks for it. A key has one alarm.
+    /// The key is to be looked up at this time, even if no command uses it. A key has one alarm.
     pub(crate) fn set_alarm(&mut self, key: &[u8], at_ms: u64) {
         self.changes.at(self.slot, key).alarm = Some(Some(at_ms));
     }

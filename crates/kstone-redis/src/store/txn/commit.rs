@@ -1,4 +1,4 @@
-//! The end of a transaction: all that it changed, in one batch.
+//! Commits a transaction: everything that it changed, in one batch.
 
 use std::borrow::Cow;
 

@@ -27,7 +27,7 @@ impl Txn<'_> {
         self.note_move(DatabaseChange::Emptied(db));
     }
 
-    /// Swaps two logical databases. The caller has the keyspace for itself.
+    /// Swaps two logical databases. The caller has the whole keyspace to itself.
     pub(crate) fn swap(&mut self, one: u8, other: u8) {
         let layout = self.layout.get_or_insert_with(|| self.databases.layout());
         layout.slots.swap(usize::from(one), usize::from(other));

@@ -1,9 +1,9 @@
-//! What a policy is shown of a transaction: which keys a command has changed, what they were before
-//! it and are after it, and what it said about their lives. Who asks the policy is
-//! `server::governed`.
+//! What a transaction shows to the write policy: which keys a command has changed, what they were
+//! before and are now, and what the command said about their expiry. `server::governed` asks the
+//! policy.
 //!
-//! What a command changed is what was changed since the last [savepoint](Txn::set_savepoint), or everything if
-//! there is none: several commands in one transaction are marked, one need not be.
+//! A command's changes are those since the last [savepoint](Txn::set_savepoint), or all of them if
+//! there is none: each of several commands in a transaction sets one, a single command need not.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow, Deref};

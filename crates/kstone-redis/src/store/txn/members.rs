@@ -1,5 +1,5 @@
-//! Records that are kept in memory because they were used lately: heads of keys, and parts that are
-//! looked up by their names.
+//! Fetches records into the record cache before they are needed: heads of keys, and parts that are
+//! looked up by name.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
-//! Several commands in one transaction: one that fails leaves nothing of itself.
+//! Savepoints: rolls back one of several commands of a transaction.
 //!
-//! A command checks everything before it writes, or nearly: that a key is too long, or that the
-//! engine cannot be read, shows later. On its own such a command is simply not committed. In a MULTI
-//! or in a script what came before it stays, so its own changes are taken back.
+//! A command checks nearly everything before it writes, but that a key is too long, or that the
+//! engine cannot be read, shows later. A command that runs alone is then simply not committed. In a
+//! MULTI or a script the commands before it stay, so only its own changes are rolled back.
 
 use bytes::Bytes;
 use kstone_core::BATCH_LEN_MAX;

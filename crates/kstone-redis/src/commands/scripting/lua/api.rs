@@ -1,4 +1,4 @@
-//! `redis`: what scripts reach the server by.
+//! The `redis` table of Lua: `redis.call`, `redis.log` and the rest.
 
 use mlua::{Lua, MultiValue, Table, Value};
 use sha1::{Digest as _, Sha1};

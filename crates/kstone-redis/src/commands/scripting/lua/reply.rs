@@ -1,4 +1,4 @@
-//! Replies of commands as Lua values, and what a script returns as a reply.
+//! Converts replies of commands to Lua values, and the value that a script returns to a reply.
 
 use mlua::{Function, Lua, Table, Value};
 
@@ -90,7 +90,7 @@ pub(in super::super) struct Returned {
     pub(in super::super) is_counted: bool,
 }
 
-/// Says what a script returned. Answers the errors in it. Tables are read past their metatables,
+/// Says what a script returned. Returns the errors in it. Tables are read past their metatables,
 /// so that none of the script's code runs any more; `next` is Lua's own function.
 pub(super) fn write(
     value: &Value,

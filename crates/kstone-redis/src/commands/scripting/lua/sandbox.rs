@@ -1,4 +1,4 @@
-//! The interpreter that scripts run in, and what keeps them inside it.
+//! The sandboxed interpreter that scripts run in.
 
 use mlua::{
     Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState,

@@ -1,4 +1,4 @@
-//! COMMAND DOCS: what each command is for, and what it takes.
+//! COMMAND DOCS: describes each command and its arguments.
 
 mod syntax;
 mod table;

@@ -1,8 +1,8 @@
-//! The syntax of a command as a text, and the arguments that it stands for.
+//! Parses the syntax of a command, written as a text, into its arguments.
 //!
-//! `[…]` may be left out, `(…)` belongs together, `|` is between what excludes each other, and what
-//! `...` follows can be repeated. A word in capitals is said as it is; if a value or a choice follows,
-//! it introduces that. Any other word is a value.
+//! `[…]` is optional, `(…)` is a group, `|` separates alternatives, and `...` follows what can be
+//! repeated. A word in capitals is a literal token; if a value or a choice follows, it introduces
+//! that. Any other word is a value.
 
 use std::borrow::Cow;
 use std::iter::Peekable;

@@ -1,4 +1,4 @@
-//! Reading JSON.
+//! `cjson.decode`: reads JSON.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Writing JSON.
+//! `cjson.encode`: writes JSON.
 
 use std::sync::atomic::Ordering;
 

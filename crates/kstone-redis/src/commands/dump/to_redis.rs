@@ -1,4 +1,4 @@
-//! Dumping keys in Redis's form.
+//! Writes a key's value in Redis's own encoding.
 
 use std::ops::ControlFlow;
 
