@@ -52,8 +52,8 @@ pub trait Sink {
 
     /// Where the next piece goes.
     fn position(&self) -> Mark;
-    /// Takes back everything written since [`position`](Sink::position) gave this mark: a reply whose
-    /// commit failed.
+    /// Takes back everything written since [`position`](Sink::position) gave this mark: a reply
+    /// whose commit failed.
     fn rewind(&mut self, to: Mark);
 
     /// From now on the client speaks RESP3, or RESP2.

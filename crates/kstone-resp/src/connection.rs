@@ -380,8 +380,8 @@ impl Connection {
     }
 }
 
-/// Whether this is no command but the beginning of a line of HTTP: a web page that somebody looks at
-/// here sends a request whose body holds commands. None of them must be executed.
+/// Whether this is no command but the beginning of a line of HTTP: a web page that somebody looks
+/// at here sends a request whose body holds commands. None of them must be executed.
 fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }

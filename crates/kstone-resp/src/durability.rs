@@ -1,7 +1,7 @@
 //! Waits for commits to become durable, in one task for all connections.
 //!
-//! A sync of the log covers what many clients wrote. If each connection waited for it by itself, the
-//! thread that syncs would wake the executor once for each, while the next sync waits for that
+//! A sync of the log covers what many clients wrote. If each connection waited for it by itself,
+//! the thread that syncs would wake the executor once for each, while the next sync waits for that
 //! thread. So one task waits, and wakes the connections from inside the executor, where that costs
 //! next to nothing.
 

@@ -1,8 +1,8 @@
 //! The Redis door of KeystoneDB: RESP2 and RESP3 over TCP.
 //!
-//! `connection` moves the bytes, `parse` finds commands in them, a [`kstone_redis::Session`] executes
-//! them, `encode` writes their replies; `durability` holds replies back until what they show is
-//! durable, and `turn_queue` keeps the order between connections.
+//! `connection` moves the bytes, `parse` finds commands in them, a [`kstone_redis::Session`]
+//! executes them, `encode` writes their replies; `durability` holds replies back until what they
+//! show is durable, and `turn_queue` keeps the order between connections.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod connection;

@@ -1,10 +1,10 @@
 //! The order in which connections are served: that in which their commands arrived.
 //!
-//! Clients count on it across connections: one blocks on a key, and then another writes the key. But
-//! of two tasks that one poll of the sockets wakes, tokio runs the later one first. So a connection
-//! draws a number when bytes have come for it, and lets those with smaller numbers begin first, if
-//! they are few: many clients at once have no order that any of them could know of, and waiting for
-//! all of them would leave other threads idle.
+//! Clients count on it across connections: one blocks on a key, and then another writes the key.
+//! But of two tasks that one poll of the sockets wakes, tokio runs the later one first. So a
+//! connection draws a number when bytes have come for it, and lets those with smaller numbers begin
+//! first, if they are few: many clients at once have no order that any of them could know of, and
+//! waiting for all of them would leave other threads idle.
 //!
 //! Replies are written for several connections together. The first reply wakes a client that
 //! sleeps, which takes longer than most commands; replies that follow soon find it awake.

@@ -171,7 +171,7 @@ impl Governor {
         }
         let now = RefCell::new(BTreeSet::new());
         let is_removed = redis
-            .look(
+            .inspect_key(
                 db,
                 &key,
                 &mut |key| {

@@ -132,32 +132,32 @@ pub(crate) struct Block {
     /// What ends the wait beside the keys.
     pub(crate) durable: Option<Durable>,
     /// The reply when the wait is over and the command was not run again.
-    pub(crate) otherwise: Otherwise,
+    pub(crate) on_timeout: TimeoutReply,
 }
 
 impl Block {
     /// Waits for a key.
     pub(crate) fn on(keys: Vec<Vec<u8>>, until_ms: Option<u64>) -> Block {
-        let otherwise = Otherwise::Say(Value::NullArray);
-        Block { keys, until_ms, again: None, durable: None, otherwise }
+        let on_timeout = TimeoutReply::Fixed(Value::NullArray);
+        Block { keys, until_ms, again: None, durable: None, on_timeout }
     }
 }
 
 /// The reply of a command whose wait ended without its being run again.
 #[derive(Debug)]
-pub(crate) enum Otherwise {
+pub(crate) enum TimeoutReply {
     /// This.
-    Say(Value),
+    Fixed(Value),
     /// Whether the disk has everything up to a number, and that no replica has: WAITAOF.
     Acknowledged(Engine, Seq),
 }
 
-impl Otherwise {
+impl TimeoutReply {
     /// The reply.
     pub(crate) fn reply(&self) -> Value {
         match self {
-            Otherwise::Say(value) => value.clone(),
-            Otherwise::Acknowledged(engine, seq) => {
+            TimeoutReply::Fixed(value) => value.clone(),
+            TimeoutReply::Acknowledged(engine, seq) => {
                 let local = i64::from(engine.durable_seq() >= *seq);
                 Value::Array(vec![Value::Integer(local), Value::Integer(0)])
             }

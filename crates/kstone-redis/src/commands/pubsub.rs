@@ -37,7 +37,7 @@ pub(super) const COMMANDS: &[Command] = &[
 fn publish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, channel, message] = args else { return Ok(Flow::Done) };
     let sent = context.server.publish(channel, message);
-    say_sent(context, sent);
+    write_sent(context, sent);
     Ok(Flow::Done)
 }
 
@@ -48,12 +48,12 @@ fn spublish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         message,
         context.server.delivery_limit(true),
     );
-    say_sent(context, sent);
+    write_sent(context, sent);
     Ok(Flow::Done)
 }
 
 /// A publisher that listens itself gets the message before the reply.
-fn say_sent(context: &mut Context<'_, '_>, sent: usize) {
+fn write_sent(context: &mut Context<'_, '_>, sent: usize) {
     if context.caller == crate::command::Caller::Client {
         for message in context.client.peer.take() {
             message.write(context.out);

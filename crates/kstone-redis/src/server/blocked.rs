@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use kstone_core::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::command::{Block, Caller, Command, Context, Flow, Otherwise, Run, flag};
+use crate::command::{Block, Caller, Command, Context, Flow, Run, TimeoutReply, flag};
 use crate::reply::{Tree, Value};
 use crate::server::Server;
 use crate::session::Client;
@@ -43,15 +43,15 @@ pub(crate) struct Waiter {
     /// What it waits for, in its database.
     keys: Vec<Vec<u8>>,
     /// What it is told when its time is over.
-    otherwise: Otherwise,
+    on_timeout: TimeoutReply,
     /// Where its reply goes; taken to end the wait.
     reply: Mutex<Option<oneshot::Sender<Served>>>,
 }
 
 impl Waiter {
     /// What it is told when its time is over.
-    pub(crate) fn otherwise(&self) -> Value {
-        self.otherwise.reply()
+    pub(crate) fn on_timeout(&self) -> Value {
+        self.on_timeout.reply()
     }
 
     /// Locks the end of the wait; `None` inside if it has ended.
@@ -135,13 +135,13 @@ impl Blocked {
         client: Client,
         block: Block,
     ) -> (Arc<Waiter>, oneshot::Receiver<Served>) {
-        let Block { keys, otherwise, .. } = block;
+        let Block { keys, on_timeout, .. } = block;
         let (sender, receiver) = oneshot::channel();
         let reply = Mutex::new(Some(sender));
         let mut waiting = self.waiting.lock();
         let ticket = waiting.next_ticket;
         waiting.next_ticket += 1;
-        let waiter = Arc::new(Waiter { ticket, command, args, client, keys, otherwise, reply });
+        let waiter = Arc::new(Waiter { ticket, command, args, client, keys, on_timeout, reply });
         if let Some(queues) = waiting.databases.get_mut(usize::from(waiter.client.db)) {
             for key in &waiter.keys {
                 queues.entry_ref(key).or_default().insert(ticket, Arc::clone(&waiter));
@@ -168,7 +168,7 @@ impl Blocked {
         self.forget(&waiter);
         let reply = match with_error {
             true => Value::Error(UNBLOCKED.to_vec()),
-            false => waiter.otherwise(),
+            false => waiter.on_timeout(),
         };
         sender.send(Served { reply, seq: 0 }).is_ok()
     }

@@ -31,8 +31,8 @@ struct Positions {
 }
 
 impl Cursors {
-    /// Without places. The numbers begin anywhere, so that those from before a restart are not taken
-    /// for new ones.
+    /// Without places. The numbers begin anywhere, so that those from before a restart are not
+    /// taken for new ones.
     pub(crate) fn new(random: &impl Random) -> Cursors {
         let first = random.next_u64() % FIRST_MAX + 1;
         Cursors { positions: Mutex::new(Positions { first, kept: VecDeque::new(), bytes: 0 }) }

@@ -410,8 +410,8 @@ pub(super) fn some_at_a_time(
     show(&mut held)
 }
 
-/// Shows the policy all of a key that has got so large in this transaction that parts of it have been
-/// written already.
+/// Shows the policy all of a key that has got so large in this transaction that parts of it have
+/// been written already.
 fn show_annex(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,

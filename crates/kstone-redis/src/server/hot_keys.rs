@@ -22,8 +22,8 @@ use kstone_core::Engine;
 use kstone_core::sync::Mutex;
 
 /// The cache may take this part of the engine's memory budget, on top of it. A million
-/// members of a sorted set take 70 MB: with less than half of the usual 256 MiB one large leaderboard
-/// would not be kept, and with more the engine's own caches should rather grow.
+/// members of a sorted set take 70 MB: with less than half of the usual 256 MiB one large
+/// leaderboard would not be kept, and with more the engine's own caches should rather grow.
 const SHARE_OF_ENGINE: usize = 2;
 /// Most keys that are remembered with what reading their records has cost.
 const READS_MAX: usize = 4096;
@@ -96,7 +96,7 @@ impl HotKeys {
         HotKeys { bytes_max, len: AtomicUsize::new(0), kept: Mutex::new(Forms::default()) }
     }
 
-    /// Records of this key were read, so many, for want of its quick form.
+    /// Records of this key were read, so many, for want of its in-memory form.
     pub(crate) fn note_read(&self, slot: u8, key: &[u8], records: usize) {
         let mut kept = self.kept.lock();
         if let Some(read) = kept.reads.get_mut(&SlotKeyRef(slot, key)) {
@@ -109,8 +109,8 @@ impl HotKeys {
         kept.reads.insert((slot, key.to_vec()), records);
     }
 
-    /// Whether the quick form of a key is to be loaded, which means reading `records` of them and
-    /// takes about so much memory: if as many were read in its place.
+    /// Whether the in-memory form of a key is to be loaded, which means reading `records` of them
+    /// and takes about so much memory: if as many were read in its place.
     pub(crate) fn is_due(&self, slot: u8, key: &[u8], records: usize, bytes: usize) -> bool {
         if bytes > self.bytes_max.load(Ordering::Relaxed) {
             return false;

@@ -22,8 +22,8 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::server::task_handoff::TaskHandoff;
 
-/// How often a lock is asked for before the thread makes way, which takes longer than most commands
-/// keep a lock: together some dozens of microseconds.
+/// How often a lock is asked for before the thread hands its tasks off, which takes longer than
+/// most commands keep a lock: together some dozens of microseconds.
 const ASKED_MAX: usize = 64;
 /// Keys share so many locks.
 const LOCKS: usize = 1024;

@@ -303,7 +303,7 @@ impl Server {
         if committed.expired > 0 {
             self.stats.expired_keys.fetch_add(committed.expired, Ordering::Relaxed);
         }
-        self.tell(&committed);
+        self.notify_listeners(&committed);
         let mut ready = committed.ready;
         for db in committed.flushed {
             ready.extend(self.blocked.awaited(db).into_iter().map(|key| (db, key)));
@@ -341,7 +341,7 @@ impl Server {
         self.pause.is_possible() && self.pause.now(self.engine.now_ms()).0 != Paused::Nothing
     }
 
-    fn tell(&self, committed: &Committed) {
+    fn notify_listeners(&self, committed: &Committed) {
         self.watches.touch(&committed.touched, &committed.flushed);
         self.notify(&committed.events);
         if self.tracking.count() > 0 {

@@ -136,21 +136,16 @@ impl Pubsub {
     }
 
     /// Sends a message to everybody who listens; returns to how many.
-    pub(crate) fn publish(
-        &self,
-        channel: &[u8],
-        message: &[u8],
-        delivery_limit: DeliveryLimit,
-    ) -> usize {
+    pub(crate) fn publish(&self, channel: &[u8], message: &[u8], limit: DeliveryLimit) -> usize {
         if self.is_idle() {
             return 0;
         }
         let registry = self.registry.lock();
-        let mut sent = registry.send_to(Topic::Channel, channel, message, delivery_limit);
+        let mut sent = registry.send_to(Topic::Channel, channel, message, limit);
         for (pattern, peers) in &registry.topics[Topic::Pattern as usize] {
             if glob::matches(pattern, channel) {
                 let words = ["pmessage".as_bytes(), pattern, channel, message];
-                sent += registry.send(peers, &words, delivery_limit);
+                sent += registry.send(peers, &words, limit);
             }
         }
         sent
@@ -161,12 +156,12 @@ impl Pubsub {
         &self,
         channel: &[u8],
         message: &[u8],
-        delivery_limit: DeliveryLimit,
+        limit: DeliveryLimit,
     ) -> usize {
         if self.is_idle() {
             return 0;
         }
-        self.registry.lock().send_to(Topic::Shard, channel, message, delivery_limit)
+        self.registry.lock().send_to(Topic::Shard, channel, message, limit)
     }
 
     /// The channels that somebody has subscribed to, and that match.
@@ -203,21 +198,15 @@ impl Registry {
         if topic == Topic::Shard { shards } else { channels + patterns }
     }
 
-    fn send_to(
-        &self,
-        topic: Topic,
-        channel: &[u8],
-        message: &[u8],
-        delivery_limit: DeliveryLimit,
-    ) -> usize {
+    fn send_to(&self, topic: Topic, channel: &[u8], message: &[u8], limit: DeliveryLimit) -> usize {
         let Some(peers) = self.topics[topic as usize].get(channel) else { return 0 };
-        self.send(peers, &[topic.words().2.as_bytes(), channel, message], delivery_limit)
+        self.send(peers, &[topic.words().2.as_bytes(), channel, message], limit)
     }
 
-    fn send(&self, peers: &[Arc<Peer>], words: &[&[u8]], delivery_limit: DeliveryLimit) -> usize {
+    fn send(&self, peers: &[Arc<Peer>], words: &[&[u8]], limit: DeliveryLimit) -> usize {
         let message = Arc::new(Value::Push(words.iter().map(Value::bulk).collect()));
         for peer in peers {
-            peer.send(&message, delivery_limit.now_ms, delivery_limit.limit);
+            peer.send(&message, limit.now_ms, limit.limit);
         }
         peers.len()
     }

@@ -76,8 +76,8 @@ impl Reclaim for Reclaimer {
     }
 }
 
-/// What can be had now, or soon. While somebody has the whole keyspace to itself for long, this waits for
-/// the next round: an error says so to who would try again at once.
+/// What can be had now, or soon. While somebody has the whole keyspace to itself for long, this
+/// waits for the next round: an error says so to who would try again at once.
 fn patiently<G>(now: Option<G>, soon: impl Future<Output = G>) -> kstone_core::Result<G> {
     let (times, pause) = PATIENCE;
     let times_left = Cell::new(times);

@@ -20,8 +20,8 @@ const NAMES: usize = 256;
 /// How many bytes of entries of the index of persons are written at a time.
 const PIECE_LEN: usize = 1 << 20;
 
-/// A key as [`Redis::survey`] shows it. One with very many members is shown several times, each time
-/// with others of them.
+/// A key as [`Redis::survey`] shows it. One with very many members is shown several times, each
+/// time with others of them.
 #[derive(Debug, Clone, Copy)]
 pub struct SurveyedKey<'k> {
     /// The key as if it had just been made, with its value, its fields or its members.
@@ -34,7 +34,7 @@ pub struct SurveyedKey<'k> {
     pub member_bytes: u64,
 }
 
-/// What is stored under a key that was [looked](Redis::look) at.
+/// What is stored under a key that was [looked](Redis::inspect_key) at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPresence {
     /// The value that was shown.
@@ -70,7 +70,7 @@ impl Redis {
 impl Redis {
     /// Shows a key as it is, unless it is not there, and does something while still nobody else can
     /// write it. That hears whether anything is stored under the key.
-    pub fn look<T, E: From<Fault>>(
+    pub fn inspect_key<T, E: From<Fault>>(
         &self,
         db: u8,
         key: &[u8],
@@ -116,11 +116,11 @@ fn survey(server: &Server, see: &mut OnKey<'_>) -> Result<()> {
 
 impl Server {
     /// Two logical databases are about to change places: the keys of each get the entries of the
-    /// index of persons that they need in the other. The entries that they had stay, and are found to
-    /// be wrong by whoever looks at them. The caller has the whole keyspace to itself.
+    /// index of persons that they need in the other. The entries that they had stay, and are found
+    /// to be wrong by whoever looks at them. The caller has the whole keyspace to itself.
     ///
-    /// This is a walk over all keys of both. The entries are written ahead of the commit, which could
-    /// not hold them: if it fails, the index has more than it need have.
+    /// This is a walk over all keys of both. The entries are written ahead of the commit, which
+    /// could not hold them: if it fails, the index has more than it need have.
     pub(crate) fn index_for_swap(&self, txn: &mut Txn<'_>, one: u8, other: u8) -> Result<()> {
         let Some(policy) = txn.take_policy() else { return Ok(()) };
         let indexed = [(one, other), (other, one)].into_iter().try_for_each(|(from, to)| {

@@ -161,7 +161,7 @@ impl Tracking {
         registry.keys.clear();
         registry.items = 0;
         for tracker in registry.clients.values() {
-            tracker.tell(Value::Null, delivery);
+            tracker.send_invalidation(Value::Null, delivery);
         }
     }
 }
@@ -175,7 +175,7 @@ impl Registry {
                 let Some(tracker) = self.clients.get(&id) else { continue };
                 let is_own = tracker.no_loop && id == by;
                 if !is_own && !tracker.peer.is(state::BROADCAST) {
-                    tracker.tell(Value::Array(vec![Value::bulk(key)]), delivery);
+                    tracker.send_invalidation(Value::Array(vec![Value::bulk(key)]), delivery);
                 }
             }
         }
@@ -191,7 +191,7 @@ impl Registry {
             for id in clients {
                 let Some(tracker) = self.clients.get(id) else { continue };
                 if !(tracker.no_loop && *id == by) {
-                    tracker.tell(Value::Array(found.clone()), delivery);
+                    tracker.send_invalidation(Value::Array(found.clone()), delivery);
                 }
             }
         }
@@ -200,7 +200,7 @@ impl Registry {
 
 impl Tracker {
     /// Tells a client of keys that were changed.
-    fn tell(&self, keys: Value, delivery: Delivery<'_>) {
+    fn send_invalidation(&self, keys: Value, delivery: Delivery<'_>) {
         let Delivery { clients, pubsub, delivery_limit } = delivery;
         let is_resp3 = |peer: &Peer| peer.is_resp3.load(Ordering::Relaxed);
         let mut to = Arc::clone(&self.peer);

@@ -1,5 +1,5 @@
-//! Accounts for every command that was executed: statistics, slow log, latency, MONITOR; and applies
-//! CLIENT REPLY.
+//! Accounts for every command that was executed: statistics, slow log, latency, MONITOR; and
+//! applies CLIENT REPLY.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,5 @@
-//! Checks before a command is executed or queued: authentication, ACL, busy script, memory, replicas,
-//! subscriptions, pause.
+//! Checks before a command is executed or queued: authentication, ACL, busy script, memory,
+//! replicas, subscriptions, pause.
 
 use std::time::Duration;
 

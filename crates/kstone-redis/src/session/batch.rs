@@ -75,8 +75,8 @@ impl Session {
             && !self.server.pause.is_possible()
     }
 
-    /// Locks the keys of as many commands as are free, runs those and commits. Returns how many they
-    /// are and which keys they wrote that clients are blocked on; `None` if nothing was done.
+    /// Locks the keys of as many commands as are free, runs those and commits. Returns how many
+    /// they are and which keys they wrote that clients are blocked on; `None` if nothing was done.
     fn run_together(
         &mut self,
         pipeline: &Pipeline<'_>,

@@ -1,5 +1,6 @@
 //! The policy in force, cached by a session from one command to the next: asking the database for
-//! it takes a lock and counts a reference, which costs as much as a good part of the policy's answer.
+//! it takes a lock and counts a reference, which costs as much as a good part of the policy's
+//! answer.
 
 use std::sync::Arc;
 

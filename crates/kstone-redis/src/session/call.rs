@@ -39,7 +39,8 @@ pub(crate) fn wait<F: Future>(future: F, left: impl Fn() -> Option<Duration>) ->
 }
 
 impl Session {
-    /// Executes one command and returns its reply, blocking this thread while the command waits. `args` begins with the command's name.
+    /// Executes one command and returns its reply, blocking this thread while the command waits.
+    /// `args` begins with the command's name.
     pub fn call(&mut self, args: &[&[u8]]) -> Value {
         let mut out = Tree::new();
         let step = loop {

@@ -5,7 +5,8 @@ use crate::commands;
 
 /// Most commands in a pipeline: other clients wait for the same keys.
 const COMMANDS_MAX: usize = 64;
-/// Most bytes of requests, and of replies, in a pipeline: what is written has to fit into one commit.
+/// Most bytes of requests, and of replies, in a pipeline: what is written has to fit into one
+/// commit.
 pub(super) const BYTES_MAX: usize = 1 << 20;
 
 /// Commands that came together and may be executed as one batch.

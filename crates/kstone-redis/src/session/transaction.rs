@@ -288,7 +288,7 @@ impl Session {
             Run::Session(run) => match run(self, args, out)? {
                 // No command waits while it has all keys to itself: it replies how things stand.
                 Flow::Block(block) => {
-                    block.otherwise.reply().write(out);
+                    block.on_timeout.reply().write(out);
                     Ok(Flow::Done)
                 }
                 flow => Ok(flow),

@@ -54,7 +54,7 @@ impl Waiting {
                 && server.blocked.give_up(waiter)
             {
                 let reply = match synced {
-                    Ok(()) => waiter.otherwise(),
+                    Ok(()) => waiter.on_timeout(),
                     Err(error) => Fault::from(error).into(),
                 };
                 return Poll::Ready(Ok(Served { reply, seq: 0 }));
@@ -71,7 +71,7 @@ impl Waiting {
     /// reply if it has just been served.
     pub async fn time_out(mut self, session: &mut Session, out: &mut (dyn Sink + Send)) {
         if self.server.blocked.give_up(&self.waiter) {
-            self.waiter.otherwise().write(out);
+            self.waiter.on_timeout().write(out);
         } else {
             self.served(session, out).await;
         }

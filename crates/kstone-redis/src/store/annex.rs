@@ -110,8 +110,9 @@ impl<'s> Filling<'s> {
     /// Begins another annex.
     pub(super) fn begin(&mut self, slot: u8) -> Result<AnnexId> {
         let table = self.databases.annex_table_for_writes(slot)?;
-        // The note is a commit behind the one whose number this is, and stays in the log if anything
-        // of the annex does: no annex that comes later, not even after a crash, gets this number.
+        // The note is a commit behind the one whose number this is, and stays in the log if
+        // anything of the annex does: no annex that comes later, not even after a crash, gets this
+        // number.
         let _numbering = self.databases.numbering.lock();
         let id = AnnexId(self.engine.applied_seq());
         let mut batch = WriteBatch::new();

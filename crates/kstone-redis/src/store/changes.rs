@@ -228,8 +228,8 @@ impl Changes {
         true
     }
 
-    /// Notes which pattern the policy has for the key at a place. That goes by its name alone, so it
-    /// is right whatever is taken back.
+    /// Notes which pattern the policy has for the key at a place. That goes by its name alone, so
+    /// it is right whatever is taken back.
     pub(super) fn note_pattern(&mut self, at: usize, mark: u32) {
         if let Some((_, _, changes)) = self.keys.get_mut(at) {
             changes.pattern_mark = mark;

@@ -258,9 +258,9 @@ impl Databases {
         Ok(table)
     }
 
-    /// Adds to a batch what empties a slot: its tables are dropped, and it gets another one if it is
-    /// written to in the same commit. The layout is in force from [`Databases::install`] on, and must
-    /// not change meanwhile.
+    /// Adds to a batch what empties a slot: its tables are dropped, and it gets another one if it
+    /// is written to in the same commit. The layout is in force from [`Databases::install`] on, and
+    /// must not change meanwhile.
     pub(crate) fn flush(
         &self,
         layout: &mut Layout,

@@ -1,10 +1,10 @@
 //! A hash on records: its head, its fields, and the fields whose time is over.
 //!
 //! The head's body is `fields (8) | next ordinal (4) [| next expiry (8)]`. A field is an element
-//! ([`elements`]) with the payload `0 | ordinal (4) | value`, or `1 | ordinal (4) | expires at (8) |
-//! value`. Ordinals tell which field came first: a hash of few fields is shown in that order. A
-//! field that expires has a second record, `0x02 | expires at (8, big-endian) | the field's sort key
-//! without its first byte`, so that what is due is found in order of time.
+//! ([`elements`]) with the payload `0 | ordinal (4) | value`, or `1 | ordinal (4) | expires at (8)
+//! | value`. Ordinals tell which field came first: a hash of few fields is shown in that order. A
+//! field that expires has a second record, `0x02 | expires at (8, big-endian) | the field's sort
+//! key without its first byte`, so that what is due is found in order of time.
 //!
 //! Whoever looks up a hash first removes what is due ([`purge`], called by `Txn::lookup`): nobody
 //! ever sees a field whose time is over, and the number in the head is right. A hash that nobody
@@ -55,8 +55,8 @@ impl HashHead {
         })
     }
 
-    /// Writes the head; removes the key if there is no field left. Where the next expiry is not what
-    /// it was, the alarm is set to it.
+    /// Writes the head; removes the key if there is no field left. Where the next expiry is not
+    /// what it was, the alarm is set to it.
     pub(crate) fn put(
         self,
         txn: &mut Txn<'_>,
@@ -155,8 +155,8 @@ pub(crate) fn check_len(name: &[u8], value: &[u8]) -> Result<()> {
     elements::check_len(name, value.len() + PAYLOAD_ROOM)
 }
 
-/// Shows every field of a hash that is there, with its payload, until told to stop: if they are few,
-/// in the order in which they came.
+/// Shows every field of a hash that is there, with its payload, until told to stop: if they are
+/// few, in the order in which they came.
 pub(crate) fn each(
     txn: &Txn<'_>,
     key: &[u8],

@@ -17,7 +17,8 @@ pub(crate) struct KeyState {
 
 impl KeyState {
     /// What a head says of its key; `None` if it is of no type that is known.
-    // A call would hand it over in memory, to be copied on at once, which is what it would cost most.
+    // A call would hand it over in memory, to be copied on at once, which is what it would cost
+    // most.
     #[inline(always)]
     pub(super) fn of(key: &[u8], head: &Head) -> Option<KeyState> {
         let tag = head.value.first().map(|first| first & !annex::ANNEXED)?;

@@ -2,9 +2,9 @@
 //! hash instead of a walk through the engine's trees. One such cache has the heads of keys, another
 //! the parts that are looked up by name: members of sets and fields of hashes.
 //!
-//! The engine stays the truth. What is kept here for a record is exactly what the engine has for it,
-//! or that it has nothing; whoever reads or writes a key has it locked, so nobody sees one without
-//! the other:
+//! The engine stays the truth. What is kept here for a record is exactly what the engine has for
+//! it, or that it has nothing; whoever reads or writes a key has it locked, so nobody sees one
+//! without the other:
 //! - What was found in the engine is kept.
 //! - What a commit has written to the engine takes the place of what was kept, before the keys are
 //!   unlocked.
@@ -14,8 +14,8 @@
 //! Records are kept by table, and a database that is emptied gets another table: what was kept for
 //! the old one is never found again, and makes room like everything that is not used for long.
 //!
-//! As long as nothing had to make room since a table was made, all its records are here: what is not
-//! found here does not exist, and the engine is not asked.
+//! As long as nothing had to make room since a table was made, all its records are here: what is
+//! not found here does not exist, and the engine is not asked.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -29,8 +29,8 @@ use kstone_core::{KeyRef, TableId, prefetch};
 const SHARDS: usize = 64;
 /// Keys share so many counters of how often all their parts were dropped.
 const DROPS: usize = 4096;
-/// What keeping a record costs beside its own bytes: its entry, its bucket, what an allocation takes;
-/// each with the room for growth.
+/// What keeping a record costs beside its own bytes: its entry, its bucket, what an allocation
+/// takes; each with the room for growth.
 const ENTRY_BYTES: usize = 80;
 /// Key and value together are kept up to this length: a copy of what is longer saves little.
 const RECORD_LEN_MAX: usize = 4096;
@@ -188,9 +188,9 @@ impl RecordCache {
         key.sk.map_or(0, |_| self.drops(table, key.pk).load(Ordering::Acquire))
     }
 
-    /// These records are about to be asked for: fetches what is kept of them from memory, for all of
-    /// them at once. Each is in four places that lie far apart, and each place says where the next
-    /// one is; one record after the other would wait four times for each.
+    /// These records are about to be asked for: fetches what is kept of them from memory, for all
+    /// of them at once. Each is in four places that lie far apart, and each place says where the
+    /// next one is; one record after the other would wait four times for each.
     pub(crate) fn warm<'k>(&self, table: TableId, keys: impl Iterator<Item = KeyRef<'k>>) {
         let hashes: Vec<Hash> = keys.map(|key| self.hash(table, key)).collect();
         for hash in &hashes {
@@ -390,8 +390,8 @@ impl Shard {
         tag as usize & self.buckets.len().wrapping_sub(1)
     }
 
-    /// The buckets from where a record belongs on, up to the first free one: where each is, its tag,
-    /// and its entry's place.
+    /// The buckets from where a record belongs on, up to the first free one: where each is, its
+    /// tag, and its entry's place.
     #[inline]
     fn chain(&self, tag: u32) -> impl Iterator<Item = (usize, u32, usize)> {
         let (mut at, mask) = (self.home(tag), self.buckets.len().wrapping_sub(1));

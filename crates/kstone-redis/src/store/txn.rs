@@ -126,7 +126,7 @@ pub(crate) struct Txn<'s> {
     /// Slots that are empty but for what this transaction wrote.
     emptied: Vec<u8>,
     changes: Changes,
-    told: Committed,
+    committed: Committed,
     listeners: Listeners,
     /// The key that was looked for last, where, and what the engine has of it: who writes a key has
     /// nearly always just looked it up.
@@ -150,8 +150,8 @@ pub(crate) struct Txn<'s> {
     /// How a walk over many records hands other tasks off, and when.
     task_handoff: Option<&'s TaskHandoff>,
     handoff_timer: HandoffTimer,
-    /// Part of the commit may be left to a thread: a client that sent many commands does not wait for
-    /// each, and one that sent one does.
+    /// Part of the commit may be left to a thread: a client that sent many commands does not wait
+    /// for each, and one that sent one does.
     may_be_later: bool,
     /// The engine was asked for something: the next command of this kind will ask it, too.
     has_read: Cell<bool>,
@@ -176,7 +176,7 @@ impl<'s> Txn<'s> {
             layout: None,
             emptied: Vec::new(),
             changes: Changes::default(),
-            told: Committed::default(),
+            committed: Committed::default(),
             listeners: Listeners::default(),
             seen: (0, Vec::new(), None),
             held: HeldForms::new(hot),
@@ -316,8 +316,8 @@ impl<'s> Txn<'s> {
         self.stored_head(key).map(|head| head.is_some())
     }
 
-    /// The head that the engine has for a key, from memory if it was used lately; then also what was
-    /// noted with it.
+    /// The head that the engine has for a key, from memory if it was used lately; then also what
+    /// was noted with it.
     fn engine_head(&self, table: TableId, key: &[u8], noted: &mut u32) -> Result<Option<Head>> {
         let at = KeyRef { pk: key, sk: None };
         if let Some(KnownRecord { value, expires_at_ms, mark }) =
@@ -377,7 +377,7 @@ impl<'s> Txn<'s> {
         }
         self.remove(key, &entry);
         self.note_timed(key);
-        self.told.expired += 1;
+        self.committed.expired += 1;
         self.notify('x', "expired", key);
         Ok(None)
     }
@@ -650,21 +650,21 @@ impl<'s> Txn<'s> {
         true
     }
 
-    // ---- quick forms of keys, kept in memory (`server::hot_keys`)
+    // ---- in-memory forms of keys (`server::hot_keys`)
 
     /// How often this transaction wrote or removed parts of the key.
     fn writes(&self, key: &[u8]) -> u64 {
         self.changes.get(self.slot, key).map_or(0, |changes| changes.writes)
     }
 
-    /// The quick form of a key, if there is one. It shows what this transaction did to the key.
+    /// The in-memory form of a key, if there is one. It shows what this transaction did to the key.
     pub(crate) fn resident<T: Resident>(&mut self, key: &[u8]) -> Option<&T> {
         let writes = self.writes(key);
         self.held.get(self.slot, key, writes).map(|resident| &*resident)
     }
 
     /// The last `step` calls of [`put_part`](Txn::put_part) and [`delete_part`](Txn::delete_part)
-    /// for a key, as one change of its quick form, if there is one.
+    /// for a key, as one change of its in-memory form, if there is one.
     pub(crate) fn step_resident<T: Resident>(
         &mut self,
         key: &[u8],
@@ -675,7 +675,7 @@ impl<'s> Txn<'s> {
         self.held.step(self.slot, key, writes, step, take_step);
     }
 
-    /// Keeps a quick form that was just made from the key's parts.
+    /// Keeps an in-memory form that was just made from the key's parts.
     pub(crate) fn admit_resident<T: Resident>(&mut self, key: &[u8], resident: T) {
         let writes = self.writes(key);
         self.held.admit(self.slot, key, writes, Box::new(resident));
@@ -686,8 +686,8 @@ impl<'s> Txn<'s> {
         self.held.hot().note_read(self.slot, key, parts);
     }
 
-    /// Whether reading the key has cost so much that its quick form, which is made of so many parts
-    /// and takes about so much memory, is to be made and [admitted](Txn::admit_resident) now.
+    /// Whether reading the key has cost so much that its in-memory form, which is made of so many
+    /// parts and takes about so much memory, is to be made and [admitted](Txn::admit_resident) now.
     pub(crate) fn is_resident_due(&self, key: &[u8], parts: usize, bytes: usize) -> bool {
         self.held.hot().is_due(self.slot, key, parts, bytes)
     }
@@ -722,8 +722,15 @@ impl<'s> Txn<'s> {
             return;
         }
         let db = self.db;
-        if !self.told.touched.iter().rev().take(LAST).any(|(at, have)| *at == db && have == key) {
-            self.told.touched.push((db, key.to_vec()));
+        if !self
+            .committed
+            .touched
+            .iter()
+            .rev()
+            .take(LAST)
+            .any(|(at, have)| *at == db && have == key)
+        {
+            self.committed.touched.push((db, key.to_vec()));
         }
     }
 
@@ -732,13 +739,13 @@ impl<'s> Txn<'s> {
         if !self.listeners.events {
             return;
         }
-        self.told.events.push(Event { class, name, db: self.db, key: key.to_vec() });
+        self.committed.events.push(Event { class, name, db: self.db, key: key.to_vec() });
     }
 
     /// Clients that are blocked on the key may be served after the commit.
     pub(crate) fn signal(&mut self, key: &[u8]) {
         if self.listeners.waits {
-            self.told.ready.push((self.db, key.to_vec()));
+            self.committed.ready.push((self.db, key.to_vec()));
         }
     }
 
@@ -756,17 +763,17 @@ impl<'s> Txn<'s> {
 
     /// Sets the client that makes the changes.
     pub(crate) fn set_origin(&mut self, client: u64) {
-        self.told.origin = client;
+        self.committed.origin = client;
     }
 
     /// Whether there are any changes, as Redis counts them, or databases that change places.
     pub(crate) fn has_counted_changes(&self) -> bool {
-        self.told.dirty > 0 || self.layout.is_some()
+        self.committed.dirty > 0 || self.layout.is_some()
     }
 
     /// Counts changes as Redis does (`rdb_changes_since_last_save`).
     pub(crate) fn count_changes(&mut self, changes: u64) {
-        self.told.dirty += changes;
+        self.committed.dirty += changes;
     }
 }
 

@@ -6,20 +6,12 @@ mod payload;
 mod to_redis;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, Context, Flow, Keys, flag::*};
 use crate::fault::{Fault, Result};
 use payload::{Dump, Payload};
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command {
-        name: "dump",
-        arity: 2,
-        flags: READONLY,
-        keys: Keys::FIRST,
-        categories: "keyspace",
-        run: Run::Keys(dump),
-        subcommands: &[],
-    },
+    Command::on_keys("dump", 2, READONLY, Keys::FIRST, "keyspace", dump),
     restore_command("restore"),
     restore_command("restore-asking"),
     migrate::MIGRATE,

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use crate::args;
 use crate::command::{Context, Flow};
 use crate::commands::geo::hash::{Position, Shape};
-use crate::commands::geo::places::{find_position, position, say_distance, say_position, unit_m};
+use crate::commands::geo::places::{
+    find_position, position, unit_m, write_distance, write_position,
+};
 use crate::commands::sorted_sets::{ScoreRange, SortedSet, Walk, Window, store_result};
 use crate::fault::{Fault, Result};
 
@@ -137,11 +139,11 @@ fn search(context: &mut Context<'_, '_>, args: &[&[u8]], form: Form) -> Result<F
         store_result(context, target, &members, event, members.len() as u64)?;
         return Ok(Flow::Done);
     }
-    say(context, &query, &found);
+    write_reply(context, &query, &found);
     Ok(Flow::Done)
 }
 
-fn say(context: &mut Context<'_, '_>, query: &Query<'_>, found: &[Found]) {
+fn write_reply(context: &mut Context<'_, '_>, query: &Query<'_>, found: &[Found]) {
     let details = [query.with_distance, query.with_hash, query.with_position];
     let details = details.into_iter().filter(|with| *with).count();
     context.out.array(found.len());
@@ -151,14 +153,14 @@ fn say(context: &mut Context<'_, '_>, query: &Query<'_>, found: &[Found]) {
         }
         context.out.bulk(&place.member);
         if query.with_distance {
-            say_distance(context.out, place.distance_m / query.unit_m);
+            write_distance(context.out, place.distance_m / query.unit_m);
         }
         if query.with_hash {
             context.out.integer(place.score as i64);
         }
         if query.with_position {
             let position = Position::of_score(place.score);
-            say_position(context.out, context.client.resp3, position);
+            write_position(context.out, context.client.resp3, position);
         }
     }
 }

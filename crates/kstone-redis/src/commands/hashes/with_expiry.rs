@@ -34,7 +34,8 @@ struct Options<'a, 'b> {
 }
 
 impl<'a, 'b> Options<'a, 'b> {
-    /// Reads the options, which may come before and behind the fields; each field has so many words.
+    /// Reads the options, which may come before and behind the fields; each field has so many
+    /// words.
     fn read(
         args: &'b [&'a [u8]],
         words_of_field: usize,

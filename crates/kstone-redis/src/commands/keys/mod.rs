@@ -137,7 +137,7 @@ fn database(arg: &[u8]) -> Result<u8> {
     u8::try_from(number).ok().filter(|db| usize::from(*db) < DATABASES).ok_or(OUT_OF_RANGE)
 }
 
-/// Says a HELP reply.
+/// Writes a HELP reply.
 fn help(context: &mut Context<'_, '_>, command: &str, lines: &[&str]) {
     context.out.array(lines.len() + 3);
     context

@@ -235,7 +235,7 @@ impl Script<'_, '_> {
             .run_or_roll_back(run, args);
         let took = self.server.engine.monotonic().saturating_sub(begun);
         let reply = match flow {
-            Ok(Flow::Block(block)) => block.otherwise.reply(),
+            Ok(Flow::Block(block)) => block.on_timeout.reply(),
             Ok(Flow::Done | Flow::Failed | Flow::Close) => out.into_value(),
             Err(fault) => {
                 self.server.stats.error(fault.message());

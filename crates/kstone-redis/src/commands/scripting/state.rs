@@ -141,8 +141,8 @@ impl Scripts {
         }
     }
 
-    /// Works with the scripts of EVAL. The caller has the whole keyspace to itself, so nobody else is
-    /// here.
+    /// Works with the scripts of EVAL. The caller has the whole keyspace to itself, so nobody else
+    /// is here.
     pub(super) fn with_cache<T>(
         &self,
         server: &Server,

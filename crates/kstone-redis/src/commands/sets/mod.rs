@@ -161,14 +161,14 @@ fn srem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     if removed > 0 {
         set.put_head(txn, key)?;
-        tell_removed(txn, key, "srem", set, removed);
+        notify_removed(txn, key, "srem", set, removed);
     }
     context.out.integer(removed as i64);
     Ok(Flow::Done)
 }
 
 /// Members were removed, and perhaps the set with them.
-fn tell_removed(txn: &mut Txn<'_>, key: &[u8], event: &'static str, set: Set, removed: u64) {
+fn notify_removed(txn: &mut Txn<'_>, key: &[u8], event: &'static str, set: Set, removed: u64) {
     txn.touch(key);
     txn.notify('s', event, key);
     if set.count == 0 {
@@ -207,13 +207,13 @@ fn smembers(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, ..] = args else { return Ok(Flow::Done) };
     match Set::find(context.txn, key)? {
         None => context.out.set(0),
-        Some(set) => say_members(context, key, set)?,
+        Some(set) => write_members(context, key, set)?,
     }
     Ok(Flow::Done)
 }
 
 /// All members, as a set.
-fn say_members(context: &mut Context<'_, '_>, key: &[u8], set: Set) -> Result<()> {
+fn write_members(context: &mut Context<'_, '_>, key: &[u8], set: Set) -> Result<()> {
     let Context { txn, out, .. } = context;
     out.set(set.count as usize);
     each_member(txn, key, |member| {
@@ -239,7 +239,7 @@ fn smove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     source.remove(txn, from, member)?;
     source.put_head(txn, from)?;
-    tell_removed(txn, from, "srem", source, 1);
+    notify_removed(txn, from, "srem", source, 1);
     let mut target = target.unwrap_or_default();
     if target.add(txn, to, member)? {
         target.put_head(txn, to)?;

@@ -58,11 +58,11 @@ fn pop_one_key(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Resul
     };
     let is_nested = context.client.resp3 && count.is_some();
     context.out.array(if is_nested { members.len() } else { 2 * members.len() });
-    say(context, &members, is_nested);
+    write_reply(context, &members, is_nested);
     Ok(Flow::Done)
 }
 
-fn say(context: &mut Context<'_, '_>, members: &Members, is_nested: bool) {
+fn write_reply(context: &mut Context<'_, '_>, members: &Members, is_nested: bool) {
     for (member, score) in members {
         if is_nested {
             context.out.array(2);
@@ -137,7 +137,7 @@ fn pop_or_wait(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Resul
     };
     context.out.array(1 + 2 * members.len());
     context.out.bulk(key);
-    say(context, &members, false);
+    write_reply(context, &members, false);
     Ok(Flow::Done)
 }
 
@@ -145,7 +145,7 @@ pub(super) fn zmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     let [_, rest @ ..] = args else { return Err(Fault::SYNTAX) };
     let (keys, end, count) = args::keys_end_and_count(rest, End::read)?;
     match take_first(context, keys, end, count)? {
-        Some((key, members)) => say_with_key(context, key, &members),
+        Some((key, members)) => write_with_key(context, key, &members),
         None => context.out.null_array(),
     }
     Ok(Flow::Done)
@@ -156,15 +156,15 @@ pub(super) fn bzmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     let (keys, end, count) = args::keys_end_and_count(rest, End::read)?;
     let until_ms = args::timeout(timeout, context.txn.now_ms())?;
     match take_first(context, keys, end, count)? {
-        Some((key, members)) => say_with_key(context, key, &members),
+        Some((key, members)) => write_with_key(context, key, &members),
         None => return Ok(context.wait_for(keys, until_ms)),
     }
     Ok(Flow::Done)
 }
 
-fn say_with_key(context: &mut Context<'_, '_>, key: &[u8], members: &Members) {
+fn write_with_key(context: &mut Context<'_, '_>, key: &[u8], members: &Members) {
     context.out.array(2);
     context.out.bulk(key);
     context.out.array(members.len());
-    say(context, members, true);
+    write_reply(context, members, true);
 }

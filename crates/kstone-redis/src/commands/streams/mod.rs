@@ -1,5 +1,5 @@
-//! Streams: [`stream`] and [`group`] keep one on the engine's records, [`dump`] and [`undump`] write
-//! and read one in Redis's form, the other files are the commands.
+//! Streams: [`stream`] and [`group`] keep one on the engine's records, [`dump`] and [`undump`]
+//! write and read one in Redis's form, the other files are the commands.
 
 mod claim;
 mod codec;

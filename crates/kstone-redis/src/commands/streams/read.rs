@@ -182,11 +182,11 @@ impl<'o> Reply<'o> {
         Reply { out, resp3, mark: None, streams: 0 }
     }
 
-    /// Says a stream's name and whatever `say` says of it, unless it says no.
+    /// Says a stream's name and whatever `write_reply` writes about it, unless it returns false.
     fn stream(
         &mut self,
         key: &[u8],
-        say: impl FnOnce(&mut (dyn Sink + Send)) -> Result<bool>,
+        write_reply: impl FnOnce(&mut (dyn Sink + Send)) -> Result<bool>,
     ) -> Result<()> {
         let start = self.out.position();
         if self.mark.is_none() {
@@ -196,7 +196,7 @@ impl<'o> Reply<'o> {
             self.out.array(2);
         }
         self.out.bulk(key);
-        if say(self.out)? {
+        if write_reply(self.out)? {
             self.streams += 1;
         } else {
             self.out.rewind(start);

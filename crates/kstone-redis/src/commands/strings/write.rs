@@ -4,7 +4,7 @@ use kstone::policy::AskedTtl;
 
 use crate::args;
 use crate::command::{Context, Flow};
-use crate::commands::strings::read::say;
+use crate::commands::strings::read::write_reply;
 use crate::fault::{Fault, Result};
 use crate::store::Entry;
 use crate::store::strings::StringValue;
@@ -16,7 +16,7 @@ pub(super) fn set(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
     let old = context.txn.lookup(key)?;
     if options.get {
         let old = old.clone().map(|old| StringValue::from_entry(old)?.ok_or(Fault::WRONG_TYPE));
-        say(context, key, old.transpose()?.as_ref())?;
+        write_reply(context, key, old.transpose()?.as_ref())?;
     }
     let is_wanted = match options.write_if {
         WriteIf::Always => true,
@@ -80,7 +80,7 @@ fn set_expiring(
 pub(super) fn getset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, value] = args else { return Err(Fault::SYNTAX) };
     let old = context.txn.string(key)?;
-    say(context, key, old.as_ref())?;
+    write_reply(context, key, old.as_ref())?;
     store(context, key, old.as_ref().map(|old| &old.entry), value, None)?;
     Ok(Flow::Done)
 }
@@ -88,7 +88,7 @@ pub(super) fn getset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
 pub(super) fn getdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let old = context.txn.string(key)?;
-    say(context, key, old.as_ref())?;
+    write_reply(context, key, old.as_ref())?;
     if let Some(old) = old {
         context.txn.remove(key, &old.entry);
         context.txn.notify('g', "del", key);
@@ -105,7 +105,7 @@ pub(super) fn getex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         return Ok(Flow::Done);
     };
     let expires_at_ms = options.expiry.expires_at_ms(context, "getex")?;
-    say(context, key, Some(&value))?;
+    write_reply(context, key, Some(&value))?;
     let entry = &value.entry;
     let txn = &mut *context.txn;
     match expires_at_ms {

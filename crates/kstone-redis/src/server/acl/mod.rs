@@ -94,7 +94,7 @@ impl User {
         self.selectors.first().is_some_and(Selector::is_all)
     }
 
-    /// Whether it may carry out this command with these arguments.
+    /// Whether it may execute this command with these arguments.
     pub(crate) fn check(&self, command: &'static Command, args: &[&[u8]]) -> Result<(), Denied> {
         let mut worst = Denied::Command;
         for selector in &self.selectors {
@@ -106,7 +106,7 @@ impl User {
         Err(worst)
     }
 
-    /// Whether it may carry out this command whatever keys that reads beside those it names.
+    /// Whether it may execute this command whatever keys that reads beside those it names.
     pub(crate) fn may_read_any_key(&self, command: &'static Command, args: &[&[u8]]) -> bool {
         let allows = |one: &Selector| one.reads_every_key() && one.check(command, args).is_ok();
         self.selectors.iter().any(allows)

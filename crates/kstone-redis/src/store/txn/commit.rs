@@ -23,8 +23,8 @@ impl Txn<'_> {
         self.held.before_commit(|slot, key| writes_to(&self.changes, slot, key));
         if self.is_clean() {
             self.held.committed();
-            self.told.seq = self.engine.applied_seq();
-            return Ok(self.told);
+            self.committed.seq = self.engine.applied_seq();
+            return Ok(self.committed);
         }
         if let Some(fault) = self.failure.take().or(self.refused.take()) {
             return Err(fault);
@@ -136,7 +136,7 @@ impl Txn<'_> {
         self.keep_recent(commit.is_ok());
         let commit = commit?;
         self.filling.handed_over();
-        self.told.seq = commit.seq();
+        self.committed.seq = commit.seq();
         // Whoever has to wait for the disk waits by the number.
         drop(commit);
         self.held.committed();
@@ -148,7 +148,7 @@ impl Txn<'_> {
                 self.databases.counts.add(slot as u8, count);
             }
         }
-        Ok(self.told)
+        Ok(self.committed)
     }
 }
 

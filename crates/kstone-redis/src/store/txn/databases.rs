@@ -23,7 +23,7 @@ impl Txn<'_> {
         if !self.emptied.contains(&slot) {
             self.emptied.push(slot);
         }
-        self.told.flushed.push(db);
+        self.committed.flushed.push(db);
         self.note_move(DatabaseChange::Emptied(db));
     }
 
@@ -31,7 +31,7 @@ impl Txn<'_> {
     pub(crate) fn swap(&mut self, one: u8, other: u8) {
         let layout = self.layout.get_or_insert_with(|| self.databases.layout());
         layout.slots.swap(usize::from(one), usize::from(other));
-        self.told.flushed.extend([one, other]);
+        self.committed.flushed.extend([one, other]);
         self.note_move(DatabaseChange::Swapped(one, other));
         self.select(self.db);
     }

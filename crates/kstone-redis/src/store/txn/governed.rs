@@ -19,10 +19,10 @@ use crate::store::strings::StringValue;
 use crate::store::txn::Txn;
 use crate::store::{Entry, Kind};
 
-/// A string of pieces up to this long is read in full when a part of it is changed: its value may be
-/// a document that names a person. Longer ones are bitmaps and files, of which a bit is to cost no
-/// more for being governed. The policy hears how long they are, and refuses the change where it would
-/// have to see all of it.
+/// A string of pieces up to this long is read in full when a part of it is changed: its value may
+/// be a document that names a person. Longer ones are bitmaps and files, of which a bit is to cost
+/// no more for being governed. The policy hears how long they are, and refuses the change where it
+/// would have to see all of it.
 const READ_LEN_MAX: u64 = 1 << 20;
 
 /// The policy that a transaction is under.
@@ -218,8 +218,8 @@ impl<'s> Txn<'s> {
         }
     }
 
-    /// The command that runs adds and removes these elements of its key, and no others: some of what
-    /// it writes has only moved.
+    /// The command that runs adds and removes these elements of its key, and no others: some of
+    /// what it writes has only moved.
     pub(crate) fn note_named(&mut self, added: &[&[u8]], removed: &[&[u8]]) {
         if let Some(governed) = &mut self.governed {
             let copy =
@@ -349,8 +349,8 @@ impl<'s> Txn<'s> {
         pending.index_len = mark.index_len;
     }
 
-    /// Fills in the next key that the last command changed; `nth` says which that is. False if there
-    /// are no more.
+    /// Fills in the next key that the last command changed; `nth` says which that is. False if
+    /// there are no more.
     pub(crate) fn next_touched(
         &mut self,
         nth: &mut usize,
@@ -416,7 +416,8 @@ impl<'s> Txn<'s> {
         Ok(())
     }
 
-    /// The policy has this pattern for the key: it need not look for it when the key is written next.
+    /// The policy has this pattern for the key: it need not look for it when the key is written
+    /// next.
     pub(crate) fn note_pattern(&mut self, touched: &TouchedKey, pattern: PatternId) {
         if let Some(governed) = &self.governed {
             self.changes.note_pattern(touched.at, governed.series.mark(pattern));
@@ -476,8 +477,8 @@ impl<'s> Txn<'s> {
         })
     }
 
-    /// Shows the parts of the key that the command wrote or removed, as far as they are held back for
-    /// the commit: what went to an annex is not.
+    /// Shows the parts of the key that the command wrote or removed, as far as they are held back
+    /// for the commit: what went to an annex is not.
     pub(crate) fn each_touched_part<'t>(
         &'t self,
         touched: &TouchedKey,

@@ -44,12 +44,12 @@ impl Txn<'_> {
             layout: self.layout.clone(),
             emptied: self.emptied.len(),
             libraries: self.libraries.len(),
-            touched: self.told.touched.len(),
-            flushed: self.told.flushed.len(),
-            events: self.told.events.len(),
-            ready: self.told.ready.len(),
-            dirty: self.told.dirty,
-            expired: self.told.expired,
+            touched: self.committed.touched.len(),
+            flushed: self.committed.flushed.len(),
+            events: self.committed.events.len(),
+            ready: self.committed.ready.len(),
+            dirty: self.committed.dirty,
+            expired: self.committed.expired,
             annexed: self.annexed.clone(),
             orphans: self.orphans.clone(),
             filling: self.filling.ids().collect(),
@@ -75,15 +75,15 @@ impl Txn<'_> {
         self.layout = mark.layout;
         self.emptied.truncate(mark.emptied);
         self.libraries.truncate(mark.libraries);
-        self.told.touched.truncate(mark.touched);
-        self.told.flushed.truncate(mark.flushed);
-        self.told.events.truncate(mark.events);
-        self.told.ready.truncate(mark.ready);
-        (self.told.dirty, self.told.expired) = (mark.dirty, mark.expired);
+        self.committed.touched.truncate(mark.touched);
+        self.committed.flushed.truncate(mark.flushed);
+        self.committed.events.truncate(mark.events);
+        self.committed.ready.truncate(mark.ready);
+        (self.committed.dirty, self.committed.expired) = (mark.dirty, mark.expired);
         (self.annexed, self.orphans) = (mark.annexed, mark.orphans);
         self.take_back_pending(mark.pending);
         self.seen.2 = None;
-        // A quick form that has seen more than there was must not be taken for one in step.
+        // An in-memory form that has seen more than there was must not be taken for one in step.
         let changes = &self.changes;
         self.held
             .before_commit(|slot, key| changes.get(slot, key).map_or(0, |changes| changes.writes));

@@ -49,10 +49,10 @@ impl<'l> Arguments<'l> {
         }
     }
 
-    /// A whole number; `otherwise` if it is not given.
-    pub(super) fn integer_or(&self, position: usize, otherwise: i64) -> mlua::Result<i64> {
+    /// A whole number; `default` if it is not given.
+    pub(super) fn integer_or(&self, position: usize, default: i64) -> mlua::Result<i64> {
         match self.get(position) {
-            None | Some(Value::Nil) => Ok(otherwise),
+            None | Some(Value::Nil) => Ok(default),
             Some(_) => Ok(super::number::to_i64(self.number(position)?)),
         }
     }
