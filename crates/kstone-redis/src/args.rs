@@ -58,6 +58,44 @@ pub(crate) fn timeout(bytes: &[u8], now_ms: u64) -> Result<Option<u64>> {
     Ok((ms > 0.0).then(|| now_ms.saturating_add(ms as u64)))
 }
 
+/// An integer that is not negative.
+pub(crate) fn not_negative(arg: &[u8], fault: Fault) -> Result<u64> {
+    parse_integer(arg).and_then(|number| u64::try_from(number).ok()).ok_or(fault)
+}
+
+/// An integer above zero.
+fn positive(arg: &[u8], fault: Fault) -> Result<u64> {
+    let number = parse_integer(arg).and_then(|number| u64::try_from(number).ok());
+    number.filter(|number| *number > 0).ok_or(fault)
+}
+
+/// Reads `numkeys key [key …] END [COUNT count]` of LMPOP and ZMPOP: the keys, the end that
+/// elements are taken from, and how many.
+pub(crate) fn keys_end_and_count<'a, 'k, E>(
+    args: &'a [&'k [u8]],
+    read_end: impl FnOnce(&[u8]) -> Result<E>,
+) -> Result<(&'a [&'k [u8]], E, u64)> {
+    const NO_KEYS: Fault = Fault::fixed("ERR numkeys should be greater than 0");
+    const NO_COUNT: Fault = Fault::fixed("ERR count should be greater than 0");
+    let [numkeys, rest @ ..] = args else { return Err(Fault::SYNTAX) };
+    let numkeys = usize::try_from(positive(numkeys, NO_KEYS)?).unwrap_or(usize::MAX);
+    let (keys, rest) = rest.split_at_checked(numkeys).ok_or(Fault::SYNTAX)?;
+    let [end, options @ ..] = rest else { return Err(Fault::SYNTAX) };
+    let end = read_end(end)?;
+    let count = match options {
+        [] => 1,
+        [option, count, rest @ ..] if is(option, "count") => {
+            let count = positive(count, NO_COUNT)?;
+            if !rest.is_empty() {
+                return Err(Fault::SYNTAX);
+            }
+            count
+        }
+        _ => return Err(Fault::SYNTAX),
+    };
+    Ok((keys, end, count))
+}
+
 /// Whether an argument is this option, in any case.
 pub(crate) fn is(arg: &[u8], option: &str) -> bool {
     arg.eq_ignore_ascii_case(option.as_bytes())

@@ -1,4 +1,4 @@
-//! What a command answers when it cannot do what it was asked.
+//! The error that a command replies with.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ pub struct Fault(Cow<'static, str>);
 pub type Result<T, E = Fault> = std::result::Result<T, E>;
 
 impl Fault {
-    /// Options that do not go together, or that nobody knows.
+    /// Options that do not go together, or that is unknown.
     pub const SYNTAX: Fault = Fault::fixed("ERR syntax error");
     /// The key holds another type than the command works on.
     pub const WRONG_TYPE: Fault =

@@ -1,7 +1,8 @@
-//! Patterns as Redis matches them: `*`, `?`, `[a-z]`, `[^a]`, and `\` before what is meant as it is.
+//! Glob patterns as Redis matches them: `*`, `?`, `[a-z]`, `[^a]`, and `\` before a character that
+//! stands for itself.
 //!
-//! A star that fails is only ever tried again from the last star on, so no pattern takes more than
-//! the length of pattern and text multiplied.
+//! After a mismatch only the last star is tried again, so matching takes at most the product of the
+//! lengths of pattern and text.
 
 /// Whether the whole text matches the pattern.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {

@@ -1,14 +1,14 @@
 //! Redis's data types and commands as a library on the engine of KeystoneDB: durable, and larger
 //! than memory.
 //!
-//! [`Redis`] is the way in: it opens the keys that live beside the tables of a
-//! [`Database`], in the same engine and folder. Each client has a [`Session`],
-//! which carries out commands and says its replies into a [`Sink`]; a door (`kstone-resp`) puts
-//! them on the wire.
+//! [`Redis`] opens the keys that live beside the tables of a [`Database`], in the same engine and
+//! folder. Each client has a [`Session`], which executes commands and writes their replies into a
+//! [`Sink`]; a door (`kstone-resp`) encodes them for the network.
 //!
-//! Where things are, from the caller down: `session` (one client: finding a command, locks,
-//! transactions, waiting), `port` (the same for who does not care where keys are), `commands` (one file or folder for each family), `command` (what a
-//! command is), `server` (what all clients share), `store` (keys on the engine's records).
+//! The modules, from the caller down: `session` (one client: looking up a command, locks,
+//! transactions, waiting), `port` (the same keys behind an interface that a remote Redis can serve,
+//! too), `commands` (one file or folder for each family), `command` (what describes a command),
+//! `server` (what all clients share), `store` (keys as records of the engine).
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod args;
@@ -40,12 +40,12 @@ use kstone_core::meter::Reading;
 pub use fault::Fault;
 pub use float::double_text;
 pub use reply::{Mark, Sink, Tree, Value};
-pub use server::errands::{Errand, RunErrand};
-pub use server::survey::{Stored, Surveyed};
+pub use server::remote_commands::{RemoteCommands, RunRemoteCommands};
+pub use server::survey::{KeyPresence, SurveyedKey};
 pub use session::{Pipeline, Session, Step, Waiting};
 
-use server::{Server, Stop, config};
-use store::spaces::Spaces;
+use server::{Server, ShutdownHook, config};
+use store::databases::Databases;
 
 /// The keys of a database, as Redis knows them. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl Redis {
     /// The same, if the database has such keys: what has expired is removed only while they are
     /// open. A database that never had any stays as it is.
     pub fn open_if_any(database: &Database) -> kstone::Result<Option<Redis>> {
-        Spaces::are_in(database)?.then(|| Redis::open(database)).transpose()
+        Databases::are_in(database)?.then(|| Redis::open(database)).transpose()
     }
 
     /// Whether a reply has to wait until what it shows is durable.
@@ -88,7 +88,7 @@ impl Redis {
         pin!(self.server.engine.durable(seq)).poll(context)
     }
 
-    /// How many commands were carried out, how long they took (while `latency-tracking` is on), and
+    /// How many commands were executed, how long they took (while `latency-tracking` is on), and
     /// how many clients there are.
     pub fn meter(&self) -> Reading {
         Reading {
@@ -103,15 +103,15 @@ impl Redis {
         self.server.blocked.count()
     }
 
-    /// From now on whatever has kept its thread for some milliseconds calls this: an executor can
-    /// move its other tasks away from there.
-    pub fn make_way_with(&self, make_way: fn()) {
-        self.server.way.make_with(make_way);
+    /// Sets the function that a command calls once it has kept its thread for some milliseconds, so
+    /// that the executor can move its other tasks to another thread.
+    pub fn set_task_handoff(&self, hand_off: fn()) {
+        self.server.task_handoff.set(hand_off);
     }
 
-    /// From now on other servers are reached by this function. Without it MIGRATE cannot connect.
-    pub fn run_errands_with(&self, run: RunErrand) {
-        let _ = self.server.errands.set(run);
+    /// Sets the function that sends commands to other servers. Without it MIGRATE cannot connect.
+    pub fn run_remote_commands_with(&self, run: RunRemoteCommands) {
+        let _ = self.server.run_remote_commands.set(run);
     }
 
     /// Another client in this process.
@@ -142,15 +142,15 @@ impl Redis {
         self.server.config.listen_with(Box::new(listen));
     }
 
-    /// What clients must say with AUTH: `requirepass`.
+    /// Sets the password of the default user: `requirepass`.
     pub fn require_password(&self, password: &str) {
         self.server.config.note(config::REQUIREPASS, password);
         self.server.acl.require_password(password);
     }
 
-    /// What SHUTDOWN does, after everything has reached the disk.
+    /// Sets what SHUTDOWN does after everything has reached the disk.
     pub fn shutdown_with(&self, stop: impl Fn() + Send + Sync + 'static) {
-        *self.server.stop.lock() = Some(Stop(Box::new(stop)));
+        *self.server.shutdown_hook.lock() = Some(ShutdownHook(Box::new(stop)));
     }
 
     /// After how long a connection without traffic is probed; `None` is never.
@@ -173,7 +173,7 @@ impl Redis {
         }
     }
 
-    /// Disconnects everybody, once the replies to what they asked are out.
+    /// Disconnects all clients, once their replies are sent.
     pub fn close_all(&self) {
         self.server.clients.all().iter().for_each(|peer| peer.dismiss());
     }

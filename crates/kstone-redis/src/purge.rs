@@ -33,9 +33,9 @@ use crate::port::{Error, LocalKeys, PurgeKeys, PurgeReport, Result};
 use crate::reply::Value;
 use crate::server::slowlog;
 use crate::session::Session;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
-/// So many keys or members are deleted by one command.
+/// Keys or members that are deleted by one command.
 const TOGETHER: usize = 64;
 /// How long readers have that still see what was deleted. Then they are ended.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
     }
     let server = &redis.server;
     let first_seq = server.engine.applied_seq();
-    let mut has_annexes = server.spaces.have_annexes();
+    let mut has_annexes = server.databases.have_annexes();
     let records = delete(redis, request).await?;
     let last_seq = server.engine.applied_seq();
     forget(redis, request);
@@ -64,12 +64,12 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
             continue;
         };
         if let Some(copy) = Redis::open_if_any(&database).map_err(unavailable)? {
-            has_annexes |= copy.server.spaces.have_annexes();
+            has_annexes |= copy.server.databases.have_annexes();
             delete(&copy, request).await?;
         }
     }
     // From here on this thread is busy for long.
-    server.way.make();
+    server.task_handoff.hand_off();
     let purged = remove(&server.engine, &targets(request, has_annexes))?;
     Ok(PurgeReport {
         records,
@@ -125,7 +125,7 @@ fn forget(redis: &Redis, request: &PurgeKeys) {
     redis.server.acl.log.forget(|object| gone.contains(object));
 }
 
-/// Deletes by commands. Answers how many keys and members were there.
+/// Deletes by commands. Returns how many keys and members were there.
 async fn delete(redis: &Redis, request: &PurgeKeys) -> Result<u64> {
     let mut keys: BTreeMap<u8, Vec<&Bytes>> = BTreeMap::new();
     for (db, key) in &request.keys {
@@ -175,7 +175,7 @@ async fn delete_members(session: &mut Session, key: &Bytes, members: &[&Bytes]) 
     Ok(deleted)
 }
 
-/// Carries out a command that answers how many it deleted.
+/// Executes a command that answers how many it deleted.
 async fn count<'b>(
     session: &mut Session,
     name: &'static str,

@@ -1,9 +1,12 @@
-//! Replies: what a command says, before anybody knows how it is written down.
+//! Replies of commands, independent of their encoding.
 //!
 //! Commands write into a [`Sink`]. A door's sink encodes RESP as it goes; [`Tree`] keeps the reply
-//! as a [`Value`], for scripts, for who was blocked, and for callers in the same process.
+//! as a [`Value`], for scripts, for blocked clients, and for callers in the same process.
 
-/// Where a length goes that is known only after what it counts: see [`Sink::later`].
+use crate::fault::Fault;
+
+/// A position in the reply: where a length is filled in later ([`Sink::later`]), or what to
+/// [rewind](Sink::rewind) to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark(pub usize);
 
@@ -49,8 +52,8 @@ pub trait Sink {
 
     /// Where the next piece goes.
     fn position(&self) -> Mark;
-    /// Takes back everything said since [`position`](Sink::position) gave this mark: a reply whose
-    /// commit failed.
+    /// Takes back everything written since [`position`](Sink::position) gave this mark: a reply
+    /// whose commit failed.
     fn rewind(&mut self, to: Mark);
 
     /// From now on the client speaks RESP3, or RESP2.
@@ -74,6 +77,12 @@ pub trait Sink {
             self.bulk(item);
         }
     }
+}
+
+/// Replaces what was written since a mark by an error: what a failed command wrote is no reply.
+pub(crate) fn replace_with_error(out: &mut (dyn Sink + Send), start: Mark, fault: &Fault) {
+    out.rewind(start);
+    out.error(fault.message().as_bytes());
 }
 
 /// A reply as a tree.
@@ -172,24 +181,24 @@ enum Piece {
     Open,
 }
 
-/// A sink that keeps the replies as trees.
+/// A sink that keeps replies as [`Value`]s.
 #[derive(Debug, Default)]
 pub struct Tree {
     pieces: Vec<Piece>,
 }
 
 impl Tree {
-    /// Nothing said yet.
+    /// Without replies.
     pub fn new() -> Self {
         Tree::default()
     }
 
-    /// Whether nothing was said.
+    /// Whether nothing was written.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Every reply that was said, in order.
+    /// Every reply that was written, in order.
     pub fn into_values(self) -> Vec<Value> {
         let mut pieces = self.pieces.into_iter();
         let mut values = Vec::new();

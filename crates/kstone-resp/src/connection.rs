@@ -1,4 +1,4 @@
-//! One connection: reads, runs whatever commands came whole, answers them with one write.
+//! One connection: reads, executes the commands that are complete, and answers them with one write.
 //!
 //! Everything that can happen to a connection is awaited in one place, [`Connection::event`]: bytes
 //! come, bytes can go, somebody sends a message or closes the connection, a command that waited is
@@ -18,10 +18,10 @@ use tokio::task::coop::{consume_budget, has_budget_remaining};
 use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep};
 
-use crate::durably::Durably;
+use crate::durability::DurabilityNotifier;
 use crate::encode::Encoder;
 use crate::parse::{Found, Limits, Parser};
-use crate::turns::Turn;
+use crate::turn_queue::Turn;
 
 /// Room for a read: at first, and when a client fills it.
 const READ_BYTES_MIN: usize = 2 * 1024;
@@ -39,11 +39,11 @@ const TIME_MAX: Duration = Duration::from_millis(1);
 /// Most commands have no more arguments, and need no allocation for them.
 const FEW_ARGS: usize = 12;
 
-/// See the module.
+/// A client's connection and its session.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// Where it waits for the disk, if its replies promise that.
-    durably: Option<Arc<Durably>>,
+    /// Where it waits for durability, if its replies promise that.
+    durability: Option<Arc<DurabilityNotifier>>,
     session: Session,
     /// What came; what is before `start` is done with.
     buffer: Vec<u8>,
@@ -56,7 +56,7 @@ pub(crate) struct Connection {
     written: usize,
     /// Room for the next read.
     read_bytes: usize,
-    /// When it may go on.
+    /// Its place in the order of connections.
     turn: Turn,
 }
 
@@ -89,13 +89,13 @@ enum Event {
 impl Connection {
     pub(crate) fn new(
         stream: TcpStream,
-        durably: Option<Arc<Durably>>,
+        durability: Option<Arc<DurabilityNotifier>>,
         session: Session,
         turn: Turn,
     ) -> Connection {
         Connection {
             stream,
-            durably,
+            durability,
             session,
             buffer: Vec::new(),
             start: 0,
@@ -117,9 +117,9 @@ impl Connection {
             }
             self.session.take_messages(&mut self.out);
             if self.unread() > 0 {
-                self.turn.lets_others_go_first().await;
+                self.turn.yield_to_others().await;
             }
-            // What was carried out is answered, also to who is not to be served any more.
+            // What was executed is answered, also to who is not to be served any more.
             if !self.write().await || self.session.is_killed() {
                 return;
             }
@@ -160,18 +160,19 @@ impl Connection {
         let Connection { session, buffer, start, parser, ahead, out, .. } = self;
         let enough = out.bytes.len() + WRITE_BYTES;
         if *start < buffer.len() {
-            session.begin();
+            session.start_commands();
         }
-        let mut since = session.begun();
+        let mut since = session.command_started();
         let next = loop {
             if session.is_killed() || session.is_dismissed() {
                 break Next::Close;
             }
             // A client that sends much at once has no more of the thread than others.
-            if session.begun().saturating_sub(since) > TIME_MAX || !has_budget_remaining() {
+            if session.command_started().saturating_sub(since) > TIME_MAX || !has_budget_remaining()
+            {
                 yield_now().await;
-                session.begin();
-                since = session.begun();
+                session.start_commands();
+                since = session.command_started();
             }
             consume_budget().await;
             let data = buffer.get(*start..).unwrap_or_default();
@@ -261,8 +262,8 @@ impl Connection {
         if self.unread() == 0 {
             return true;
         }
-        if let Some(durably) = &self.durably
-            && !durably.reached(self.session.seq()).await
+        if let Some(durability) = &self.durability
+            && !durability.wait_durable(self.session.seq()).await
         {
             return false;
         }
@@ -307,7 +308,7 @@ impl Connection {
     }
 
     fn poll_event(&mut self, next: &mut Next, context: &mut Context<'_>) -> Poll<Event> {
-        if !self.turn.begins(context) {
+        if !self.turn.may_begin(context) {
             return Poll::Pending;
         }
         if self.session.is_killed() {
@@ -379,13 +380,13 @@ impl Connection {
     }
 }
 
-/// Whether this is no command but the beginning of a line of HTTP: a web page that somebody looks at
-/// here sends a request whose body holds commands. None of them must be carried out.
+/// Whether this is no command but the beginning of a line of HTTP: a web page that somebody looks
+/// at here sends a request whose body holds commands. None of them must be executed.
 fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
 
-/// The command that was found, and those behind it that may be carried out together with it; and
+/// The command that was found, and those behind it that may be executed together with it; and
 /// where each of them ends.
 fn look_ahead<'d>(
     found: &Parser,

@@ -1,4 +1,4 @@
-//! Replies as RESP2 or RESP3.
+//! Encodes replies as RESP2 or RESP3.
 
 use kstone_redis::{Mark, Sink};
 

@@ -1,4 +1,4 @@
-//! What the fuzz target calls.
+//! The entry points of the fuzz targets.
 
 use crate::parse::{Found, INLINE_LEN_MAX, Limits, Parser};
 

@@ -1,17 +1,18 @@
 //! The Redis door of KeystoneDB: RESP2 and RESP3 over TCP.
 //!
-//! A door translates: `parse` finds commands in what a client sent, a [`kstone_redis::Session`]
-//! carries them out, `encode` writes the replies down, `connection` moves the bytes.
+//! `connection` moves the bytes, `parse` finds commands in them, a [`kstone_redis::Session`]
+//! executes them, `encode` writes their replies; `durability` holds replies back until what they
+//! show is durable, and `turn_queue` keeps the order between connections.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod connection;
-mod durably;
+mod durability;
 mod encode;
-mod errands;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod parse;
-mod turns;
+mod remote_commands;
+mod turn_queue;
 
 use std::future::Future;
 use std::io::{self, Write as _};
@@ -27,8 +28,8 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use connection::Connection;
-use durably::Durably;
-use turns::{Turn, Turns};
+use durability::DurabilityNotifier;
+use turn_queue::{Turn, TurnQueue};
 
 /// How often clients that do nothing are looked for.
 const IDLE_CHECK: Duration = Duration::from_secs(1);
@@ -47,12 +48,12 @@ pub async fn serve(
     redis: Redis,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    redis.make_way_with(make_way);
-    redis.run_errands_with(errands::run);
+    redis.set_task_handoff(hand_off_tasks);
+    redis.run_remote_commands_with(remote_commands::run);
     let address = listener.local_addr()?;
     let mut other_ports = listen_elsewhere(&redis, address);
-    let (mut connections, turns) = (JoinSet::new(), Arc::default());
-    let durably = redis.is_sync().then(|| Arc::new(Durably::new(redis.clone())));
+    let (mut connections, turn_queue) = (JoinSet::new(), Arc::default());
+    let durability = redis.is_sync().then(|| Arc::new(DurabilityNotifier::new(redis.clone())));
     let mut idle_check = interval(IDLE_CHECK);
     idle_check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     tokio::pin!(shutdown);
@@ -62,7 +63,7 @@ pub async fn serve(
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    let common = (&redis, &turns, &durably);
+                    let common = (&redis, &turn_queue, &durability);
                     accept(stream, peer, common, &mut connections);
                 },
                 // Too many open files, or a client that has gone already: neither ends the server.
@@ -102,7 +103,7 @@ fn listen_elsewhere(
 fn accept(
     stream: TcpStream,
     peer: SocketAddr,
-    (redis, turns, durably): (&Redis, &Arc<Turns>, &Option<Arc<Durably>>),
+    (redis, turn_queue, durability): (&Redis, &Arc<TurnQueue>, &Option<Arc<DurabilityNotifier>>),
     connections: &mut JoinSet<()>,
 ) {
     let local = stream.local_addr().map(|local| local.to_string()).unwrap_or_default();
@@ -118,25 +119,25 @@ fn accept(
         let keepalive = TcpKeepalive::new().with_time(time).with_interval(time / 3);
         let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
     }
-    let turn = Turn::new(turns);
-    connections.spawn(Connection::new(stream, durably.clone(), session, turn).run());
+    let turn = Turn::new(turn_queue);
+    connections.spawn(Connection::new(stream, durability.clone(), session, turn).run());
 }
 
 /// How long it takes at most until another thread has taken over this one's tasks.
-const TAKEN_OVER: Duration = Duration::from_millis(1);
+const HANDOFF: Duration = Duration::from_millis(1);
 
-/// Lets another thread take over this one's tasks, for good: this one runs a script that takes
-/// long. An executor with one thread has no other.
-fn make_way() {
+/// Lets another thread take over this one's tasks, for good: this one is busy for long, for example
+/// with a script. An executor with one thread has no other.
+fn hand_off_tasks() {
     use tokio::runtime::{Handle, RuntimeFlavor};
     let has_others = Handle::try_current()
         .is_ok_and(|handle| handle.runtime_flavor() != RuntimeFlavor::CurrentThread);
     if has_others {
-        // Whoever takes the tasks over while this thread blocks keeps them when it goes on.
+        // The thread that takes the tasks over while this one blocks keeps them afterwards.
         #[expect(
             clippy::disallowed_methods,
             reason = "tokio does not tell when that has happened"
         )]
-        tokio::task::block_in_place(|| std::thread::sleep(TAKEN_OVER));
+        tokio::task::block_in_place(|| std::thread::sleep(HANDOFF));
     }
 }

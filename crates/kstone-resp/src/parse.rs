@@ -1,7 +1,7 @@
-//! Finding commands in what a client sent: RESP arrays of bulk strings, or plain lines.
+//! Parses commands in what a client sent: RESP arrays of bulk strings, or plain lines.
 //!
 //! A command may come in many pieces: what was understood of it is kept, so that each byte is
-//! looked at once. Arguments are places in the buffer; nothing is copied, but for the arguments of
+//! looked at once. Arguments are ranges of the buffer; nothing is copied, but for the arguments of
 //! a plain line with quotes in it.
 
 use memchr::memchr;
@@ -14,7 +14,7 @@ pub(crate) struct ProtocolError(pub(crate) String);
 pub(crate) const INLINE_LEN_MAX: usize = 64 * 1024;
 /// No command has more arguments.
 const ARGS_MAX: i64 = 1024 * 1024;
-/// Who has not said who it is may send no more arguments, and no longer ones.
+/// A client that has not authenticated may send no more arguments, and no longer ones.
 const STRANGER_ARGS_MAX: i64 = 10;
 const STRANGER_ARG_LEN_MAX: i64 = 16 * 1024;
 /// Room is made in advance for so many arguments at most: more have to come first.
@@ -25,7 +25,7 @@ const ARGS_AHEAD_MAX: usize = 1024;
 pub(crate) struct Limits {
     /// The longest argument.
     pub(crate) arg_len_max: i64,
-    /// Whether the client has said who it is.
+    /// Whether the client has authenticated.
     pub(crate) is_known: bool,
 }
 

@@ -12,7 +12,7 @@ use kstone::policy::{Counted, Footprint, IndexEntry, PatternId, SUBJECTS_TABLE};
 use kstone::table::TtlState;
 use kstone::{Durability, Error, Item, ItemBytes, ItemRef, Result, ValueRef};
 use kstone_core::KEY_LEN_MAX;
-use kstone_redis::{Fault, Redis, Surveyed};
+use kstone_redis::{Fault, Redis, SurveyedKey};
 
 use super::Governor;
 use super::counts::Tally;
@@ -158,7 +158,7 @@ impl RecountPass<'_> {
         )
     }
 
-    fn key(&mut self, key: &Surveyed<'_>) -> Result<()> {
+    fn key(&mut self, key: &SurveyedKey<'_>) -> Result<()> {
         let Some((id, entries)) = self.governor.entries_of_key(&key.write) else {
             self.done.unknown += u64::from(key.footprint.is_some());
             return Ok(());

@@ -28,7 +28,7 @@ use kstone::policy::{IndexEntry, SUBJECTS_TABLE};
 use kstone::table::{KeyAttribute, KeyType};
 use kstone::{Database, Durability, Error, Item, Result, Value, placeholders};
 use kstone_core::sync::Mutex;
-use kstone_redis::{Fault, Redis, Stored};
+use kstone_redis::{Fault, KeyPresence, Redis};
 
 use super::Governor;
 use crate::index::{Indexed, Location, pk_via};
@@ -171,7 +171,7 @@ impl Governor {
         }
         let now = RefCell::new(BTreeSet::new());
         let is_removed = redis
-            .look(
+            .inspect_key(
                 db,
                 &key,
                 &mut |key| {
@@ -182,11 +182,11 @@ impl Governor {
                 // once it is reclaimed. One that is there and names somebody else is no way to this
                 // person's.
                 |stored| {
-                    let is_kept = || match is_link_key && stored != Stored::Shown {
+                    let is_kept = || match is_link_key && stored != KeyPresence::Shown {
                         true => self.leads_to_any(&via).map_err(SweepError::Database),
                         false => Ok(false),
                     };
-                    let is_true = stored == Stored::Hidden || now.borrow().contains(entry);
+                    let is_true = stored == KeyPresence::Hidden || now.borrow().contains(entry);
                     if is_true || is_kept()? {
                         return Ok(false);
                     }

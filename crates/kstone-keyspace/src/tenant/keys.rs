@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kstone_redis::Value;
 use kstone_redis::port::{
-    Asked, Error, Keys, KeysPage, PortFuture, PurgeKeys, PurgeReport, Reply, Result, ScanKeys,
-    Watch,
+    Error, Keys, KeysPage, PortCommand, PortFuture, PurgeKeys, PurgeReport, Reply, Result,
+    ScanKeys, Watch,
 };
 
 use crate::keyspace::KeyStore;
@@ -46,7 +46,7 @@ impl TenantKeys {
 }
 
 fn check(tenant: &Tenant, given: &[Bytes]) -> Result<()> {
-    let asked = Asked::of(given)?;
+    let asked = PortCommand::of(given)?;
     let name = asked.name.to_ascii_uppercase().replace('|', " ");
     if asked.runs_script {
         return Err(refuse(tenant, &name, "a script may touch any key"));

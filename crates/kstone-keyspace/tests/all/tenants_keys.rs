@@ -8,7 +8,7 @@ use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::env::{Env, ManualClock};
 use kstone_keyspace::{Catalogue, Keyspace, Tenant, TenantKeys};
 use kstone_redis::port::{
-    Asked, Error, Keys, PortFuture, PurgeKeys, ScanKeys, known_commands, slot_of,
+    Error, Keys, PortCommand, PortFuture, PurgeKeys, ScanKeys, known_commands, slot_of,
 };
 use kstone_redis::{Redis, Value};
 
@@ -379,7 +379,7 @@ fn a_walk_over_the_keys_shows_a_tenant_its_own() {
 #[test]
 fn the_keys_that_the_port_finds_are_those_of_the_command_table() {
     for given in pairs() {
-        if let Ok(asked) = Asked::of(&given) {
+        if let Ok(asked) = PortCommand::of(&given) {
             let named = asked.keys.iter().map(|key| &given[key.position]);
             let schools = given.iter().filter(|arg| arg.starts_with(b"school:"));
             assert!(named.eq(schools), "{given:?}");

@@ -1,4 +1,5 @@
-//! What a command does with each of its keys, as COMMAND GETKEYSANDFLAGS and ACLs want to know.
+//! What a command does with each of its keys (reads, writes, deletes), for COMMAND GETKEYSANDFLAGS
+//! and ACLs.
 
 use crate::args;
 use crate::command::{Command, flag};

@@ -1,4 +1,4 @@
-//! Which arguments of a command are keys.
+//! Finds the keys among a command's arguments.
 
 /// Where a command's keys are. Positions count the command's name as 0.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,7 @@
-//! What a command is: its name, how many arguments it takes, which of them are keys, what it may
-//! do, and the function that does it. The commands themselves are in [`crate::commands`], one file
-//! or folder for each family.
+//! The description of a command: its name, how many arguments it takes, which of them are keys, its
+//! flags, and the function that runs it.
+//!
+//! The commands themselves are in [`crate::commands`], one file or folder for each family.
 
 pub(crate) mod access;
 mod keys;
@@ -18,7 +19,7 @@ use crate::server::Server;
 use crate::session::{Client, Session};
 use crate::store::Txn;
 
-/// Facts about a command, as `COMMAND` lists them, and how it is to be locked.
+/// Flags of a command, as `COMMAND` lists them, and what it locks.
 pub(crate) mod flag {
     /// Changes keys.
     pub(crate) const WRITE: u32 = 1;
@@ -26,7 +27,7 @@ pub(crate) mod flag {
     pub(crate) const READONLY: u32 = 1 << 1;
     /// Refused when memory is short.
     pub(crate) const DENYOOM: u32 = 1 << 2;
-    /// For who runs the server.
+    /// For administrators.
     pub(crate) const ADMIN: u32 = 1 << 3;
     /// Publishes or subscribes.
     pub(crate) const PUBSUB: u32 = 1 << 4;
@@ -44,7 +45,7 @@ pub(crate) mod flag {
     pub(crate) const SKIP_SLOWLOG: u32 = 1 << 10;
     /// Constant or logarithmic time.
     pub(crate) const FAST: u32 = 1 << 11;
-    /// Allowed before a client has said who it is.
+    /// Allowed before a client has authenticated.
     pub(crate) const NO_AUTH: u32 = 1 << 12;
     /// May replicate something else than itself.
     pub(crate) const MAY_REPLICATE: u32 = 1 << 13;
@@ -60,11 +61,13 @@ pub(crate) mod flag {
     pub(crate) const UNLOCKED: u32 = 1 << 25;
 }
 
+/// A command's name, in lower case; a subcommand's is `config|get`.
+pub(crate) type CommandName = &'static str;
+
 /// A command or a subcommand.
 #[derive(Debug)]
 pub(crate) struct Command {
-    /// In lower case; a subcommand's is `config|get`.
-    pub(crate) name: &'static str,
+    pub(crate) name: CommandName,
     /// How many arguments with the name itself; if negative, at least so many.
     pub(crate) arity: i32,
     /// [`flag`]s.
@@ -79,11 +82,14 @@ pub(crate) struct Command {
     pub(crate) subcommands: &'static [Command],
 }
 
-/// How a command is carried out.
+/// Runs a command on keys. The arguments begin with its name.
+pub(crate) type RunOnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
+
+/// How a command is executed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Run {
     /// On keys, under their locks; also from scripts and inside MULTI.
-    Keys(fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>),
+    Keys(RunOnKeys),
     /// On the connection that it came by.
     #[expect(clippy::type_complexity, reason = "it is read here and nowhere else")]
     Session(fn(&mut Session, &[&[u8]], &mut (dyn Sink + Send)) -> Result<Flow>),
@@ -100,7 +106,7 @@ pub(crate) enum Run {
     Subcommands,
 }
 
-/// What comes after a command.
+/// How a command ends.
 #[derive(Debug)]
 pub(crate) enum Flow {
     /// It has replied.
@@ -125,33 +131,33 @@ pub(crate) struct Block {
     pub(crate) again: Option<Vec<Vec<u8>>>,
     /// What ends the wait beside the keys.
     pub(crate) durable: Option<Durable>,
-    /// What to say when the wait is over and the command was not run again.
-    pub(crate) otherwise: Otherwise,
+    /// The reply when the wait is over and the command was not run again.
+    pub(crate) on_timeout: TimeoutReply,
 }
 
 impl Block {
     /// Waits for a key.
     pub(crate) fn on(keys: Vec<Vec<u8>>, until_ms: Option<u64>) -> Block {
-        let otherwise = Otherwise::Say(Value::NullArray);
-        Block { keys, until_ms, again: None, durable: None, otherwise }
+        let on_timeout = TimeoutReply::Fixed(Value::NullArray);
+        Block { keys, until_ms, again: None, durable: None, on_timeout }
     }
 }
 
-/// What a command says that has waited without being run again.
+/// The reply of a command whose wait ended without its being run again.
 #[derive(Debug)]
-pub(crate) enum Otherwise {
+pub(crate) enum TimeoutReply {
     /// This.
-    Say(Value),
+    Fixed(Value),
     /// Whether the disk has everything up to a number, and that no replica has: WAITAOF.
     Acknowledged(Engine, Seq),
 }
 
-impl Otherwise {
+impl TimeoutReply {
     /// The reply.
     pub(crate) fn reply(&self) -> Value {
         match self {
-            Otherwise::Say(value) => value.clone(),
-            Otherwise::Acknowledged(engine, seq) => {
+            TimeoutReply::Fixed(value) => value.clone(),
+            TimeoutReply::Acknowledged(engine, seq) => {
                 let local = i64::from(engine.durable_seq() >= *seq);
                 Value::Array(vec![Value::Integer(local), Value::Integer(0)])
             }
@@ -159,7 +165,7 @@ impl Otherwise {
     }
 }
 
-/// Who runs a command.
+/// On whose behalf a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// A client.
@@ -168,8 +174,8 @@ pub(crate) enum Caller {
     Multi,
     /// A script or a function.
     Script,
-    /// Somebody else's command, on behalf of a client that was blocked: it must not reply unless it
-    /// can be served, and returns [`Flow::Block`] again otherwise.
+    /// The command of a blocked client, run again after another command wrote its key: it must not
+    /// reply unless it can be served, and returns [`Flow::Block`] again otherwise.
     Waiter,
 }
 
@@ -185,7 +191,7 @@ pub(crate) struct Context<'c, 's> {
     pub(crate) server: &'s Server,
     /// The keys.
     pub(crate) txn: &'c mut Txn<'s>,
-    /// Who asked: its database, protocol, user.
+    /// The client: its database, protocol, user.
     pub(crate) client: &'c mut Client,
     /// Where the reply goes.
     pub(crate) out: &'c mut (dyn Sink + Send),
@@ -194,7 +200,44 @@ pub(crate) struct Context<'c, 's> {
     pub(crate) ready: Option<&'c [u8]>,
 }
 
-impl Context<'_, '_> {
+impl<'c, 's> Context<'c, 's> {
+    #[inline]
+    pub(crate) fn new(
+        server: &'s Server,
+        txn: &'c mut Txn<'s>,
+        client: &'c mut Client,
+        out: &'c mut (dyn Sink + Send),
+        caller: Caller,
+    ) -> Context<'c, 's> {
+        Context { server, txn, client, out, caller, ready: None }
+    }
+
+    /// Runs one of several commands that share the transaction, and has the policy, if there is
+    /// one, judge what it wrote: it fails if that breaks a rule.
+    pub(crate) fn run_and_check(&mut self, run: RunOnKeys, args: &[&[u8]]) -> Result<Flow> {
+        let ran = run(self, args);
+        self.server.check_command(self.txn, ran)
+    }
+
+    /// The same, and if it fails, undoes what it wrote.
+    pub(crate) fn run_or_roll_back(&mut self, run: RunOnKeys, args: &[&[u8]]) -> Result<Flow> {
+        self.txn.set_savepoint();
+        let ran = self.run_and_check(run, args);
+        if ran.is_err() {
+            self.txn.roll_back();
+        }
+        ran
+    }
+
+    /// Waits for one of these keys, or replies that there is nothing where a command cannot wait.
+    pub(crate) fn wait_for(&mut self, keys: &[&[u8]], until_ms: Option<u64>) -> Flow {
+        if !self.caller.may_block() {
+            self.out.null_array();
+            return Flow::Done;
+        }
+        Flow::Block(Block::on(keys.iter().map(|key| key.to_vec()).collect(), until_ms))
+    }
+
     /// Whether a command that takes from the first of several keys may take from this one: who
     /// waited takes from the key that became ready, whatever the others hold by now.
     pub(crate) fn may_take_from(&self, key: &[u8]) -> bool {
@@ -205,7 +248,7 @@ impl Context<'_, '_> {
 impl Command {
     /// A command without keys or subcommands.
     pub(crate) const fn new(
-        name: &'static str,
+        name: CommandName,
         arity: i32,
         flags: u32,
         categories: &'static str,
@@ -214,10 +257,31 @@ impl Command {
         Command { name, arity, flags, keys: Keys::None, categories, run, subcommands: &[] }
     }
 
+    /// A command on keys.
+    pub(crate) const fn on_keys(
+        name: CommandName,
+        arity: i32,
+        flags: u32,
+        keys: Keys,
+        categories: &'static str,
+        run: RunOnKeys,
+    ) -> Command {
+        Command { name, arity, flags, keys, categories, run: Run::Keys(run), subcommands: &[] }
+    }
+
     /// A command of which only the subcommands do anything.
-    pub(crate) const fn group(name: &'static str, subcommands: &'static [Command]) -> Command {
+    pub(crate) const fn group(name: CommandName, subcommands: &'static [Command]) -> Command {
         let (keys, categories, run) = (Keys::None, "", Run::Subcommands);
         Command { name, arity: -2, flags: 0, keys, categories, run, subcommands }
+    }
+
+    /// The keys in these arguments.
+    #[inline]
+    pub(crate) fn keys_in<'k>(
+        &self,
+        args: &'k [&'k [u8]],
+    ) -> impl Iterator<Item = &'k [u8]> + use<'k> {
+        self.keys.positions(args).filter_map(|at| args.get(at).copied())
     }
 
     /// Whether it has all of these flags.

@@ -1,4 +1,4 @@
-//! Who may do what: ACL.
+//! ACL: users and their permissions.
 
 use crate::args;
 use crate::command::{Command, Context, Flow, Run, flag::*};
@@ -104,7 +104,7 @@ fn get_user(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     for hash in &user.passwords {
         out.bulk(hash.as_bytes());
     }
-    let mut say = |selector: &Selector| {
+    let mut write_reply = |selector: &Selector| {
         for (name, text) in [
             ("commands", selector.show_commands()),
             ("keys", selector.show_keys()),
@@ -115,7 +115,7 @@ fn get_user(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
         }
     };
     if let Some(own) = user.selectors.first() {
-        say(own);
+        write_reply(own);
     }
     let others = user.selectors.get(1..).unwrap_or_default();
     context.out.bulk(b"selectors");

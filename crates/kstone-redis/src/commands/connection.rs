@@ -1,4 +1,4 @@
-//! Commands about the connection: who the client is, what it speaks, its transaction.
+//! Commands about the connection: AUTH, HELLO, SELECT, PING, QUIT, RESET, MULTI and the like.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::reply::Sink;
 use crate::server::acl;
 use crate::server::clients::state;
 use crate::session::{Replies, Session};
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 /// The flags of what a client may ask for at any time.
 const ANY_TIME: u32 = FAST | NOSCRIPT | LOADING | STALE | ALLOW_BUSY;

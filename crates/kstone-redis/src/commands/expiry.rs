@@ -1,9 +1,9 @@
-//! When keys go: EXPIRE, TTL and their kind.
+//! Expiry of keys: EXPIRE, TTL, PERSIST and their variants.
 
 use kstone::policy::AskedTtl;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -18,30 +18,12 @@ pub(super) const COMMANDS: &[Command] = &[
     question("pexpiretime", |context, args| ttl(context, args, Unit::Millis, From::Epoch)),
 ];
 
-type OnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
-
-const fn change(name: &'static str, arity: i32, run: OnKeys) -> Command {
-    Command {
-        name,
-        arity,
-        flags: WRITE | FAST,
-        keys: Keys::FIRST,
-        categories: "keyspace",
-        run: Run::Keys(run),
-        subcommands: &[],
-    }
+const fn change(name: CommandName, arity: i32, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, WRITE | FAST, Keys::FIRST, "keyspace", run)
 }
 
-const fn question(name: &'static str, run: OnKeys) -> Command {
-    Command {
-        name,
-        arity: 2,
-        flags: READONLY | FAST,
-        keys: Keys::FIRST,
-        categories: "keyspace",
-        run: Run::Keys(run),
-        subcommands: &[],
-    }
+const fn question(name: CommandName, run: RunOnKeys) -> Command {
+    Command::on_keys(name, 2, READONLY | FAST, Keys::FIRST, "keyspace", run)
 }
 
 /// What a client counts time in.

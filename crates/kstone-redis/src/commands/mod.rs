@@ -1,10 +1,12 @@
-//! The commands, one file or folder for each family: parse, do, reply.
+//! The commands, one file or folder for each family. Each function parses the arguments, does the
+//! work and replies.
 
 mod acl;
 mod bits;
 mod client;
 mod connection;
 mod dump;
+pub(crate) mod element_view;
 mod expiry;
 mod geo;
 mod hashes;
@@ -16,7 +18,6 @@ mod scan;
 pub(crate) mod scripting;
 mod server;
 mod sets;
-pub(crate) mod shown;
 mod sort;
 mod sorted_sets;
 mod streams;
@@ -29,7 +30,6 @@ use hashbrown::HashMap;
 use crate::args;
 use crate::command::Command;
 use crate::fault::{Fault, Result};
-use crate::session::unknown_command;
 use crate::store::elements;
 
 /// All families. A static, so that a command has one address.
@@ -56,9 +56,9 @@ static FAMILIES: &[&[Command]] = &[
     strings::COMMANDS,
 ];
 
-/// Every command and subcommand, by its address: its place in counts for each command.
-static PLACES: LazyLock<HashMap<usize, usize>> = LazyLock::new(|| {
-    each().enumerate().map(|(place, command)| (address(command), place)).collect()
+/// The index of every command and subcommand among [`each`], by its address.
+static INDEXES: LazyLock<HashMap<usize, usize>> = LazyLock::new(|| {
+    each().enumerate().map(|(index, command)| (address(command), index)).collect()
 });
 
 fn address(command: &'static Command) -> usize {
@@ -75,7 +75,7 @@ pub(crate) fn each() -> impl Iterator<Item = &'static Command> {
 pub(crate) fn member(command: &Command, args: &[&[u8]]) -> Option<Vec<u8>> {
     match command.name {
         "hset" | "hget" | "hdel" | "hexists" | "hincrby" | "hincrbyfloat" | "hsetnx" | "sadd"
-        | "srem" | "sismember" => args.get(2).map(|member| elements::place(member)),
+        | "srem" | "sismember" => args.get(2).map(|member| elements::sort_key(member)),
         "zscore" | "zrem" => args.get(2).map(|member| sorted_sets::member_key(member)),
         "zadd" | "zincrby" if args.len() == 4 => {
             args.get(3).map(|member| sorted_sets::member_key(member))
@@ -84,9 +84,9 @@ pub(crate) fn member(command: &Command, args: &[&[u8]]) -> Option<Vec<u8>> {
     }
 }
 
-/// A command's place among [`each`].
-pub(crate) fn place(command: &'static Command) -> usize {
-    PLACES.get(&address(command)).copied().unwrap_or_default()
+/// A command's index among [`each`]: its place in tables with an entry for each command.
+pub(crate) fn index_of(command: &'static Command) -> usize {
+    INDEXES.get(&address(command)).copied().unwrap_or_default()
 }
 
 /// No command has a longer name.
@@ -147,7 +147,7 @@ pub(crate) fn subcommand(command: &'static Command, name: &[u8]) -> Option<&'sta
     })
 }
 
-/// The error for a subcommand that nobody knows.
+/// The error for a subcommand that is unknown.
 pub(crate) fn unknown_subcommand(given: &[&[u8]]) -> Fault {
     let command = args::shown(given.first().copied().unwrap_or_default()).to_ascii_uppercase();
     let name: String =
@@ -164,4 +164,21 @@ pub(crate) fn help(out: &mut dyn crate::reply::Sink, name: &str, lines: &[(&str,
         out.simple(usage);
         out.simple(&format!("    {what}"));
     }
+}
+
+/// The error for an unknown command, with the beginning of its arguments.
+fn unknown_command(given: &[&[u8]]) -> Fault {
+    let name = args::shown(given.first().copied().unwrap_or_default());
+    let mut shown = String::new();
+    for arg in given.iter().skip(1) {
+        if shown.len() >= 128 {
+            break;
+        }
+        let arg = args::shown(arg);
+        let room = 128 - shown.len();
+        let cut: String = arg.chars().take(room).collect();
+        shown.push_str(&format!("'{cut}' "));
+    }
+    let name: String = name.chars().take(128).collect();
+    Fault::new(format!("ERR unknown command '{name}', with args beginning with: {shown}"))
 }

@@ -1,4 +1,4 @@
-//! Publishing and subscribing.
+//! PUBLISH, SUBSCRIBE, PUBSUB and their variants.
 
 use std::sync::Arc;
 
@@ -37,19 +37,23 @@ pub(super) const COMMANDS: &[Command] = &[
 fn publish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, channel, message] = args else { return Ok(Flow::Done) };
     let sent = context.server.publish(channel, message);
-    say_sent(context, sent);
+    write_sent(context, sent);
     Ok(Flow::Done)
 }
 
 fn spublish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, channel, message] = args else { return Ok(Flow::Done) };
-    let sent = context.server.pubsub.publish_to_shard(channel, message, context.server.terms(true));
-    say_sent(context, sent);
+    let sent = context.server.pubsub.publish_to_shard(
+        channel,
+        message,
+        context.server.delivery_limit(true),
+    );
+    write_sent(context, sent);
     Ok(Flow::Done)
 }
 
 /// A publisher that listens itself gets the message before the reply.
-fn say_sent(context: &mut Context<'_, '_>, sent: usize) {
+fn write_sent(context: &mut Context<'_, '_>, sent: usize) {
     if context.caller == crate::command::Caller::Client {
         for message in context.client.peer.take() {
             message.write(context.out);

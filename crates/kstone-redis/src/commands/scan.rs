@@ -1,7 +1,7 @@
 //! Going through keys and elements step by step: SCAN, HSCAN, SSCAN, ZSCAN.
 //!
-//! What is there from the first step to the last is shown, once; what comes or goes meanwhile may be
-//! shown. A cursor is a number:
+//! What is there from the first step to the last is shown, once; what comes or goes meanwhile may
+//! be shown. A cursor is a number:
 //!
 //! - SCAN goes through the stripes, and through each in order of its keys. The low 8 bits are the
 //!   stripe, the rest is the number of the key to go on behind ([`Cursors`]), 0 at the stripe's
@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use kstone_core::stripe_of;
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::sorted_sets;
 use crate::fault::{Fault, Result};
 use crate::float::double_text;
@@ -33,14 +33,13 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 const fn command(
-    name: &'static str,
+    name: CommandName,
     arity: i32,
     keys: Keys,
     categories: &'static str,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
+    run: RunOnKeys,
 ) -> Command {
-    let run = Run::Keys(run);
-    Command { name, arity, flags: READONLY, keys, categories, run, subcommands: &[] }
+    Command::on_keys(name, arity, READONLY, keys, categories, run)
 }
 
 /// Elements of a key that has no more than that are shown in one step, as by Redis.
@@ -110,7 +109,7 @@ fn read_cursor(arg: &[u8]) -> Result<u64> {
     Ok(if is_negative { number.wrapping_neg() } else { number })
 }
 
-fn say(out: &mut (dyn Sink + Send), cursor: u64, found: &[Vec<u8>]) {
+fn write_reply(out: &mut (dyn Sink + Send), cursor: u64, found: &[Vec<u8>]) {
     out.array(2);
     out.bulk(cursor.to_string().as_bytes());
     out.array(found.len());
@@ -152,7 +151,7 @@ fn scan(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
             break u64::from(stripe);
         }
     };
-    say(context.out, next, &found);
+    write_reply(context.out, next, &found);
     Ok(Flow::Done)
 }
 
@@ -168,7 +167,7 @@ fn scan_elements(context: &mut Context<'_, '_>, args: &[&[u8]], kind: Kind) -> R
     let [_, key, cursor, words @ ..] = args else { return Ok(Flow::Done) };
     let cursor = read_cursor(cursor)?;
     let Some(entry) = context.txn.lookup_kind(key, kind)? else {
-        say(context.out, 0, &[]);
+        write_reply(context.out, 0, &[]);
         return Ok(Flow::Done);
     };
     let options = Options::read(words, Some(kind))?;
@@ -209,7 +208,7 @@ fn scan_elements(context: &mut Context<'_, '_>, args: &[&[u8]], kind: Kind) -> R
         // Behind the last digest.
         Err(_) => {}
     }
-    say(context.out, next, &found);
+    write_reply(context.out, next, &found);
     Ok(Flow::Done)
 }
 
@@ -222,7 +221,7 @@ fn zscan(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, cursor, words @ ..] = args else { return Ok(Flow::Done) };
     let cursor = read_cursor(cursor)?;
     let Some(entry) = context.txn.lookup_kind(key, Kind::SortedSet)? else {
-        say(context.out, 0, &[]);
+        write_reply(context.out, 0, &[]);
         return Ok(Flow::Done);
     };
     let options = Options::read(words, Some(Kind::SortedSet))?;
@@ -242,6 +241,6 @@ fn zscan(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    say(context.out, next, &found);
+    write_reply(context.out, next, &found);
     Ok(Flow::Done)
 }

@@ -1,17 +1,17 @@
-//! Whole numbers of any size, as far as turning decimals into binary and back needs them.
+//! Unsigned integers of any size: just enough arithmetic to convert decimals to binary and back.
 
 use std::cmp::Ordering;
 
 /// A whole number: 32 bits in each limb, the least first, none of the last ones zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Big {
+pub(super) struct BigUint {
     limbs: Vec<u32>,
 }
 
-impl Big {
+impl BigUint {
     /// From decimal digits.
-    pub(super) fn from_digits(digits: &[u8]) -> Big {
-        let mut number = Big::default();
+    pub(super) fn from_digits(digits: &[u8]) -> BigUint {
+        let mut number = BigUint::default();
         // As many digits at once as a limb has room for.
         for chunk in digits.chunks(9) {
             let value = chunk.iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
@@ -20,8 +20,8 @@ impl Big {
         number
     }
 
-    pub(super) fn from_u64(value: u64) -> Big {
-        let mut number = Big { limbs: vec![value as u32, (value >> 32) as u32] };
+    pub(super) fn from_u64(value: u64) -> BigUint {
+        let mut number = BigUint { limbs: vec![value as u32, (value >> 32) as u32] };
         number.trim();
         number
     }
@@ -91,13 +91,13 @@ impl Big {
         (value, lost)
     }
 
-    fn compare(&self, other: &Big) -> Ordering {
+    fn compare(&self, other: &BigUint) -> Ordering {
         let by_size = self.limbs.len().cmp(&other.limbs.len());
         by_size.then_with(|| self.limbs.iter().rev().cmp(other.limbs.iter().rev()))
     }
 
     /// Takes away one that is not larger.
-    fn subtract(&mut self, other: &Big) {
+    fn subtract(&mut self, other: &BigUint) {
         let mut borrow = 0;
         for (at, limb) in self.limbs.iter_mut().enumerate() {
             let less = other.limbs.get(at).copied().unwrap_or(0);
@@ -109,7 +109,7 @@ impl Big {
     }
 
     /// The quotient, if it has no more than 128 bits, and whether there is a remainder.
-    pub(super) fn divide(mut self, by: &Big) -> (u128, bool) {
+    pub(super) fn divide(mut self, by: &BigUint) -> (u128, bool) {
         let mut quotient = 0;
         let Some(steps) = self.bits().checked_sub(by.bits()) else {
             return (0, !self.is_zero());
@@ -154,11 +154,11 @@ mod tests {
     #[test]
     fn digits_come_back_after_arithmetic() {
         let digits = "123456789012345678901234567890123456789";
-        let mut number = Big::from_digits(digits.as_bytes());
+        let mut number = BigUint::from_digits(digits.as_bytes());
         assert_eq!(number.clone().into_text(), digits);
         number.scale(20);
         assert_eq!(number.clone().into_text(), format!("{digits}{}", "0".repeat(20)));
-        let mut by = Big::from_u64(1);
+        let mut by = BigUint::from_u64(1);
         by.scale(30);
         let (quotient, has_rest) = number.divide(&by);
         assert_eq!((quotient, has_rest), (12345678901234567890123456789, true));
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn shifts_say_what_they_lose() {
-        let mut number = Big::from_u64(5);
+        let mut number = BigUint::from_u64(5);
         number.shift_left(100);
         assert_eq!(number.bits(), 103);
         assert_eq!(number.shift_right(100), (5, false));

@@ -1,10 +1,11 @@
-//! C's `long double` as x86 has it: 64 bits of mantissa. Redis adds in it and writes the sum with
-//! 17 digits after the point, so that 0.1 + 0.2 is 0.3 to who reads it; clients see every bit of
-//! that, whatever the machine is.
+//! C's `long double` as x86 has it, with 64 bits of mantissa.
+//!
+//! Redis adds in it and writes the sum with 17 digits after the point, so that 0.1 + 0.2 shows as
+//! 0.3. Clients see every bit of that, so it is computed here the same on every machine.
 
 use std::fmt;
 
-use super::big::Big;
+use super::big::BigUint;
 
 /// A number that is not NaN.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,8 +51,8 @@ impl LongDouble {
             return Some(LongDouble { is_negative, size: Size::Infinite });
         }
         let size = match unsigned {
-            [b'0', b'x' | b'X', rest @ ..] => Written::parse(rest, 16, 4, b'p')?.hex()?,
-            _ => Written::parse(unsigned, 10, 1, b'e')?.decimal()?,
+            [b'0', b'x' | b'X', rest @ ..] => ParsedDigits::parse(rest, 16, 4, b'p')?.hex()?,
+            _ => ParsedDigits::parse(unsigned, 10, 1, b'e')?.decimal()?,
         };
         matches!(size, Size::Finite { .. }).then_some(LongDouble { is_negative, size })
     }
@@ -146,7 +147,7 @@ impl fmt::Display for LongDouble {
             Size::Finite { mantissa, exponent } => (mantissa, exponent),
         };
         if exponent >= 0 {
-            let mut whole = Big::from_u64(mantissa);
+            let mut whole = BigUint::from_u64(mantissa);
             whole.shift_left(exponent.unsigned_abs());
             let sign = if mantissa == 0 { "" } else { sign };
             return write!(out, "{sign}{}", whole.into_text());
@@ -200,14 +201,14 @@ fn round(value: u128, exponent: i32, more: bool) -> Size {
 }
 
 /// Digits without the point, and the power of the base they are to be multiplied with.
-struct Written {
+struct ParsedDigits {
     digits: Vec<u8>,
     power: i64,
 }
 
-impl Written {
+impl ParsedDigits {
     /// `weight` is how much one digit after the point takes from the exponent.
-    fn parse(text: &[u8], radix: u32, weight: i64, exponent_mark: u8) -> Option<Written> {
+    fn parse(text: &[u8], radix: u32, weight: i64, exponent_mark: u8) -> Option<ParsedDigits> {
         let is_digit = |byte: &u8| char::from(*byte).is_digit(radix);
         let whole = text.iter().take_while(|byte| is_digit(byte)).count();
         let (mut digits, rest) = (text.get(..whole)?.to_vec(), text.get(whole..)?);
@@ -241,7 +242,7 @@ impl Written {
         };
         let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
         digits.drain(..zeros);
-        Some(Written { digits, power: exponent - fraction.len() as i64 * weight })
+        Some(ParsedDigits { digits, power: exponent - fraction.len() as i64 * weight })
     }
 
     /// None if it is too small.
@@ -250,7 +251,7 @@ impl Written {
         const POWER_MAX: i64 = 5_000;
         const POWER_MIN: i64 = -(5_000 + TEXT_LEN_MAX as i64);
 
-        let mut number = Big::from_digits(&self.digits);
+        let mut number = BigUint::from_digits(&self.digits);
         if number.is_zero() {
             return Some(Size::Finite { mantissa: 0, exponent: 0 });
         }
@@ -265,7 +266,7 @@ impl Written {
             number.scale(power);
             return Some(round_big(&number, 0));
         }
-        let mut by = Big::from_u64(1);
+        let mut by = BigUint::from_u64(1);
         by.scale(power);
         // Enough bits for the mantissa and for rounding.
         let up = (by.bits() + 67).saturating_sub(number.bits());
@@ -284,7 +285,7 @@ impl Written {
 
     /// None if it is too small.
     fn hex(self) -> Option<Size> {
-        let mut number = Big::default();
+        let mut number = BigUint::default();
         for digit in &self.digits {
             number.multiply_add(16, char::from(*digit).to_digit(16)?);
         }
@@ -299,7 +300,7 @@ fn nonzero(size: Size) -> Option<Size> {
     (!matches!(size, Size::Finite { mantissa: 0, .. })).then_some(size)
 }
 
-fn round_big(number: &Big, exponent: i32) -> Size {
+fn round_big(number: &BigUint, exponent: i32) -> Size {
     let down = number.bits().saturating_sub(126);
     let (value, lost) = number.shift_right(down);
     round(value << 1 | u128::from(lost), exponent + down as i32 - 1, false)

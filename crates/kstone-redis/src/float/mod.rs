@@ -1,5 +1,5 @@
-//! Numbers with a fraction, as Redis 7.0 writes and adds them. The commands of strings, hashes,
-//! sorted sets and places use it, and so does the door.
+//! Floating-point numbers as Redis 7.0 writes and adds them: for the commands of strings, hashes,
+//! sorted sets and geo, and for the door.
 
 mod big;
 mod long_double;

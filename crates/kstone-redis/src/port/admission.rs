@@ -1,4 +1,4 @@
-//! What the port lets through: commands that say which keys they touch.
+//! Which commands the port accepts: those that name the keys they touch.
 
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ const FURTHER: [&str; 3] = ["migrate", "move", "watch"];
 
 /// A command as the port understands it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct PortCommand {
     /// Its name, in lower case; of a subcommand `object|encoding`.
     pub name: &'static str,
     /// The keys that it names.
@@ -36,12 +36,12 @@ pub struct NamedKey {
     pub is_written: bool,
 }
 
-impl Asked {
+impl PortCommand {
     /// Finds out what a command asks for. `given` begins with its name.
     ///
     /// # Errors
     /// If there is no such command, or the port does not do it.
-    pub fn of(given: &[Bytes]) -> Result<Asked> {
+    pub fn of(given: &[Bytes]) -> Result<PortCommand> {
         let given: Vec<&[u8]> = given.iter().map(AsRef::as_ref).collect();
         let command = commands::find(&given)?;
         refuse_further(command, &given)?;
@@ -49,7 +49,7 @@ impl Asked {
             let access = access::of(command, &given, order);
             NamedKey { position, is_read: access.reads, is_written: access.writes }
         });
-        let asked = Asked {
+        let asked = PortCommand {
             name: command.name,
             keys: keys.collect(),
             slot: None,
@@ -66,7 +66,7 @@ impl Asked {
         if slots.any(|key| slot_of(key) != slot) {
             return Err(Error::Refused(CROSS_SLOT.to_owned()));
         }
-        Ok(Asked { slot: Some(slot), ..asked })
+        Ok(PortCommand { slot: Some(slot), ..asked })
     }
 
     /// Whether any of its keys is changed. A script counts.
@@ -79,8 +79,9 @@ impl Asked {
 const CROSS_SLOT: &str = "CROSSSLOT Keys in request don't hash to the same slot";
 
 /// Finds out what several commands on one slot ask for.
-pub(super) fn of_one_slot(commands: &[Vec<Bytes>], slot: Option<u16>) -> Result<Vec<Asked>> {
-    let asked: Vec<Asked> = commands.iter().map(|given| Asked::of(given)).collect::<Result<_>>()?;
+pub(super) fn of_one_slot(commands: &[Vec<Bytes>], slot: Option<u16>) -> Result<Vec<PortCommand>> {
+    let asked: Vec<PortCommand> =
+        commands.iter().map(|given| PortCommand::of(given)).collect::<Result<_>>()?;
     let mut slots = slot.into_iter().chain(asked.iter().filter_map(|one| one.slot));
     let first = slots.next();
     match slots.all(|slot| Some(slot) == first) {
@@ -148,10 +149,10 @@ pub fn known_commands() -> impl Iterator<Item = KnownCommand> {
 mod tests {
     use super::*;
 
-    fn asked(line: &str) -> Result<Asked> {
+    fn asked(line: &str) -> Result<PortCommand> {
         let words: Vec<Bytes> =
             line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
-        Asked::of(&words)
+        PortCommand::of(&words)
     }
 
     #[test]

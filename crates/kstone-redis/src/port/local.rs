@@ -1,4 +1,4 @@
-//! The port to the keys of this process.
+//! The port to the keys of this process, served by sessions.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use kstone_core::sync::Mutex;
 
 use crate::Redis;
 use crate::fault::Fault;
-use crate::port::admission::{self, Asked};
+use crate::port::admission::{self, PortCommand};
 use crate::port::{
     Error, Keys, KeysPage, PortFuture, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
 };
 use crate::reply::{Tree, Value};
 use crate::session::{Pipeline, Session, Step};
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
-/// So many sessions are kept for who comes next.
+/// Most idle sessions that are kept for the next call.
 const IDLE_MAX: usize = 16;
 
 /// One database of the keys of this process. Cheap to clone.
@@ -23,7 +23,7 @@ const IDLE_MAX: usize = 16;
 pub struct LocalKeys {
     redis: Redis,
     db: u8,
-    /// Sessions that nobody uses, for all databases. One that was left in the middle of something is
+    /// Idle sessions, for all databases. One that was left in the middle of something is
     /// not among them.
     idle: Arc<Mutex<Vec<Session>>>,
 }
@@ -106,12 +106,12 @@ impl LocalKeys {
     }
 }
 
-/// Carries out one command; answers its reply, which may be an error.
+/// Executes one command; returns its reply, which may be an error.
 pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Value> {
     let args: Vec<&[u8]> = given.iter().map(AsRef::as_ref).collect();
     let mut out = Tree::new();
     // It may have been idle for long, which is not the command's fault.
-    session.begin();
+    session.start_commands();
     match session.execute(&args, &mut out).await {
         Step::Replied => Ok(out.into_value()),
         Step::Paused(left) => Err(Error::Unavailable(format!(
@@ -124,7 +124,7 @@ pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Va
     }
 }
 
-/// Carries out the first few of some commands: as many as can be done together, at least one.
+/// Executes the first few of some commands: as many as can be done together, at least one.
 async fn execute_some(session: &mut Session, commands: &[Vec<Bytes>]) -> Result<Vec<Reply>> {
     let mut pipeline = Pipeline::new();
     for given in commands {
@@ -133,7 +133,7 @@ async fn execute_some(session: &mut Session, commands: &[Vec<Bytes>]) -> Result<
         }
     }
     let mut out = Tree::new();
-    session.begin();
+    session.start_commands();
     if session.execute_together(&pipeline, &mut out).await > 0 {
         return Ok(out.into_values().into_iter().map(reply).collect());
     }
@@ -159,7 +159,7 @@ impl Keys for LocalKeys {
 
     fn command<'a>(&'a self, args: &'a [Bytes]) -> PortFuture<'a, Value> {
         Box::pin(async move {
-            Asked::of(args)?;
+            PortCommand::of(args)?;
             let mut session = self.session();
             let done = self.one(&mut session, args).await;
             self.give_back_if_served(session, &done);
@@ -170,7 +170,7 @@ impl Keys for LocalKeys {
     fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>> {
         Box::pin(async move {
             for given in commands {
-                Asked::of(given)?;
+                PortCommand::of(given)?;
             }
             let mut session = self.session();
             let mut replies = Vec::with_capacity(commands.len());
@@ -198,7 +198,7 @@ impl Keys for LocalKeys {
         Box::pin(async move {
             let mut given = vec![Bytes::from_static(b"MGET")];
             given.extend_from_slice(keys);
-            let slot = Asked::of(&given)?.slot;
+            let slot = PortCommand::of(&given)?.slot;
             if let Some(name) = given.first_mut() {
                 *name = Bytes::from_static(b"WATCH");
             }
@@ -264,8 +264,8 @@ struct LocalWatch {
 impl Watch for LocalWatch {
     fn command<'a>(&'a mut self, args: &'a [Bytes]) -> PortFuture<'a, Value> {
         Box::pin(async move {
-            let asked = Asked::of(args)?;
-            if asked.slot.is_some() && asked.slot != self.slot {
+            let command = PortCommand::of(args)?;
+            if command.slot.is_some() && command.slot != self.slot {
                 return Err(Error::Refused(
                     "CROSSSLOT the command is on another slot than the watched keys".to_owned(),
                 ));

@@ -37,7 +37,7 @@ use crate::reply::Value;
 
 pub use kstone::ports::PurgeReport;
 
-pub use admission::{Asked, KnownCommand, NamedKey, known_commands};
+pub use admission::{KnownCommand, NamedKey, PortCommand, known_commands};
 pub use local::LocalKeys;
 pub use slot::{SLOTS, slot_of};
 
@@ -80,21 +80,21 @@ pub trait Keys: Debug + Send + Sync {
     /// Which database this is.
     fn db(&self) -> u8;
 
-    /// Carries out one command. `args` begins with its name.
+    /// Executes one command. `args` begins with its name.
     ///
     /// # Errors
     /// [`Error::Reply`] if the reply is an error.
     fn command<'a>(&'a self, args: &'a [Bytes]) -> PortFuture<'a, Value>;
 
-    /// Carries out several commands, each for itself, and answers each.
+    /// Executes several commands, each for itself, and returns each.
     fn pipeline<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>>;
 
-    /// Carries out several commands of one slot as one: nobody sees some of them, and a crash leaves
+    /// Executes several commands of one slot as one: nobody sees some of them, and a crash leaves
     /// all or none. One that fails leaves the others, as with MULTI and EXEC.
     fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>>;
 
     /// Begins to watch keys of one slot: what is read from now on, and decided from that, is
-    /// committed only if none of them has changed. Who loses the race reads and tries again.
+    /// committed only if none of them has changed. A caller that loses the race reads and tries again.
     fn watch<'a>(&'a self, keys: &'a [Bytes]) -> PortFuture<'a, Box<dyn Watch>>;
 
     /// Some of the keys, beginning anywhere. What is there all the time from the first page to the
@@ -114,12 +114,12 @@ pub trait Keys: Debug + Send + Sync {
     fn purge<'a>(&'a self, request: &'a PurgeKeys) -> PortFuture<'a, PurgeReport>;
 }
 
-/// Keys that are watched. Whoever drops it watches no longer.
+/// Keys that are watched, until this is dropped.
 pub trait Watch: Debug + Send {
-    /// Carries out a command on the slot of the watched keys, most likely one that reads.
+    /// Executes a command on the slot of the watched keys, most likely one that reads.
     fn command<'a>(&'a mut self, args: &'a [Bytes]) -> PortFuture<'a, Value>;
 
-    /// Carries out several commands as [`Keys::transaction`] does, unless a watched key has changed:
+    /// Executes several commands as [`Keys::transaction`] does, unless a watched key has changed:
     /// then nothing is done, and the answer is `None`.
     fn commit<'a>(
         self: Box<Self>,

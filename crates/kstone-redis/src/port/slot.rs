@@ -1,10 +1,10 @@
-//! The slots of a cluster.
+//! The hash slots of a Redis Cluster.
 
 /// How many slots a cluster has.
 pub const SLOTS: u16 = 16_384;
 
-/// The slot of a key: CRC16 (XMODEM) of its tag modulo [`SLOTS`]. The tag is what stands between the
-/// first `{` and the next `}`, if that is anything; otherwise it is the whole key.
+/// The slot of a key: CRC16 (XMODEM) of its tag modulo [`SLOTS`]. The tag is what stands between
+/// the first `{` and the next `}`, if that is anything; otherwise it is the whole key.
 pub fn slot_of(key: &[u8]) -> u16 {
     crc16(tag(key)) % SLOTS
 }

@@ -1,4 +1,4 @@
-//! LZF: runs of plain bytes, and copies of what came before.
+//! LZF decompression: runs of plain bytes, and copies of earlier ones.
 
 /// No copy makes more of its bytes than this.
 const GROWTH_MAX: usize = 264;

@@ -1,16 +1,15 @@
-//! Redis's own way of writing values down, for what comes from Redis and goes there: the payload of a
-//! DUMP or of a MIGRATE.
+//! The RDB encoding of values, Redis's own: the payload of DUMP, RESTORE and MIGRATE.
 //!
-//! Everything in here is given bytes that anybody may have made. Whatever is not right is `None`.
+//! The bytes that are read here may come from anybody. Whatever is not valid is `None`.
 
 mod crc64;
+mod listpack;
 mod lzf;
-mod pack;
 mod packed;
 mod value;
 pub(crate) mod write;
 
-pub(crate) use pack::Pack;
+pub(crate) use listpack::Listpack;
 pub(crate) use packed::listpack;
 pub(crate) use value::Value;
 
@@ -62,14 +61,14 @@ impl<'r> Reader<'r> {
         self.rest.is_empty()
     }
 
-    /// So many bytes as they are.
+    /// The next `len` bytes as they are.
     pub(crate) fn take(&mut self, len: usize) -> Option<&'r [u8]> {
         let (taken, rest) = self.rest.split_at_checked(len)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// So many bytes as they are.
+    /// The next `len` bytes as they are.
     pub(crate) fn chunk<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
     }

@@ -1,5 +1,5 @@
-//! Small collections that Redis keeps as one text: listpacks, and the older ziplists, zipmaps and
-//! intsets. Each is read into its elements.
+//! Reads the packed forms of small collections: listpacks, and the older ziplists, zipmaps and
+//! intsets.
 
 use std::borrow::Cow;
 

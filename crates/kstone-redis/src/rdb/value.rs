@@ -1,4 +1,4 @@
-//! The values of every type but streams.
+//! Reads the values of every type but streams.
 
 use std::borrow::Cow;
 

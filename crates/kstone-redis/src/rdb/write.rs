@@ -1,11 +1,11 @@
-//! Writing values in Redis's plainest forms, which every version of it reads.
+//! Writes values in Redis's simplest encodings, which every version of it reads.
 
 /// The version that is written.
 pub(crate) const VERSION: u16 = 10;
 
 /// What a value is, as Redis numbers it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Plain {
+pub(crate) enum ValueType {
     String = 0,
     List = 1,
     Set = 2,
@@ -45,7 +45,7 @@ impl Writer {
     }
 
     /// All of it, with what it is in front.
-    pub(crate) fn finish(self, kind: Plain) -> Vec<u8> {
+    pub(crate) fn finish(self, kind: ValueType) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.body.len() + 10);
         out.push(kind as u8);
         length(&mut out, self.count);
@@ -57,7 +57,7 @@ impl Writer {
 /// A string.
 pub(crate) fn string(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + 10);
-    out.push(Plain::String as u8);
+    out.push(ValueType::String as u8);
     text(&mut out, bytes);
     out
 }

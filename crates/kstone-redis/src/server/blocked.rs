@@ -1,13 +1,13 @@
-//! Clients that wait for a key: BLPOP and its kind.
+//! Blocked clients: those that wait for a key with BLPOP and the like.
 //!
 //! A client registers while it holds the locks under which it found nothing, so that no write slips
-//! in between. Who writes a key that somebody waits for takes the whole keyspace for itself (see
-//! `session`), commits, and serves the waiting clients before anybody else can take what they wait
-//! for.
+//! in between. A command that writes a key which a client waits for takes the whole keyspace (see
+//! `session::execute`), commits, and serves the blocked clients before any other command can take
+//! what they wait for.
 //!
 //! Whether a client still waits is decided under its own lock ([`Waiter::claim`]), which is held
-//! while its command is run again: a client that has gone or whose time is over takes nothing, and
-//! one that took something gets it.
+//! while its command is run again: a client that has gone or timed out takes nothing, and one that
+//! took something gets it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -18,16 +18,16 @@ use hashbrown::HashMap;
 use kstone_core::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::command::{Block, Caller, Command, Context, Flow, Otherwise, Run};
-use crate::reply::{Sink, Tree, Value};
+use crate::command::{Block, Caller, Command, Context, Flow, Run, TimeoutReply, flag};
+use crate::reply::{Tree, Value};
 use crate::server::Server;
 use crate::session::Client;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
-/// The answer to who was told to wait no longer.
+/// The reply to a client that CLIENT UNBLOCK has ended the wait of.
 const UNBLOCKED: &[u8] = b"UNBLOCKED client unblocked via CLIENT UNBLOCK";
 
-/// Keys that may serve who waits for them, with their databases.
+/// Keys that blocked clients may now be served from, with their databases.
 pub(crate) type Ready = Vec<(u8, Vec<u8>)>;
 
 /// One client that waits.
@@ -43,18 +43,18 @@ pub(crate) struct Waiter {
     /// What it waits for, in its database.
     keys: Vec<Vec<u8>>,
     /// What it is told when its time is over.
-    otherwise: Otherwise,
-    /// Where its reply goes; taken by whoever ends the wait.
+    on_timeout: TimeoutReply,
+    /// Where its reply goes; taken to end the wait.
     reply: Mutex<Option<oneshot::Sender<Served>>>,
 }
 
 impl Waiter {
     /// What it is told when its time is over.
-    pub(crate) fn otherwise(&self) -> Value {
-        self.otherwise.reply()
+    pub(crate) fn on_timeout(&self) -> Value {
+        self.on_timeout.reply()
     }
 
-    /// Nobody else ends the wait while this is held; `None` inside if it has ended.
+    /// Locks the end of the wait; `None` inside if it has ended.
     fn claim(&self) -> MutexGuard<'_, Option<oneshot::Sender<Served>>> {
         self.reply.lock()
     }
@@ -68,7 +68,7 @@ pub(crate) struct Served {
     pub(crate) seq: u64,
 }
 
-/// Who waits for each key, first come first.
+/// The clients that wait for each key, in the order in which they came.
 type Queues = HashMap<Vec<u8>, BTreeMap<u64, Arc<Waiter>>>;
 
 #[derive(Debug, Default)]
@@ -88,7 +88,7 @@ impl Waiting {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Blocked {
-    /// So that nobody looks when nobody waits.
+    /// Read before the lock is taken, which is not needed if this is 0.
     count: AtomicUsize,
     waiting: Mutex<Waiting>,
 }
@@ -113,6 +113,11 @@ impl Blocked {
         waiting.queues(db).is_some_and(|queues| keys.any(|key| queues.contains_key(key)))
     }
 
+    /// Whether a command writes and a client waits for one of its keys.
+    pub(crate) fn is_awaited_write(&self, db: u8, command: &Command, args: &[&[u8]]) -> bool {
+        command.has(flag::WRITE) && self.is_awaited(db, command.keys_in(args))
+    }
+
     /// The keys of a database that anybody waits for.
     pub(crate) fn awaited(&self, db: u8) -> Vec<Vec<u8>> {
         if self.count() == 0 {
@@ -130,13 +135,13 @@ impl Blocked {
         client: Client,
         block: Block,
     ) -> (Arc<Waiter>, oneshot::Receiver<Served>) {
-        let Block { keys, otherwise, .. } = block;
+        let Block { keys, on_timeout, .. } = block;
         let (sender, receiver) = oneshot::channel();
         let reply = Mutex::new(Some(sender));
         let mut waiting = self.waiting.lock();
         let ticket = waiting.next_ticket;
         waiting.next_ticket += 1;
-        let waiter = Arc::new(Waiter { ticket, command, args, client, keys, otherwise, reply });
+        let waiter = Arc::new(Waiter { ticket, command, args, client, keys, on_timeout, reply });
         if let Some(queues) = waiting.databases.get_mut(usize::from(waiter.client.db)) {
             for key in &waiter.keys {
                 queues.entry_ref(key).or_default().insert(ticket, Arc::clone(&waiter));
@@ -163,7 +168,7 @@ impl Blocked {
         self.forget(&waiter);
         let reply = match with_error {
             true => Value::Error(UNBLOCKED.to_vec()),
-            false => waiter.otherwise(),
+            false => waiter.on_timeout(),
         };
         sender.send(Served { reply, seq: 0 }).is_ok()
     }
@@ -197,7 +202,7 @@ impl Blocked {
 
 impl Server {
     /// Serves the clients that waited for these keys, first come first served. The caller has the
-    /// keyspace for itself. Answers the last commit's number.
+    /// keyspace for itself. Returns the last commit's number.
     pub(crate) fn serve_blocked(&self, ready: Ready) -> u64 {
         let mut queue: VecDeque<_> = ready.into();
         let mut last = 0;
@@ -227,12 +232,8 @@ impl Server {
         txn.set_origin(client.id);
         let begun = self.engine.monotonic();
         let args: Vec<&[u8]> = waiter.args.iter().map(Vec::as_slice).collect();
-        let flow = {
-            let out: &mut (dyn Sink + Send) = &mut out;
-            let (caller, ready) = (Caller::Waiter, Some(key));
-            let (txn, client) = (&mut txn, &mut client);
-            run(&mut Context { server: self, txn, client, out, caller, ready }, &args)
-        };
+        let context = Context::new(self, &mut txn, &mut client, &mut out, Caller::Waiter);
+        let flow = run(&mut Context { ready: Some(key), ..context }, &args);
         let (reply, seq, more) = match flow {
             Ok(Flow::Block(_)) => return None,
             Ok(Flow::Done | Flow::Failed | Flow::Close) => match self.commit(txn) {

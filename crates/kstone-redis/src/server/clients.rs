@@ -1,8 +1,8 @@
-//! Who is connected: what other clients may see of a client, and what reaches it from others.
+//! The connected clients: what other clients may see of one, and what they send to it.
 //!
-//! A [`Peer`] is shared between a client's session and everybody else. What is sent to a client
-//! without being asked for (messages, invalidations, MONITOR's lines) waits in its outbox until the
-//! client's door takes it; [`Peer::poll_attention`] is how the door hears of it.
+//! A [`Peer`] is shared between a client's session and all others. What is pushed to a client
+//! (messages, invalidations, MONITOR's lines) waits in its outbox until the client's door takes it;
+//! [`Peer::poll_attention`] tells the door.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use kstone_core::sync::Mutex;
 
+use crate::command::Command;
+use crate::commands;
 use crate::reply::Value;
 use crate::server::config::limits::OutputLimit;
 
@@ -51,7 +53,7 @@ const LETTERS: &[(u32, char)] = &[
 
 /// How much a client may have waiting in its outbox whatever the configuration says.
 const OUTBOX_BYTES_MAX: u64 = 1 << 30;
-/// How much a client may leave unread that has not said who it is.
+/// How much a client may leave unread that has not authenticated.
 const STRANGER_BYTES_MAX: u64 = 1024;
 /// No time.
 const NEVER: u64 = u64::MAX;
@@ -67,8 +69,8 @@ pub(crate) struct Peer {
     since: Duration,
     active_ms: AtomicU64,
     pub(crate) db: AtomicU32,
-    /// The last command's place among all commands, plus one.
-    pub(crate) command: AtomicUsize,
+    /// The last command's [index](commands::index_of), plus one; 0 if there was none.
+    command: AtomicUsize,
     /// [`state`].
     state: AtomicU32,
     pub(crate) is_resp3: AtomicBool,
@@ -78,7 +80,7 @@ pub(crate) struct Peer {
     pub(crate) subscribed: [AtomicUsize; 3],
     /// Whom its invalidations go to; -1 if it does not track, 0 if to itself.
     pub(crate) redirect: AtomicI64,
-    /// What it has sent and is not carried out yet.
+    /// What it has sent and is not executed yet.
     pub(crate) query_bytes: AtomicUsize,
     /// Room for more of it.
     pub(crate) query_free_bytes: AtomicUsize,
@@ -103,6 +105,17 @@ struct Outbox {
 }
 
 impl Peer {
+    /// The client begins to run a command, which CLIENT LIST shows.
+    pub(crate) fn note_command(&self, command: &'static Command) {
+        self.command.store(commands::index_of(command) + 1, Ordering::Relaxed);
+    }
+
+    /// The command that it runs, or ran last.
+    pub(crate) fn command(&self) -> Option<&'static Command> {
+        let index = self.command.load(Ordering::Relaxed).checked_sub(1)?;
+        commands::each().nth(index)
+    }
+
     pub(crate) fn new(id: u64, now: Duration, address: String, local_address: String) -> Peer {
         Peer {
             id,
@@ -171,7 +184,7 @@ impl Peer {
         self.is_over(unread + outbox.bytes, now_ms, limit)
     }
 
-    /// The same, of a client that has not said who it is.
+    /// The same, of a client that has not authenticated.
     pub(crate) fn is_over_strangers_limit(&self, unread: u64) -> bool {
         unread > STRANGER_BYTES_MAX
     }
@@ -230,7 +243,7 @@ impl Peer {
         self.is_killed.load(Ordering::Acquire)
     }
 
-    /// The connection is to be closed when the replies to what was carried out are out.
+    /// The connection is to be closed when the replies to what was executed are out.
     pub(crate) fn dismiss(&self) {
         self.is_dismissed.store(true, Ordering::Release);
         self.wake();

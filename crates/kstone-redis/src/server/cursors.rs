@@ -1,17 +1,16 @@
-//! Where scans go on that cannot say it in a number: behind which key, or which member.
+//! Positions of SCAN and ZSCAN, whose cursor is only a number: the key or member to continue after.
 //!
-//! A client has only the number of such a place. The places are few and small: the oldest are
-//! forgotten first. Whoever comes with a number that nobody knows any more, or that is from before
-//! the server was started, starts again from where that part of the scan began: it sees some things
-//! twice, and misses none.
+//! The server keeps the positions by number; there are few, and the oldest are forgotten first. A
+//! cursor whose number is not known any more, or is from before the server was started, makes the
+//! scan start that part again: it shows some things twice, and misses none.
 
 use std::collections::VecDeque;
 
 use kstone_core::env::Random;
 use kstone_core::sync::Mutex;
 
-/// So many places are kept, and so many bytes of them.
-const PLACES_MAX: usize = 16 * 1024;
+/// Most positions that are kept, and most bytes of them.
+const POSITIONS_MAX: usize = 16 * 1024;
 const BYTES_MAX: usize = 4 << 20;
 /// The first number is below that, so that a cursor made of it stays exact as a floating-point
 /// number, which is what some clients take it for.
@@ -20,11 +19,11 @@ const FIRST_MAX: u64 = 1 << 44;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Cursors {
-    places: Mutex<Places>,
+    positions: Mutex<Positions>,
 }
 
 #[derive(Debug)]
-struct Places {
+struct Positions {
     /// The number of the oldest place.
     first: u64,
     kept: VecDeque<Box<[u8]>>,
@@ -32,32 +31,33 @@ struct Places {
 }
 
 impl Cursors {
-    /// Without places. The numbers begin anywhere, so that those from before a restart are not taken
-    /// for new ones.
+    /// Without places. The numbers begin anywhere, so that those from before a restart are not
+    /// taken for new ones.
     pub(crate) fn new(random: &impl Random) -> Cursors {
         let first = random.next_u64() % FIRST_MAX + 1;
-        Cursors { places: Mutex::new(Places { first, kept: VecDeque::new(), bytes: 0 }) }
+        Cursors { positions: Mutex::new(Positions { first, kept: VecDeque::new(), bytes: 0 }) }
     }
 
-    /// Keeps a place; answers its number, which is never 0.
-    pub(crate) fn keep(&self, place: &[u8]) -> u64 {
-        let mut places = self.places.lock();
-        places.bytes += place.len();
-        places.kept.push_back(place.into());
-        while places.kept.len() > PLACES_MAX || (places.bytes > BYTES_MAX && places.kept.len() > 1)
+    /// Keeps a place; returns its number, which is never 0.
+    pub(crate) fn keep(&self, position: &[u8]) -> u64 {
+        let mut positions = self.positions.lock();
+        positions.bytes += position.len();
+        positions.kept.push_back(position.into());
+        while positions.kept.len() > POSITIONS_MAX
+            || (positions.bytes > BYTES_MAX && positions.kept.len() > 1)
         {
-            let forgotten = places.kept.pop_front().map_or(0, |place| place.len());
-            places.bytes -= forgotten;
-            places.first += 1;
+            let forgotten = positions.kept.pop_front().map_or(0, |position| position.len());
+            positions.bytes -= forgotten;
+            positions.first += 1;
         }
-        places.first + places.kept.len() as u64 - 1
+        positions.first + positions.kept.len() as u64 - 1
     }
 
     /// The place with this number, if it is still known.
     pub(crate) fn find(&self, number: u64) -> Option<Vec<u8>> {
-        let places = self.places.lock();
-        let at = usize::try_from(number.checked_sub(places.first)?).ok()?;
-        places.kept.get(at).map(|place| place.to_vec())
+        let positions = self.positions.lock();
+        let at = usize::try_from(number.checked_sub(positions.first)?).ok()?;
+        positions.kept.get(at).map(|position| position.to_vec())
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use kstone_core::env::SeededRandom;
 
     #[test]
-    fn a_place_is_found_until_too_many_came_after_it() {
+    fn a_position_is_found_until_too_many_came_after_it() {
         let cursors = Cursors::new(&SeededRandom::new(1));
         let first = cursors.keep(b"a");
         let second = cursors.keep(b"b");
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(cursors.find(first).as_deref(), Some(&b"a"[..]));
         assert_eq!(cursors.find(second).as_deref(), Some(&b"b"[..]));
         assert_eq!(cursors.find(second + 1), None);
-        for _ in 1..PLACES_MAX {
+        for _ in 1..POSITIONS_MAX {
             cursors.keep(b"c");
         }
         assert_eq!(cursors.find(first), None);

@@ -1,11 +1,11 @@
-//! Commands under a policy: every key that a command changes is shown to the policy before the
-//! commit, and the policy hears of it after.
+//! Checks commands against the write policy: shows it every key that a command changes before the
+//! commit, and reports the commit to it.
 //!
-//! A command that breaks a rule fails as if it had been wrong itself: alone, it is not committed; in
-//! a MULTI, a script or a pipeline, what it did is taken back and the rest stays. What only time did
-//! (a key whose end has come, fields of a hash) cannot be refused.
+//! A command that breaks a rule fails as if it had been wrong itself: alone, it is not committed;
+//! in a MULTI, a script or a pipeline, it is rolled back and the other commands stay. What only the
+//! clock did (a key or a field that expired) cannot be refused.
 //!
-//! What the policy adds becomes part of the same commit: when the key ends, how many members it
+//! What the policy adds becomes part of the same commit: when the key expires, how many members it
 //! keeps, entries of the index of persons.
 
 use kstone::policy::{
@@ -13,27 +13,27 @@ use kstone::policy::{
     WritePolicy,
 };
 
-use crate::commands::shown::{self, Shown};
+use crate::commands::element_view::{self, ElementView};
 use crate::fault::{Fault, Result};
 use crate::server::Server;
-use crate::store::{Kind, Move, Pending, PolicyRef, State, Touched, Txn};
+use crate::store::{DatabaseChange, KeyState, Kind, Pending, PolicyRef, TouchedKey, Txn};
 
-/// So many fields or members of a command need no memory of their own.
+/// Fields or members of a command that need no allocation.
 const FEW: usize = 4;
-/// So many fields or members of a key that is too large for one commit are shown at a time.
+/// Fields or members of a key too large for one commit that are shown at a time.
 const SOME: usize = 4096;
 
-/// A list that is nearly always short.
+/// A vector that needs no allocation while it is short.
 #[derive(Debug)]
-pub(super) struct Few<T, const N: usize> {
+pub(super) struct ShortVec<T, const N: usize> {
     few: [T; N],
     len: usize,
     many: Vec<T>,
 }
 
-impl<T: Copy, const N: usize> Few<T, N> {
+impl<T: Copy, const N: usize> ShortVec<T, N> {
     fn new(filler: T) -> Self {
-        Few { few: [filler; N], len: 0, many: Vec::new() }
+        ShortVec { few: [filler; N], len: 0, many: Vec::new() }
     }
 
     fn push(&mut self, one: T) {
@@ -57,19 +57,19 @@ impl<T: Copy, const N: usize> Few<T, N> {
     }
 }
 
-/// What is told to the policy once it is committed.
+/// What the policy is told once the transaction is committed.
 #[derive(Debug, Default)]
-pub(super) struct ToTell<'s> {
+pub(super) struct PolicyReport<'s> {
     policy: Option<PolicyRef<'s>>,
-    /// Of the commands before.
+    /// For the commands before the last.
     pending: Option<Box<Pending>>,
-    /// Of the last one.
+    /// For the last command.
     last: Tally,
 }
 
-impl ToTell<'_> {
-    /// It was committed.
-    pub(super) fn tell(&self) {
+impl PolicyReport<'_> {
+    /// The transaction was committed: tells the policy.
+    pub(super) fn send(&self) {
         let Some(policy) = self.policy.as_deref() else { return };
         let count = |counted: &[Counted]| {
             if !counted.is_empty() {
@@ -82,8 +82,8 @@ impl ToTell<'_> {
                 count(pending.counted.get(told..*after).unwrap_or_default());
                 told = *after;
                 match *moved {
-                    Move::Emptied(db) => policy.emptied(db),
-                    Move::Swapped(one, other) => policy.swapped(one, other),
+                    DatabaseChange::Emptied(db) => policy.emptied(db),
+                    DatabaseChange::Swapped(one, other) => policy.swapped(one, other),
                 }
             }
             count(pending.counted.get(told..).unwrap_or_default());
@@ -93,9 +93,9 @@ impl ToTell<'_> {
 }
 
 impl Server {
-    /// What a command came to that shares a transaction with others: it has failed, too, if a rule
-    /// is against it.
-    pub(crate) fn ended<T>(&self, txn: &mut Txn<'_>, ran: Result<T>) -> Result<T> {
+    /// Has the policy check one of several commands in a transaction. A command that breaks a rule
+    /// has failed, too.
+    pub(crate) fn check_command<T>(&self, txn: &mut Txn<'_>, ran: Result<T>) -> Result<T> {
         let ran = txn.checked(ran);
         if ran.is_err() || !txn.is_to_be_asked() {
             return ran;
@@ -109,14 +109,17 @@ impl Server {
         txn.checked(ran)
     }
 
-    /// Asks the policy, if there is one, about what it has not been asked about yet. The transaction
-    /// is about to be committed.
-    pub(super) fn govern<'s>(&self, txn: &mut Txn<'s>, to_tell: &mut ToTell<'s>) -> Result<()> {
+    /// Has the policy check what it has not checked yet. The transaction is about to be committed.
+    pub(super) fn check_transaction<'s>(
+        &self,
+        txn: &mut Txn<'s>,
+        report: &mut PolicyReport<'s>,
+    ) -> Result<()> {
         let Some(policy) = txn.take_policy() else { return Ok(()) };
         if txn.is_to_be_asked() {
-            ask(&*policy, txn, &mut to_tell.last)?;
+            ask(&*policy, txn, &mut report.last)?;
         }
-        (to_tell.policy, to_tell.pending) = (Some(policy), txn.take_pending());
+        (report.policy, report.pending) = (Some(policy), txn.take_pending());
         Ok(())
     }
 }
@@ -126,7 +129,7 @@ impl Server {
 /// This is on the way of every write. What is shown and answered is large, and is filled in and
 /// looked at where it is: to hand it on by value costs more than the policy's answer.
 fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>, tally: &mut Tally) -> Result<()> {
-    let (mut nth, mut touched) = (0, Touched::NONE);
+    let (mut nth, mut touched) = (0, TouchedKey::NONE);
     while txn.next_touched(&mut nth, &mut touched)? {
         match &touched.after {
             Some(after) => admit(policy, txn, &touched, after, tally)?,
@@ -138,7 +141,7 @@ fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>, tally: &mut Tally) -> Result
 }
 
 /// The key is gone.
-fn release(policy: &dyn WritePolicy, txn: &mut Txn<'_>, touched: &Touched, tally: &mut Tally) {
+fn release(policy: &dyn WritePolicy, txn: &mut Txn<'_>, touched: &TouchedKey, tally: &mut Tally) {
     let Some(before) = touched.before else { return };
     let (db, before) = (touched.db, before.footprint);
     let mut released =
@@ -161,11 +164,11 @@ fn release(policy: &dyn WritePolicy, txn: &mut Txn<'_>, touched: &Touched, tally
 fn admit(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,
-    touched: &Touched,
-    after: &State,
+    touched: &TouchedKey,
+    after: &KeyState,
     tally: &mut Tally,
 ) -> Result<()> {
-    let mut written = Written::default();
+    let mut written = WrittenMembers::default();
     let mut answer = match after.kind {
         Kind::String => {
             let (value, value_len) = (txn.touched_value(touched), txn.touched_value_len(touched));
@@ -224,7 +227,7 @@ fn admit(
 fn excused(
     policy: &dyn WritePolicy,
     txn: &Txn<'_>,
-    touched: &Touched,
+    touched: &TouchedKey,
     refused: &Refused,
 ) -> Result<Admitted> {
     match touched.before {
@@ -251,11 +254,11 @@ fn note_index(txn: &mut Txn<'_>, admitted: &mut Admitted) {
 fn admit_members(
     policy: &dyn WritePolicy,
     txn: &Txn<'_>,
-    touched: &Touched,
-    after: &State,
-    written: &mut Written,
+    touched: &TouchedKey,
+    after: &KeyState,
+    written: &mut WrittenMembers,
 ) -> Result<Admitted, Refused> {
-    let mut parts = Parts::new();
+    let mut parts = WrittenParts::new();
     match txn.named() {
         Some(named) if matches!(after.kind, Kind::List | Kind::Stream) => {
             named.added.iter().for_each(|element| parts.note_member(element));
@@ -275,7 +278,7 @@ fn admit_members(
 
 /// A change without what was written.
 #[inline]
-fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: &State) -> KeyWrite<'k> {
+fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &TouchedKey, after: &KeyState) -> KeyWrite<'k> {
     KeyWrite {
         effect: touched.effect,
         asked: touched.asked,
@@ -287,7 +290,7 @@ fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &Touched, after: &State) -> Key
 
 /// That a key was made, without what was written.
 #[inline]
-pub(super) fn made<'k>(db: u8, key: &'k [u8], now_ms: u64, after: &State) -> KeyWrite<'k> {
+pub(super) fn made<'k>(db: u8, key: &'k [u8], now_ms: u64, after: &KeyState) -> KeyWrite<'k> {
     let members = after.footprint.members;
     let (kind, members_after) = match after.kind {
         Kind::String | Kind::LongString => (KeyKind::String, None),
@@ -322,40 +325,40 @@ fn later(write: KeyWrite<'_>) -> KeyWrite<'_> {
 
 /// The fields and members that a command wrote and removed.
 #[derive(Debug)]
-pub(super) struct Parts<'p> {
-    pub(super) fields: Few<(&'p [u8], &'p [u8]), FEW>,
-    pub(super) members: Few<&'p [u8], FEW>,
-    removed: Few<&'p [u8], FEW>,
-    pub(super) written: Written,
+pub(super) struct WrittenParts<'p> {
+    pub(super) fields: ShortVec<(&'p [u8], &'p [u8]), FEW>,
+    pub(super) members: ShortVec<&'p [u8], FEW>,
+    removed: ShortVec<&'p [u8], FEW>,
+    pub(super) written: WrittenMembers,
 }
 
 /// How many fields and members were written, and their bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenMembers {
     pub(super) members: u32,
     pub(super) bytes: u64,
 }
 
-impl<'p> Parts<'p> {
+impl<'p> WrittenParts<'p> {
     fn new() -> Self {
         let none: &[u8] = &[];
-        Parts {
-            fields: Few::new((none, none)),
-            members: Few::new(none),
-            removed: Few::new(none),
-            written: Written::default(),
+        WrittenParts {
+            fields: ShortVec::new((none, none)),
+            members: ShortVec::new(none),
+            removed: ShortVec::new(none),
+            written: WrittenMembers::default(),
         }
     }
 
     /// A part of a key was written or removed.
     fn note(&mut self, kind: Kind, sk: &'p [u8], value: Option<&'p [u8]>) {
-        match shown::part(kind, sk, value) {
-            Shown::Field(name, value) => {
+        match element_view::part(kind, sk, value) {
+            ElementView::Field(name, value) => {
                 self.fields.push((name, value));
                 self.count(name.len() + value.len());
             }
-            Shown::Member(member) => self.note_member(member),
-            Shown::Entry(mut entry) => {
+            ElementView::Member(member) => self.note_member(member),
+            ElementView::Entry(mut entry) => {
                 let mut bytes = 0;
                 while let (Some(name), Some(value)) = (entry.next(), entry.next()) {
                     self.fields.push((name, value));
@@ -363,8 +366,8 @@ impl<'p> Parts<'p> {
                 }
                 self.count(bytes);
             }
-            Shown::Gone(name) => self.removed.push(name),
-            Shown::Nothing => {}
+            ElementView::Gone(name) => self.removed.push(name),
+            ElementView::Nothing => {}
         }
     }
 
@@ -374,12 +377,12 @@ impl<'p> Parts<'p> {
     }
 
     fn count(&mut self, bytes: usize) {
-        self.written.add(Written { members: 1, bytes: bytes as u64 });
+        self.written.add(WrittenMembers { members: 1, bytes: bytes as u64 });
     }
 }
 
-impl Written {
-    fn add(&mut self, more: Written) {
+impl WrittenMembers {
+    fn add(&mut self, more: WrittenMembers) {
         self.members = self.members.saturating_add(more.members);
         self.bytes += more.bytes;
     }
@@ -390,11 +393,11 @@ impl Written {
 pub(super) fn some_at_a_time(
     kind: Kind,
     each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()>,
-    mut see: impl FnMut(&Parts<'_>) -> Result<()>,
+    mut see: impl FnMut(&WrittenParts<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut held: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let mut show = |held: &mut Vec<(Vec<u8>, Vec<u8>)>| {
-        let mut parts = Parts::new();
+        let mut parts = WrittenParts::new();
         held.iter().for_each(|(sk, value)| parts.note(kind, sk, Some(value)));
         see(&parts)?;
         held.clear();
@@ -407,17 +410,17 @@ pub(super) fn some_at_a_time(
     show(&mut held)
 }
 
-/// Shows the policy all of a key that has got so large in this transaction that parts of it have been
-/// written already.
+/// Shows the policy all of a key that has got so large in this transaction that parts of it have
+/// been written already.
 fn show_annex(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,
-    touched: &Touched,
-    after: &State,
-) -> Result<Written> {
+    touched: &TouchedKey,
+    after: &KeyState,
+) -> Result<WrittenMembers> {
     let key = txn.touched_key(touched).to_vec();
     let write = later(bare(&key, txn.now_ms(), touched, after));
-    let (mut index, mut written) = (Vec::new(), Written::default());
+    let (mut index, mut written) = (Vec::new(), WrittenMembers::default());
     some_at_a_time(
         after.kind,
         |see| txn.each_part_of(touched, see),
@@ -441,14 +444,14 @@ fn show_annex(
 fn trim(
     policy: &dyn WritePolicy,
     txn: &mut Txn<'_>,
-    touched: &Touched,
+    touched: &TouchedKey,
     most: u64,
     admitted: &mut Admitted,
 ) -> Result<()> {
     let was_list = touched.before.filter(|was| was.kind == Kind::List);
     let was_first = was_list.filter(|_| touched.effect == Effect::Changes).map(|was| was.first);
     let gone = txn.in_its_database(touched, |txn, key, entry| {
-        shown::trim(txn, key, entry.kind, most, was_first).map(Some)
+        element_view::trim(txn, key, entry.kind, most, was_first).map(Some)
     })?;
     let gone = gone.unwrap_or_default();
     let (true, Some(now)) = (!gone.is_empty(), txn.touched_state(touched)) else { return Ok(()) };

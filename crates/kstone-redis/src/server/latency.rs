@@ -1,10 +1,10 @@
-//! When something took longer than `latency-monitor-threshold`: LATENCY.
+//! LATENCY: events that took longer than `latency-monitor-threshold`.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use kstone_core::sync::Mutex;
 
-/// So many seconds of each event are remembered.
+/// Seconds of each event that are remembered.
 const SAMPLES_MAX: usize = 160;
 
 /// What is known of one event.
@@ -43,7 +43,7 @@ impl Latency {
         self.0.lock().get(name).cloned()
     }
 
-    /// Forgets an event, or all of them; answers how many there were.
+    /// Forgets an event, or all of them; returns how many there were.
     pub(crate) fn reset(&self, name: Option<&str>) -> usize {
         let mut events = self.0.lock();
         match name {

@@ -1,18 +1,18 @@
-//! Who may touch which keys when.
+//! The locks of keys.
 //!
-//! A command on a few keys takes the gate together with others and the locks of its keys, in
-//! ascending order. What works with the whole keyspace (MULTI, scripts, FLUSHALL, and whoever
-//! serves blocked clients) has the gate for itself and needs no other lock. These are Redis's locks
-//! and nobody else's: the engine's own are taken only inside a commit, so that a long script never
-//! holds up the other doors.
+//! A command on a few keys shares the gate with others and takes the locks of its keys, in
+//! ascending order. A command on the whole keyspace (MULTI, scripts, FLUSHALL, serving blocked
+//! clients) has the gate to itself and needs no other lock. Only Redis commands use these locks:
+//! the engine's own are taken only inside a commit, so that a long script never holds up the other
+//! protocols.
 //!
-//! The gate is awaited, never waited for on a thread: an executor's threads stay free while a
-//! script runs. The locks of keys are waited for on the thread: nearly always for microseconds, and
-//! otherwise the thread makes way first.
+//! The gate is awaited: no thread blocks on it while a script runs. The locks of keys are waited
+//! for on the thread: nearly always for microseconds, and otherwise the thread first hands its
+//! other tasks off.
 //!
-//! Several commands that came together hold all their locks until the last is done. So only the
-//! first waits; the others come along if their keys are free, and otherwise wait for the next time.
-//! There are many more locks than threads, so that two threads seldom want the same one.
+//! A pipeline holds all its locks until its last command is done. So only its first command waits
+//! for locks; the next ones are included as long as their keys are free. There are many more locks
+//! than threads, so that two threads seldom want the same one.
 
 use std::hash::BuildHasher;
 
@@ -20,10 +20,10 @@ use hashbrown::DefaultHashBuilder;
 use kstone_core::sync::{Mutex, MutexGuard};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::server::way::Way;
+use crate::server::task_handoff::TaskHandoff;
 
-/// How often a lock is asked for before the thread makes way, which takes longer than most commands
-/// keep a lock: together some dozens of microseconds.
+/// How often a lock is asked for before the thread hands its tasks off, which takes longer than
+/// most commands keep a lock: together some dozens of microseconds.
 const ASKED_MAX: usize = 64;
 /// Keys share so many locks.
 const LOCKS: usize = 1024;
@@ -36,7 +36,7 @@ pub(crate) struct Locks {
     keys: Vec<Mutex<()>>,
 }
 
-/// The gate, together with others.
+/// The gate, shared with others.
 #[derive(Debug)]
 pub(crate) struct Shared<'a> {
     _gate: RwLockReadGuard<'a, ()>,
@@ -77,7 +77,7 @@ impl Locks {
         Locks { gate: RwLock::new(()), hasher: DefaultHashBuilder::default(), keys }
     }
 
-    /// The gate together with others, if nobody has it or waits for it alone.
+    /// Shares the gate, if no command has it alone or waits to.
     pub(crate) fn try_share(&self) -> Option<Shared<'_>> {
         self.gate.try_read().ok().map(|gate| Shared { _gate: gate })
     }
@@ -86,7 +86,7 @@ impl Locks {
         Shared { _gate: self.gate.read().await }
     }
 
-    /// The gate alone, if nobody has it.
+    /// Takes the gate alone, if it is free.
     pub(crate) fn try_exclude(&self) -> Option<Exclusive<'_>> {
         self.gate.try_write().ok().map(|gate| Exclusive { _gate: gate })
     }
@@ -99,26 +99,26 @@ impl Locks {
     pub(crate) fn keys<'a, 'k>(
         &'a self,
         _gate: &Shared<'_>,
-        way: &Way,
+        handoff: &TaskHandoff,
         mut keys: impl Iterator<Item = &'k [u8]>,
     ) -> Locked<'a> {
         let Some(first) = keys.next() else { return Locked::None };
         let first = self.number_of(first);
-        let Some(second) = keys.next() else { return Locked::One(self.lock(first, way)) };
+        let Some(second) = keys.next() else { return Locked::One(self.lock(first, handoff)) };
         let rest = keys.map(|key| self.number_of(key));
         let mut numbers: Vec<usize> =
             [first, self.number_of(second)].into_iter().chain(rest).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        Locked::Many(numbers.into_iter().map(|number| self.lock(number, way)).collect())
+        Locked::Many(numbers.into_iter().map(|number| self.lock(number, handoff)).collect())
     }
 
     /// The locks of the keys of several commands: of the first, and of as many after it as can be
-    /// had at once. Answers also how many commands that are. The caller holds the gate.
+    /// had at once. Returns also how many commands that are. The caller holds the gate.
     pub(crate) fn commands<'a, 'k, K: Iterator<Item = &'k [u8]>>(
         &'a self,
         gate: &Shared<'_>,
-        way: &Way,
+        handoff: &TaskHandoff,
         mut commands: impl Iterator<Item = K>,
     ) -> (Locked<'a>, usize) {
         let mut numbers = Numbers([0; LOCKS / 64]);
@@ -127,7 +127,7 @@ impl Locks {
         for key in &first {
             numbers.add(self.number_of(key));
         }
-        let mut locked = match self.keys(gate, way, first.into_iter()) {
+        let mut locked = match self.keys(gate, handoff, first.into_iter()) {
             Locked::None => Vec::new(),
             Locked::One(lock) => vec![lock],
             Locked::Many(locks) => locks,
@@ -155,7 +155,7 @@ impl Locks {
         &self.keys[number % LOCKS]
     }
 
-    fn lock(&self, number: usize, way: &Way) -> MutexGuard<'_, ()> {
+    fn lock(&self, number: usize, handoff: &TaskHandoff) -> MutexGuard<'_, ()> {
         let lock = self.mutex(number);
         if let Some(guard) = lock.try_lock() {
             return guard;
@@ -166,7 +166,7 @@ impl Locks {
                 return guard;
             }
         }
-        way.make();
+        handoff.hand_off();
         lock.lock()
     }
 }
@@ -180,19 +180,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_long_for_a_key_makes_way_first() {
-        static MADE: AtomicBool = AtomicBool::new(false);
-        let (locks, way) = (Locks::new(), Way::default());
-        way.make_with(|| MADE.store(true, Ordering::Release));
+    fn a_thread_that_waits_long_for_a_key_hands_its_tasks_off_first() {
+        static HANDED_OFF: AtomicBool = AtomicBool::new(false);
+        let (locks, handoff) = (Locks::new(), TaskHandoff::default());
+        handoff.set(|| HANDED_OFF.store(true, Ordering::Release));
         let take = || {
             let gate = locks.try_share().unwrap();
-            locks.keys(&gate, &way, once(&b"a"[..]))
+            locks.keys(&gate, &handoff, once(&b"a"[..]))
         };
         let held = take();
-        assert!(!MADE.load(Ordering::Acquire));
+        assert!(!HANDED_OFF.load(Ordering::Acquire));
         thread::scope(|scope| {
             let waiter = scope.spawn(|| drop(take()));
-            while !MADE.load(Ordering::Acquire) {
+            while !HANDED_OFF.load(Ordering::Acquire) {
                 thread::yield_now();
             }
             assert!(!waiter.is_finished());
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn commands_come_along_until_one_whose_key_is_taken() {
-        let (locks, way) = (Locks::new(), Way::default());
+        let (locks, handoff) = (Locks::new(), TaskHandoff::default());
         let gate = locks.try_share().unwrap();
         // Two keys that share no lock.
         let names: Vec<String> = (0..100).map(|n| n.to_string()).collect();
@@ -211,7 +211,7 @@ mod tests {
         let [a, b] = [names[0].as_bytes(), names[other].as_bytes()];
         let take = |commands: &[&[&[u8]]]| {
             let commands = commands.iter().map(|keys| keys.iter().copied());
-            locks.commands(&gate, &way, commands)
+            locks.commands(&gate, &handoff, commands)
         };
         let (held, count) = take(&[&[a], &[a, a]]);
         assert_eq!(count, 2);

@@ -1,13 +1,13 @@
-//! What all clients share: the keys, their locks, and who is to be told what.
+//! The server: what all clients share. The keys and their locks, configuration, statistics, and
+//! everything through which one client reaches another.
 
 pub(crate) mod acl;
 pub(crate) mod blocked;
 pub(crate) mod clients;
 pub(crate) mod config;
 pub(crate) mod cursors;
-pub(crate) mod errands;
 mod governed;
-pub(crate) mod hot;
+pub(crate) mod hot_keys;
 pub(crate) mod latency;
 pub(crate) mod locks;
 mod monitor;
@@ -16,12 +16,13 @@ pub(crate) mod pause;
 pub(crate) mod process;
 pub(crate) mod pubsub;
 mod reclaim;
+pub(crate) mod remote_commands;
 pub(crate) mod slowlog;
 pub(crate) mod stats;
 pub(crate) mod survey;
+pub(crate) mod task_handoff;
 pub(crate) mod tracking;
 pub(crate) mod watches;
-pub(crate) mod way;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,34 +36,34 @@ use kstone_core::{Durability, Engine};
 
 use crate::commands::scripting::Scripts;
 use crate::fault::Result;
-use crate::store::spaces::{Spaces, recent_bytes_max};
+use crate::store::databases::{Databases, recent_bytes_max};
 use crate::store::{Committed, Listeners, PolicyRef, Txn};
 use acl::Acl;
 use blocked::{Blocked, Ready};
 use clients::{Clients, Peer};
 use config::Config;
 use cursors::Cursors;
-use errands::RunErrand;
-use governed::ToTell;
-use hot::Hot;
+use governed::PolicyReport;
+use hot_keys::HotKeys;
 use latency::Latency;
 use locks::Locks;
 use monitor::Monitors;
 use pause::{Pause, Paused};
-use pubsub::{Pubsub, Terms};
+use pubsub::{DeliveryLimit, Pubsub};
+use remote_commands::RunRemoteCommands;
 use slowlog::Slowlog;
 use stats::Stats;
-use tracking::{Through, Tracking};
+use task_handoff::TaskHandoff;
+use tracking::{Delivery, Tracking};
 use watches::Watches;
-use way::Way;
 
 /// No server works with less memory than this.
 const MEMORY_BYTES_MIN: i64 = 1 << 20;
 
 /// Ends the process, or whatever the server runs in.
-pub(crate) struct Stop(pub(crate) Box<dyn Fn() + Send + Sync>);
+pub(crate) struct ShutdownHook(pub(crate) Box<dyn Fn() + Send + Sync>);
 
-impl fmt::Debug for Stop {
+impl fmt::Debug for ShutdownHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Stop")
     }
@@ -80,14 +81,14 @@ pub(crate) struct ScriptUsage {
     pub(crate) libraries: usize,
 }
 
-/// See the module.
+/// The state that all sessions of a database share.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) database: Database,
     pub(crate) engine: Engine,
-    pub(crate) spaces: Spaces,
+    pub(crate) databases: Databases,
     pub(crate) locks: Locks,
-    pub(crate) way: Way,
+    pub(crate) task_handoff: TaskHandoff,
     pub(crate) blocked: Blocked,
     pub(crate) watches: Watches,
     pub(crate) clients: Clients,
@@ -101,27 +102,27 @@ pub(crate) struct Server {
     pub(crate) latency: Latency,
     pub(crate) pause: Pause,
     /// Keys kept in memory in a quicker form.
-    pub(crate) hot: Hot,
+    pub(crate) hot: HotKeys,
     pub(crate) durability: Durability,
-    /// Where scans go on.
+    /// Positions of scans.
     pub(crate) cursors: Cursors,
-    /// For whatever is to be random: members, keys, where cursors begin.
+    /// For random members and keys, and where cursors begin.
     pub(crate) random: SeededRandom,
     next_client: AtomicU64,
     /// Changes since the server started, as Redis counts them.
     pub(crate) dirty: AtomicU64,
     /// When the server started, in milliseconds since 1970.
     pub(crate) started_ms: u64,
-    /// Something that no other run of a server has.
+    /// A random id of this run of the server.
     pub(crate) run_id: String,
     /// When SAVE was asked for last, in milliseconds since 1970.
     pub(crate) saved_ms: AtomicU64,
     /// Scripts and functions.
     pub(crate) scripts: Scripts,
     /// What SHUTDOWN does.
-    pub(crate) stop: Mutex<Option<Stop>>,
+    pub(crate) shutdown_hook: Mutex<Option<ShutdownHook>>,
     /// How other servers are reached, if they can be.
-    pub(crate) errands: OnceLock<RunErrand>,
+    pub(crate) run_remote_commands: OnceLock<RunRemoteCommands>,
 }
 
 impl Server {
@@ -138,10 +139,10 @@ impl Server {
     fn start(database: &Database) -> kstone::Result<Arc<Server>> {
         let server = Arc::new(Server {
             engine: database.engine().clone(),
-            spaces: Spaces::open(database)?,
+            databases: Databases::open(database)?,
             database: database.clone(),
             locks: Locks::new(),
-            way: Way::default(),
+            task_handoff: TaskHandoff::default(),
             blocked: Blocked::default(),
             watches: Watches::default(),
             clients: Clients::default(),
@@ -154,7 +155,7 @@ impl Server {
             slowlog: Slowlog::default(),
             latency: Latency::default(),
             pause: Pause::default(),
-            hot: Hot::beside(database.engine()),
+            hot: HotKeys::for_engine(database.engine()),
             durability: database.durability(),
             cursors: Cursors::new(&SystemRandom),
             random: SeededRandom::new(SystemRandom.next_u64()),
@@ -164,8 +165,8 @@ impl Server {
             run_id: process::run_id(),
             saved_ms: AtomicU64::new(database.engine().now_ms()),
             scripts: Scripts::default(),
-            stop: Mutex::default(),
-            errands: OnceLock::new(),
+            shutdown_hook: Mutex::default(),
+            run_remote_commands: OnceLock::new(),
         });
         let fsync = match server.durability {
             Durability::Sync => "always",
@@ -212,34 +213,35 @@ impl Server {
         if changed.contains(&config::TRACKING_KEYS_MAX) {
             let keys_max = self.config.size(config::TRACKING_KEYS_MAX);
             let keys_max = usize::try_from(keys_max).unwrap_or(usize::MAX);
-            self.tracking.remember(0, std::iter::empty(), keys_max, self.through());
+            self.tracking.remember(0, std::iter::empty(), keys_max, self.delivery());
         }
         Ok(())
     }
 
-    /// Sees to it that what is kept of keys beside the engine's own caches takes no more than
-    /// `maxmemory`, if that is set.
+    /// Limits what is cached of keys beside the engine's own caches to `maxmemory`, if that is set.
     fn bound_caches(&self) {
-        let (recent, hot) = (recent_bytes_max(&self.engine), Hot::share_of(&self.engine));
+        let (recent, hot) = (recent_bytes_max(&self.engine), HotKeys::share_of(&self.engine));
         let third = match usize::try_from(self.config.number(config::MAXMEMORY)) {
             Ok(0) | Err(_) => usize::MAX,
             Ok(most) => most / 3,
         };
-        self.spaces.heads.set_bytes_max(recent.min(third));
-        self.spaces.members.set_bytes_max(recent.min(third));
+        self.databases.heads.set_bytes_max(recent.min(third));
+        self.databases.members.set_bytes_max(recent.min(third));
         self.hot.set_bytes_max(hot.min(third));
     }
 
-    /// What an invalidation goes through.
-    pub(crate) fn through(&self) -> Through<'_> {
-        Through { clients: &self.clients, pubsub: &self.pubsub, terms: self.terms(false) }
+    /// What delivering an invalidation needs.
+    pub(crate) fn delivery(&self) -> Delivery<'_> {
+        Delivery {
+            clients: &self.clients,
+            pubsub: &self.pubsub,
+            delivery_limit: self.delivery_limit(false),
+        }
     }
 
     /// A client as CLIENT LIST shows it.
     pub(crate) fn show_client(&self, peer: &Peer) -> String {
-        let place = peer.command.load(Ordering::Relaxed).checked_sub(1);
-        let command = place.and_then(|place| crate::commands::each().nth(place));
-        peer.show(self.engine.monotonic(), command.map_or("NULL", |command| command.name))
+        peer.show(self.engine.monotonic(), peer.command().map_or("NULL", |command| command.name))
     }
 
     /// What scripts use.
@@ -256,15 +258,15 @@ impl Server {
         txn
     }
 
-    /// The same for who knows the policy in force and its number.
+    /// The same for a caller that knows the policy in force and its number.
     pub(crate) fn begin_under<'s>(
         &'s self,
         policy: Option<&'s dyn WritePolicy>,
         policy_number: u64,
         db: u8,
     ) -> Txn<'s> {
-        let mut txn = Txn::new(&self.engine, &self.spaces, &self.hot, db);
-        txn.make_way_by(&self.way);
+        let mut txn = Txn::new(&self.engine, &self.databases, &self.hot, db);
+        txn.set_task_handoff(&self.task_handoff);
         txn.set_listeners(Listeners {
             changes: !self.watches.is_idle() || self.tracking.count() > 0,
             events: self.config.number(config::NOTIFY_KEYSPACE_EVENTS) != 0
@@ -277,16 +279,17 @@ impl Server {
         txn
     }
 
-    /// Commits, and tells who is to be told. Answers what has to be durable before a reply that
-    /// rests on it may leave, and which of the keys that it made ready somebody waits for.
+    /// Commits, and notifies watchers, subscribers and caching clients. Returns the number that has
+    /// to be durable before a reply that shows the commit is sent, and the keys that it wrote and
+    /// clients are blocked on.
     pub(crate) fn commit(&self, mut txn: Txn<'_>) -> Result<(u64, Ready)> {
         let changes_libraries = txn.changes_libraries();
         // What is only removed because its time is over is nobody's write.
         if !txn.is_governed() && txn.has_counted_changes() {
             self.database.note_unruled()?;
         }
-        let mut to_tell = ToTell::default();
-        let committed = match self.govern(&mut txn, &mut to_tell) {
+        let mut report = PolicyReport::default();
+        let committed = match self.check_transaction(&mut txn, &mut report) {
             Ok(()) => txn.commit(self.durability),
             Err(fault) => Err(fault),
         };
@@ -295,12 +298,12 @@ impl Server {
                 self.scripts.forget_libraries();
             }
         })?;
-        to_tell.tell();
+        report.send();
         self.dirty.fetch_add(committed.dirty, Ordering::Relaxed);
         if committed.expired > 0 {
             self.stats.expired_keys.fetch_add(committed.expired, Ordering::Relaxed);
         }
-        self.tell(&committed);
+        self.notify_listeners(&committed);
         let mut ready = committed.ready;
         for db in committed.flushed {
             ready.extend(self.blocked.awaited(db).into_iter().map(|key| (db, key)));
@@ -311,8 +314,21 @@ impl Server {
         Ok((committed.seq, ready))
     }
 
-    /// Ends a transaction that only looked at keys. Those whose time is over are removed, but not
-    /// while clients are paused: the keys stay as they are then, and are gone only for who looks.
+    /// Commits, or ends a transaction of commands that cannot write
+    /// ([`end_reading`](Server::end_reading)).
+    pub(crate) fn end(
+        &self,
+        txn: Txn<'_>,
+        only_reads: impl FnOnce() -> bool,
+    ) -> Result<(u64, Ready)> {
+        match self.pause.is_possible() && only_reads() {
+            true => self.end_reading(txn),
+            false => self.commit(txn),
+        }
+    }
+
+    /// Ends a transaction that only looked at keys. Expired ones are removed, but not while clients
+    /// are paused: then they stay stored, and are only hidden.
     pub(crate) fn end_reading(&self, txn: Txn<'_>) -> Result<(u64, Ready)> {
         if txn.is_clean() || !self.is_paused() {
             return self.commit(txn);
@@ -325,29 +341,32 @@ impl Server {
         self.pause.is_possible() && self.pause.now(self.engine.now_ms()).0 != Paused::Nothing
     }
 
-    fn tell(&self, committed: &Committed) {
+    fn notify_listeners(&self, committed: &Committed) {
         self.watches.touch(&committed.touched, &committed.flushed);
         self.notify(&committed.events);
         if self.tracking.count() > 0 {
             if committed.flushed.is_empty() {
-                self.tracking.changed(&committed.touched, committed.origin, self.through());
+                self.tracking.changed(&committed.touched, committed.origin, self.delivery());
             } else {
-                self.tracking.flushed(self.through());
+                self.tracking.flushed(self.delivery());
             }
         }
     }
 
-    /// Now, and how much a subscriber may leave unread.
-    pub(crate) fn terms(&self, is_subscribed: bool) -> Terms {
-        Terms { limit: self.config.output_limit(is_subscribed), now_ms: self.engine.now_ms() }
+    /// How much a client, or a subscriber, may leave unread.
+    pub(crate) fn delivery_limit(&self, is_subscribed: bool) -> DeliveryLimit {
+        DeliveryLimit {
+            limit: self.config.output_limit(is_subscribed),
+            now_ms: self.engine.now_ms(),
+        }
     }
 
-    /// Sends a message to everybody who listens; answers to how many.
+    /// Sends a message to everybody who listens; returns to how many.
     pub(crate) fn publish(&self, channel: &[u8], message: &[u8]) -> usize {
         if self.pubsub.is_idle() {
             return 0;
         }
-        self.pubsub.publish(channel, message, self.terms(true))
+        self.pubsub.publish(channel, message, self.delivery_limit(true))
     }
 }
 

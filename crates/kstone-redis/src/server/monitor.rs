@@ -1,4 +1,4 @@
-//! Clients that see every command: MONITOR.
+//! MONITOR: clients that are sent every command.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -43,13 +43,13 @@ impl Monitors {
 }
 
 impl Server {
-    /// Shows a command to whoever wants to see all of them. `from` is an address, or `lua`.
+    /// Sends a command to all clients in MONITOR. `from` is an address, or `lua`.
     pub(crate) fn monitor(&self, db: u8, from: &str, args: &[&[u8]]) {
         if self.monitors.is_idle() {
             return;
         }
-        let terms = self.terms(false);
-        let (seconds, ms) = (terms.now_ms / 1000, terms.now_ms % 1000);
+        let delivery_limit = self.delivery_limit(false);
+        let (seconds, ms) = (delivery_limit.now_ms / 1000, delivery_limit.now_ms % 1000);
         let mut line = format!("{seconds}.{ms:03}000 [{db} {from}]");
         for arg in args {
             line.push_str(" \"");
@@ -69,7 +69,7 @@ impl Server {
         }
         let message = Arc::new(Value::Simple(line));
         for peer in &*self.monitors.peers.lock() {
-            peer.send(&message, terms.now_ms, terms.limit);
+            peer.send(&message, delivery_limit.now_ms, delivery_limit.limit);
         }
     }
 }

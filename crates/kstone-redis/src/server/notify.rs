@@ -1,4 +1,4 @@
-//! Keyspace notifications: which classes of events are published, and under which names.
+//! Keyspace notifications: the classes of events and the channels they are published to.
 
 use crate::server::Server;
 use crate::server::config;

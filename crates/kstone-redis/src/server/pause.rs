@@ -1,4 +1,4 @@
-//! CLIENT PAUSE: for some time, some commands wait.
+//! CLIENT PAUSE: holds back some commands, or all, for some time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ struct Inner {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Pause {
-    /// Whether there may be a pause, so that nobody looks when there is none.
+    /// Whether there may be a pause; read before the lock is taken.
     is_on: AtomicUsize,
     inner: Mutex<Inner>,
 }
@@ -49,7 +49,7 @@ impl Pause {
         self.is_on.store(1, Ordering::Release);
     }
 
-    /// Ends it; whoever waits goes on.
+    /// Ends the pause; clients that wait go on.
     pub(crate) fn end(&self) {
         let waiting = {
             let mut inner = self.inner.lock();

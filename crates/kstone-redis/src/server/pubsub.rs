@@ -1,4 +1,4 @@
-//! Who has subscribed to what, and how a message gets there.
+//! Publish and subscribe: the subscriptions, and delivery of messages.
 //!
 //! One lock over all of it: every subscriber sees the messages in one order.
 
@@ -43,9 +43,9 @@ struct Registry {
     clients: HashMap<u64, [BTreeSet<Vec<u8>>; 3]>,
 }
 
-/// Now, and how much a subscriber may leave unread.
+/// How much a client may leave unread, and the time that this is judged at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct DeliveryLimit {
     pub(crate) limit: OutputLimit,
     pub(crate) now_ms: u64,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Terms {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Pubsub {
-    /// So that nobody looks when nobody listens.
+    /// Read before the lock is taken, which is not needed if this is 0.
     count: AtomicUsize,
     registry: Mutex<Registry>,
 }
@@ -64,7 +64,7 @@ impl Pubsub {
         self.count.load(Ordering::Acquire) == 0
     }
 
-    /// Subscribes; answers to how many things of its world (channels and patterns, or shard
+    /// Subscribes; returns to how many things of its world (channels and patterns, or shard
     /// channels) the client then has.
     pub(crate) fn subscribe(&self, peer: &Arc<Peer>, topic: Topic, name: &[u8]) -> usize {
         let mut registry = self.registry.lock();
@@ -77,14 +77,14 @@ impl Pubsub {
         registry.note(peer, topic)
     }
 
-    /// Unsubscribes; answers how many are left.
+    /// Unsubscribes; returns how many are left.
     pub(crate) fn unsubscribe(&self, peer: &Arc<Peer>, topic: Topic, name: &[u8]) -> usize {
         let mut registry = self.registry.lock();
         self.remove(&mut registry, peer, topic, name);
         registry.note(peer, topic)
     }
 
-    /// Unsubscribes from everything; answers from what, and how many were left after each.
+    /// Unsubscribes from everything; returns from what, and how many were left after each.
     pub(crate) fn unsubscribe_all(&self, peer: &Arc<Peer>, topic: Topic) -> Vec<(Vec<u8>, usize)> {
         let mut registry = self.registry.lock();
         let own = registry.clients.get(&peer.id).map(|own| own[topic as usize].clone());
@@ -135,28 +135,33 @@ impl Pubsub {
         }
     }
 
-    /// Sends a message to everybody who listens; answers to how many.
-    pub(crate) fn publish(&self, channel: &[u8], message: &[u8], terms: Terms) -> usize {
+    /// Sends a message to everybody who listens; returns to how many.
+    pub(crate) fn publish(&self, channel: &[u8], message: &[u8], limit: DeliveryLimit) -> usize {
         if self.is_idle() {
             return 0;
         }
         let registry = self.registry.lock();
-        let mut sent = registry.send_to(Topic::Channel, channel, message, terms);
+        let mut sent = registry.send_to(Topic::Channel, channel, message, limit);
         for (pattern, peers) in &registry.topics[Topic::Pattern as usize] {
             if glob::matches(pattern, channel) {
                 let words = ["pmessage".as_bytes(), pattern, channel, message];
-                sent += registry.send(peers, &words, terms);
+                sent += registry.send(peers, &words, limit);
             }
         }
         sent
     }
 
     /// Sends a message to everybody who listens to a shard channel.
-    pub(crate) fn publish_to_shard(&self, channel: &[u8], message: &[u8], terms: Terms) -> usize {
+    pub(crate) fn publish_to_shard(
+        &self,
+        channel: &[u8],
+        message: &[u8],
+        limit: DeliveryLimit,
+    ) -> usize {
         if self.is_idle() {
             return 0;
         }
-        self.registry.lock().send_to(Topic::Shard, channel, message, terms)
+        self.registry.lock().send_to(Topic::Shard, channel, message, limit)
     }
 
     /// The channels that somebody has subscribed to, and that match.
@@ -181,7 +186,7 @@ impl Pubsub {
 }
 
 impl Registry {
-    /// Notes with the client what it has subscribed to; answers the count of the topic's world.
+    /// Notes with the client what it has subscribed to; returns the count of the topic's world.
     fn note(&self, peer: &Peer, topic: Topic) -> usize {
         let own = self.clients.get(&peer.id);
         let counts = own.map_or([0; 3], |own| own.each_ref().map(BTreeSet::len));
@@ -193,15 +198,15 @@ impl Registry {
         if topic == Topic::Shard { shards } else { channels + patterns }
     }
 
-    fn send_to(&self, topic: Topic, channel: &[u8], message: &[u8], terms: Terms) -> usize {
+    fn send_to(&self, topic: Topic, channel: &[u8], message: &[u8], limit: DeliveryLimit) -> usize {
         let Some(peers) = self.topics[topic as usize].get(channel) else { return 0 };
-        self.send(peers, &[topic.words().2.as_bytes(), channel, message], terms)
+        self.send(peers, &[topic.words().2.as_bytes(), channel, message], limit)
     }
 
-    fn send(&self, peers: &[Arc<Peer>], words: &[&[u8]], terms: Terms) -> usize {
+    fn send(&self, peers: &[Arc<Peer>], words: &[&[u8]], limit: DeliveryLimit) -> usize {
         let message = Arc::new(Value::Push(words.iter().map(Value::bulk).collect()));
         for peer in peers {
-            peer.send(&message, terms.now_ms, terms.limit);
+            peer.send(&message, limit.now_ms, limit.limit);
         }
         peers.len()
     }

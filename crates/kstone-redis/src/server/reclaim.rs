@@ -1,4 +1,4 @@
-//! Removes keys whose time is over and that nobody asks for.
+//! Removes expired keys in the background.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -11,9 +11,9 @@ use kstone_core::{Expired, TableId};
 use crate::server::Server;
 use crate::session::call;
 
-/// So many keys are removed before others who want all keys for themselves may come in between.
+/// Keys that are removed before a command that needs the whole keyspace may come in between.
 const TOGETHER: usize = 32;
-/// How often and how long it is waited for who has all keys for itself.
+/// How often and how long to wait for a command that has all keys to itself.
 const PATIENCE: (u32, Duration) = (5, Duration::from_millis(20));
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) fn register(server: &Arc<Server>) {
 
 impl Reclaim for Reclaimer {
     fn owns(&self, table: TableId) -> bool {
-        self.server.upgrade().is_some_and(|server| server.spaces.owns(table))
+        self.server.upgrade().is_some_and(|server| server.databases.owns(table))
     }
 
     fn reclaim(&self, expired: &[&Expired]) -> kstone_core::Result<()> {
@@ -46,9 +46,9 @@ impl Reclaim for Reclaimer {
             let gate = patiently(server.locks.try_share(), server.locks.share())?;
             let mut awaited = Vec::new();
             for one in some {
-                let Some(slot) = server.spaces.slot_of(one.table) else { continue };
-                let (key, db) = (one.key.pk.as_ref(), server.spaces.db_of(slot));
-                let _locked = server.locks.keys(&gate, &server.way, std::iter::once(key));
+                let Some(slot) = server.databases.slot_of(one.table) else { continue };
+                let (key, db) = (one.key.pk.as_ref(), server.databases.db_of(slot));
+                let _locked = server.locks.keys(&gate, &server.task_handoff, std::iter::once(key));
                 if server.blocked.is_awaited(db, std::iter::once(key)) {
                     awaited.push((one, db));
                 } else {
@@ -72,12 +72,12 @@ impl Reclaim for Reclaimer {
     }
 
     fn tidy(&self) -> kstone_core::Result<bool> {
-        self.server.upgrade().map_or(Ok(false), |server| server.spaces.counts.step())
+        self.server.upgrade().map_or(Ok(false), |server| server.databases.counts.step())
     }
 }
 
-/// What can be had now, or soon. While somebody has the keyspace for itself for long, this waits for
-/// the next round: an error says so to who would try again at once.
+/// What can be had now, or soon. While somebody has the whole keyspace to itself for long, this
+/// waits for the next round: an error says so to who would try again at once.
 fn patiently<G>(now: Option<G>, soon: impl Future<Output = G>) -> kstone_core::Result<G> {
     let (times, pause) = PATIENCE;
     let times_left = Cell::new(times);
@@ -90,7 +90,7 @@ fn patiently<G>(now: Option<G>, soon: impl Future<Output = G>) -> kstone_core::R
     now.or_else(|| call::wait(soon, left)).ok_or_else(later)
 }
 
-/// Removes a key whose time is over. Answers which keys somebody waits for that this makes ready.
+/// Removes a key whose time is over. Returns which keys somebody waits for that this makes ready.
 fn remove(server: &Server, one: &Expired, db: u8) -> kstone_core::Result<Vec<(u8, Vec<u8>)>> {
     let key = one.key.pk.as_ref();
     let mut txn = server.begin(db);

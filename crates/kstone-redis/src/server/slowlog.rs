@@ -1,4 +1,4 @@
-//! Commands that took long: SLOWLOG.
+//! SLOWLOG: commands that took long.
 
 use std::collections::VecDeque;
 

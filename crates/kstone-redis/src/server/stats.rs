@@ -1,4 +1,4 @@
-//! What was counted: for each command, for each error, for the server.
+//! Statistics: counts for each command, for each error, and for the server.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ pub(crate) const HISTOGRAM_LEN: usize = 40;
 pub(crate) struct CommandStats {
     pub(crate) calls: AtomicU64,
     pub(crate) usec: AtomicU64,
-    /// Refused before they were carried out.
+    /// Refused before they were executed.
     pub(crate) rejected: AtomicU64,
     /// Carried out, and answered with an error.
     pub(crate) failed: AtomicU64,
@@ -43,7 +43,7 @@ impl CommandStats {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Stats {
-    /// By [`commands::place`].
+    /// By [`commands::index_of`].
     commands: Vec<CommandStats>,
     errors: Mutex<BTreeMap<String, u64>>,
     pub(crate) error_replies: AtomicU64,
@@ -79,7 +79,7 @@ impl Stats {
         self.commands.get(place)
     }
 
-    /// A command was carried out.
+    /// A command was executed.
     pub(crate) fn called(&self, place: usize, usec: u64, has_failed: bool, is_tracked: bool) {
         let Some(command) = self.commands.get(place) else { return };
         command.calls.fetch_add(1, Ordering::Relaxed);
@@ -97,16 +97,16 @@ impl Stats {
         }
     }
 
-    /// A command was refused before it was carried out.
+    /// A command was refused before it was executed.
     pub(crate) fn rejected(&self, command: &'static Command) {
-        if let Some(command) = self.commands.get(commands::place(command)) {
+        if let Some(command) = self.commands.get(commands::index_of(command)) {
             command.rejected.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// A command that was counted when it began to wait was answered with an error in the end.
     pub(crate) fn failed_after_waiting(&self, command: &'static Command, message: &str) {
-        if let Some(command) = self.commands.get(commands::place(command)) {
+        if let Some(command) = self.commands.get(commands::index_of(command)) {
             command.failed.fetch_add(1, Ordering::Relaxed);
         }
         self.error(message);
@@ -129,7 +129,7 @@ impl Stats {
         self.errors.lock().iter().map(|(code, count)| (code.clone(), *count)).collect()
     }
 
-    /// How many commands were carried out.
+    /// How many commands were executed.
     pub(crate) fn commands_processed(&self) -> u64 {
         self.commands.iter().map(|command| command.calls.load(Ordering::Relaxed)).sum()
     }

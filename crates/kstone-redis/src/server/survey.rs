@@ -1,5 +1,5 @@
-//! A walk over all keys: for a policy that has come to keys which were there before it, and for keys
-//! that come to another place all at once.
+//! Walks over all keys: for a policy that was put in force after they were written, and for keys
+//! that arrived all at once.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -10,20 +10,20 @@ use crate::fault::Result;
 use crate::server::Server;
 use crate::server::governed::{made, some_at_a_time};
 use crate::session::call;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 use crate::store::strings::StringValue;
-use crate::store::{Kind, State, Txn};
+use crate::store::{KeyState, Kind, Txn};
 use crate::{Fault, Redis};
 
-/// So many names of keys are held at a time.
+/// Names of keys that are held at a time.
 const NAMES: usize = 256;
 /// How many bytes of entries of the index of persons are written at a time.
 const PIECE_LEN: usize = 1 << 20;
 
-/// A key as [`Redis::survey`] shows it. One with very many members is shown several times, each time
-/// with others of them.
+/// A key as [`Redis::survey`] shows it. One with very many members is shown several times, each
+/// time with others of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Surveyed<'k> {
+pub struct SurveyedKey<'k> {
     /// The key as if it had just been made, with its value, its fields or its members.
     pub write: KeyWrite<'k>,
     /// What it takes; `None` where the key was shown already.
@@ -34,9 +34,9 @@ pub struct Surveyed<'k> {
     pub member_bytes: u64,
 }
 
-/// What is stored under a key that was [looked](Redis::look) at.
+/// What is stored under a key that was [looked](Redis::inspect_key) at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
+pub enum KeyPresence {
     /// The value that was shown.
     Shown,
     /// One whose time is over, which is shown to nobody until it is reclaimed; or nobody can tell,
@@ -51,7 +51,7 @@ impl Redis {
     /// moment of the walk: what is made or removed meanwhile may be shown or not.
     pub fn survey<E: From<Fault>>(
         &self,
-        mut see: impl FnMut(&Surveyed<'_>) -> Result<(), E>,
+        mut see: impl FnMut(&SurveyedKey<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut failure = None;
         let walked = survey(&self.server, &mut |key| {
@@ -70,42 +70,43 @@ impl Redis {
 impl Redis {
     /// Shows a key as it is, unless it is not there, and does something while still nobody else can
     /// write it. That hears whether anything is stored under the key.
-    pub fn look<T, E: From<Fault>>(
+    pub fn inspect_key<T, E: From<Fault>>(
         &self,
         db: u8,
         key: &[u8],
-        see: &mut dyn FnMut(&Surveyed<'_>),
-        then: impl FnOnce(Stored) -> Result<T, E>,
+        see: &mut dyn FnMut(&SurveyedKey<'_>),
+        then: impl FnOnce(KeyPresence) -> Result<T, E>,
     ) -> Result<T, E> {
         let server = &self.server;
         let Some(gate) = call::wait(server.locks.share(), || None) else {
-            return then(Stored::Hidden);
+            return then(KeyPresence::Hidden);
         };
-        let _locked = server.locks.keys(&gate, &server.way, std::iter::once(key));
-        let (mut txn, mut stored) = (server.begin(db), Stored::Nothing);
+        let _locked = server.locks.keys(&gate, &server.task_handoff, std::iter::once(key));
+        let (mut txn, mut stored) = (server.begin(db), KeyPresence::Nothing);
         show(&mut txn, db, key, &mut |surveyed| {
-            stored = Stored::Shown;
+            stored = KeyPresence::Shown;
             see(surveyed);
             Ok(())
         })?;
-        if stored == Stored::Nothing && txn.is_stored(key)? {
-            stored = Stored::Hidden;
+        if stored == KeyPresence::Nothing && txn.is_stored(key)? {
+            stored = KeyPresence::Hidden;
         }
         then(stored)
     }
 }
 
-/// Who is shown keys.
-type See<'s> = dyn FnMut(&Surveyed<'_>) -> Result<()> + 's;
+/// The function that is shown keys.
+type OnKey<'s> = dyn FnMut(&SurveyedKey<'_>) -> Result<()> + 's;
 
-fn survey(server: &Server, see: &mut See<'_>) -> Result<()> {
+fn survey(server: &Server, see: &mut OnKey<'_>) -> Result<()> {
     for db in 0..DATABASES as u8 {
-        let mut names = Names::default();
+        let mut names = KeyNames::default();
         // Without waiting for anybody: whether a name is still one is seen under its lock.
         while names.next(&server.begin(db))? {
             for key in &names.found {
                 let Some(gate) = call::wait(server.locks.share(), || None) else { return Ok(()) };
-                let _locked = server.locks.keys(&gate, &server.way, std::iter::once(&key[..]));
+                let _locked =
+                    server.locks.keys(&gate, &server.task_handoff, std::iter::once(&key[..]));
                 show(&mut server.begin(db), db, key, see)?;
             }
         }
@@ -115,11 +116,11 @@ fn survey(server: &Server, see: &mut See<'_>) -> Result<()> {
 
 impl Server {
     /// Two logical databases are about to change places: the keys of each get the entries of the
-    /// index of persons that they need in the other. The entries that they had stay, and are found to
-    /// be wrong by whoever looks at them. The caller has the keyspace for itself.
+    /// index of persons that they need in the other. The entries that they had stay, and are found
+    /// to be wrong by whoever looks at them. The caller has the whole keyspace to itself.
     ///
-    /// This is a walk over all keys of both. The entries are written ahead of the commit, which could
-    /// not hold them: if it fails, the index has more than it need have.
+    /// This is a walk over all keys of both. The entries are written ahead of the commit, which
+    /// could not hold them: if it fails, the index has more than it need have.
     pub(crate) fn index_for_swap(&self, txn: &mut Txn<'_>, one: u8, other: u8) -> Result<()> {
         let Some(policy) = txn.take_policy() else { return Ok(()) };
         let indexed = [(one, other), (other, one)].into_iter().try_for_each(|(from, to)| {
@@ -133,7 +134,7 @@ impl Server {
     }
 
     fn index_elsewhere(&self, policy: &dyn WritePolicy, txn: &mut Txn<'_>, to: u8) -> Result<()> {
-        let (mut names, mut batch) = (Names::default(), WriteBatch::new());
+        let (mut names, mut batch) = (KeyNames::default(), WriteBatch::new());
         // What the commit deletes would be gone again, though it is written here.
         let deleted = txn.index_entries_deleted();
         let mut wanted_after_all = Vec::new();
@@ -153,7 +154,7 @@ impl Server {
                         Fault::new(format!("ERR keys that break rules cannot be moved: {refused}"))
                     })?;
                     for entry in &admitted.index {
-                        self.spaces.note_subject(entry, true, &mut batch)?;
+                        self.databases.note_subject(entry, true, &mut batch)?;
                         if deleted.contains(entry) {
                             wanted_after_all.push(entry.clone());
                         }
@@ -169,12 +170,12 @@ impl Server {
 
 /// The names of all keys of a database, some at a time.
 #[derive(Debug, Default)]
-struct Names {
+struct KeyNames {
     found: Vec<Vec<u8>>,
     stripe: Option<u8>,
 }
 
-impl Names {
+impl KeyNames {
     /// Finds those that come next in the database that is selected; false if there are no more.
     fn next(&mut self, txn: &Txn<'_>) -> Result<bool> {
         loop {
@@ -202,9 +203,9 @@ impl Names {
 }
 
 /// Shows a key of the database that is selected, as if it were in this one.
-fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> {
+fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut OnKey<'_>) -> Result<()> {
     let Some(entry) = txn.lookup_quietly(key)? else { return Ok(()) };
-    let state = State::of_entry(key, &entry);
+    let state = KeyState::of_entry(key, &entry);
     let write = made(db, key, txn.now_ms(), &state);
     let mut footprint = Some(state.footprint);
     if matches!(entry.kind, Kind::String | Kind::LongString) {
@@ -212,7 +213,7 @@ fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> 
         let value = txn.string_bytes(key, &value)?;
         let value_len = Some(value.len() as u64);
         let write = KeyWrite { value: Some(&value), value_len, ..write };
-        return see(&Surveyed { write, footprint, members: 0, member_bytes: 0 });
+        return see(&SurveyedKey { write, footprint, members: 0, member_bytes: 0 });
     }
     some_at_a_time(
         entry.kind,
@@ -223,7 +224,7 @@ fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut See<'_>) -> Result<()> 
         },
         |parts| {
             let (fields, members) = (parts.fields.as_slice(), parts.members.as_slice());
-            see(&Surveyed {
+            see(&SurveyedKey {
                 write: KeyWrite { fields, members, ..write },
                 footprint: footprint.take(),
                 members: parts.written.members,

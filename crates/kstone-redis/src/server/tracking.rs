@@ -1,8 +1,9 @@
-//! Clients that keep what they read, and are told when somebody changes it.
+//! Client-side caching (CLIENT TRACKING): remembers which clients read which keys, and sends
+//! invalidations.
 //!
 //! A client is told once of each key that it read; in broadcasting mode, of every key with one of
-//! its prefixes. What a client read is remembered while the key is locked and before it is read, so
-//! that no change slips in between.
+//! its prefixes. What a client reads is remembered while the key is locked and before it is read,
+//! so that no change slips in between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use kstone_core::sync::Mutex;
 
 use crate::reply::Value;
 use crate::server::clients::{Clients, Peer, state};
-use crate::server::pubsub::{Pubsub, Terms, Topic};
+use crate::server::pubsub::{DeliveryLimit, Pubsub, Topic};
 
 /// Where a client hears of changes that speaks RESP2 and is told through another connection.
 pub(crate) const CHANNEL: &[u8] = b"__redis__:invalidate";
@@ -45,7 +46,7 @@ struct Tracker {
 #[derive(Debug, Default)]
 struct Registry {
     clients: HashMap<u64, Tracker>,
-    /// Who has read what.
+    /// The clients that have read each key.
     keys: HashMap<Vec<u8>, BTreeSet<u64>>,
     prefixes: BTreeMap<Vec<u8>, BTreeSet<u64>>,
     items: usize,
@@ -54,17 +55,17 @@ struct Registry {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Tracking {
-    /// So that nobody looks when nobody tracks.
+    /// Read before the lock is taken, which is not needed if this is 0.
     count: AtomicUsize,
     registry: Mutex<Registry>,
 }
 
-/// What an invalidation needs beside the keys.
+/// What delivering an invalidation needs beside the keys.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Through<'s> {
+pub(crate) struct Delivery<'s> {
     pub(crate) clients: &'s Clients,
     pub(crate) pubsub: &'s Pubsub,
-    pub(crate) terms: Terms,
+    pub(crate) delivery_limit: DeliveryLimit,
 }
 
 impl Tracking {
@@ -126,7 +127,7 @@ impl Tracking {
         client: u64,
         keys: impl Iterator<Item = &'k [u8]>,
         keys_max: usize,
-        through: Through<'_>,
+        delivery: Delivery<'_>,
     ) {
         let mut registry = self.registry.lock();
         for key in keys {
@@ -136,23 +137,23 @@ impl Tracking {
         }
         while keys_max > 0 && registry.keys.len() > keys_max {
             let Some(key) = registry.keys.keys().next().cloned() else { break };
-            registry.invalidate(&[&key], 0, through);
+            registry.invalidate(&[&key], 0, delivery);
         }
     }
 
     /// These keys were changed by a client.
-    pub(crate) fn changed(&self, keys: &[(u8, Vec<u8>)], by: u64, through: Through<'_>) {
+    pub(crate) fn changed(&self, keys: &[(u8, Vec<u8>)], by: u64, delivery: Delivery<'_>) {
         if keys.is_empty() || self.count() == 0 {
             return;
         }
         let keys: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_slice()).collect();
         let mut registry = self.registry.lock();
-        registry.invalidate(&keys, by, through);
-        registry.broadcast(&keys, by, through);
+        registry.invalidate(&keys, by, delivery);
+        registry.broadcast(&keys, by, delivery);
     }
 
     /// Everything was changed.
-    pub(crate) fn flushed(&self, through: Through<'_>) {
+    pub(crate) fn flushed(&self, delivery: Delivery<'_>) {
         if self.count() == 0 {
             return;
         }
@@ -160,13 +161,13 @@ impl Tracking {
         registry.keys.clear();
         registry.items = 0;
         for tracker in registry.clients.values() {
-            tracker.tell(Value::Null, through);
+            tracker.send_invalidation(Value::Null, delivery);
         }
     }
 }
 
 impl Registry {
-    fn invalidate(&mut self, keys: &[&[u8]], by: u64, through: Through<'_>) {
+    fn invalidate(&mut self, keys: &[&[u8]], by: u64, delivery: Delivery<'_>) {
         for key in keys {
             let Some(clients) = self.keys.remove(*key) else { continue };
             self.items -= clients.len();
@@ -174,13 +175,13 @@ impl Registry {
                 let Some(tracker) = self.clients.get(&id) else { continue };
                 let is_own = tracker.no_loop && id == by;
                 if !is_own && !tracker.peer.is(state::BROADCAST) {
-                    tracker.tell(Value::Array(vec![Value::bulk(key)]), through);
+                    tracker.send_invalidation(Value::Array(vec![Value::bulk(key)]), delivery);
                 }
             }
         }
     }
 
-    fn broadcast(&self, keys: &[&[u8]], by: u64, through: Through<'_>) {
+    fn broadcast(&self, keys: &[&[u8]], by: u64, delivery: Delivery<'_>) {
         for (prefix, clients) in &self.prefixes {
             let found = keys.iter().filter(|key| key.starts_with(prefix));
             let found: Vec<Value> = found.map(Value::bulk).collect();
@@ -190,7 +191,7 @@ impl Registry {
             for id in clients {
                 let Some(tracker) = self.clients.get(id) else { continue };
                 if !(tracker.no_loop && *id == by) {
-                    tracker.tell(Value::Array(found.clone()), through);
+                    tracker.send_invalidation(Value::Array(found.clone()), delivery);
                 }
             }
         }
@@ -199,8 +200,8 @@ impl Registry {
 
 impl Tracker {
     /// Tells a client of keys that were changed.
-    fn tell(&self, keys: Value, through: Through<'_>) {
-        let Through { clients, pubsub, terms } = through;
+    fn send_invalidation(&self, keys: Value, delivery: Delivery<'_>) {
+        let Delivery { clients, pubsub, delivery_limit } = delivery;
         let is_resp3 = |peer: &Peer| peer.is_resp3.load(Ordering::Relaxed);
         let mut to = Arc::clone(&self.peer);
         if self.redirect != 0 {
@@ -211,7 +212,7 @@ impl Tracker {
                         let id = i64::try_from(self.redirect).unwrap_or(0);
                         let words = [Value::bulk("tracking-redir-broken"), Value::Integer(id)];
                         let message = Arc::new(Value::Push(words.into()));
-                        self.peer.send(&message, terms.now_ms, terms.limit);
+                        self.peer.send(&message, delivery_limit.now_ms, delivery_limit.limit);
                     }
                 }
                 return;
@@ -226,6 +227,6 @@ impl Tracker {
             // Whoever speaks RESP2 cannot be told without having asked for messages.
             return;
         };
-        to.send(&Arc::new(Value::Push(words)), terms.now_ms, terms.limit);
+        to.send(&Arc::new(Value::Push(words)), delivery_limit.now_ms, delivery_limit.limit);
     }
 }

@@ -1,4 +1,4 @@
-//! Keys that clients watch: WATCH, and EXEC that does nothing if one of them was changed.
+//! WATCH: the keys that clients watch, so that EXEC does nothing if one of them was changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use kstone_core::sync::Mutex;
 /// Set when something that a client watches was changed.
 pub(crate) type Dirty = Arc<AtomicBool>;
 
-/// Who watches a key, and whether it was there when that began.
+/// The clients that watch a key, each with whether the key existed when that began.
 type Watchers = Vec<(Dirty, bool)>;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
-    /// So that nobody looks when nobody watches.
+    /// Read before the lock is taken, which is not needed if this is 0.
     count: AtomicUsize,
     keys: Mutex<HashMap<(u8, Vec<u8>), Watchers>>,
 }

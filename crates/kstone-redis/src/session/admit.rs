@@ -1,4 +1,5 @@
-//! What a command has to pass before it is carried out or queued.
+//! Checks before a command is executed or queued: authentication, ACL, busy script, memory,
+//! replicas, subscriptions, pause.
 
 use std::time::Duration;
 
@@ -25,11 +26,16 @@ const WHILE_SUBSCRIBED: [&str; 9] = [
     "reset",
 ];
 
-/// What a command has that may write.
-pub(super) const WRITES: u32 = flag::WRITE | flag::MAY_REPLICATE;
+/// The flags of commands that may write.
+const WRITES: u32 = flag::WRITE | flag::MAY_REPLICATE;
+
+/// Whether commands with these flags cannot write anything.
+pub(super) fn is_reading(flags: u32) -> bool {
+    flags & (WRITES | flag::ADMIN) == 0
+}
 
 impl Session {
-    /// Whether the command may go on now, and if not, why.
+    /// Whether the command may go on now; the error if not.
     pub(super) fn admit(&mut self, command: &'static Command, args: &[&[u8]]) -> Result<()> {
         self.refresh_user();
         if !self.client.is_authenticated && !command.has(flag::NO_AUTH) {
@@ -47,7 +53,7 @@ impl Session {
             return Err(busy);
         }
         if self.client.acl_version == INSIDE {
-            // What follows are rules for clients of the door.
+            // The rules that follow are for clients of the network.
             return Ok(());
         }
         let server = &self.server;
@@ -79,7 +85,7 @@ impl Session {
         command.name == "exec" && self.transaction.has(flag)
     }
 
-    /// Sees to it that changes to the user count at once.
+    /// Reads the user again if the ACL has changed, and disconnects a client whose user is gone.
     fn refresh_user(&mut self) {
         let version = self.server.acl.version();
         if version == self.client.acl_version || self.client.acl_version == INSIDE {
@@ -92,7 +98,7 @@ impl Session {
         }
     }
 
-    /// The error, if the user may not do this; it is noted in the log.
+    /// The error if the user may not do this; it is noted in ACL LOG.
     pub(super) fn deny(
         &self,
         command: &'static Command,
@@ -131,24 +137,18 @@ impl Session {
         server.pause.leave(self.client.id);
         None
     }
-
-    /// Whether the command cannot write anything.
-    pub(super) fn only_reads(&self, command: &Command, args: &[&[u8]]) -> bool {
-        self.server.scripts.flags_of(command, args) & (WRITES | flag::ADMIN) == 0
-    }
 }
 
 impl Client {
-    /// Remembers what a client that tracks is about to read. Its keys are locked. A script that
-    /// reads says so itself.
+    /// Remembers the keys that a client with CLIENT TRACKING is about to read; they are locked. A
+    /// script notes what it reads itself.
     pub(crate) fn note_reads(&self, server: &Server, command: &Command, args: &[&[u8]]) {
         if command.has(flag::READONLY) && command.categories != "scripting" {
-            let keys = command.keys.positions(args).filter_map(|at| args.get(at).copied());
-            self.note_keys_read(server, keys);
+            self.note_keys_read(server, command.keys_in(args));
         }
     }
 
-    /// Remembers that a client that tracks reads these keys. They are locked.
+    /// Remembers that a client with CLIENT TRACKING reads these keys; they are locked.
     pub(crate) fn note_keys_read<'k>(&self, server: &Server, keys: impl Iterator<Item = &'k [u8]>) {
         let Some(mode) = &self.tracking else { return };
         let is_wanted = if mode.opt_in {
@@ -161,12 +161,17 @@ impl Client {
         }
         let keys_max = server.config.size(config::TRACKING_KEYS_MAX);
         let keys_max = usize::try_from(keys_max).unwrap_or(usize::MAX);
-        server.tracking.remember(self.id, keys, keys_max, server.through());
+        server.tracking.remember(self.id, keys, keys_max, server.delivery());
     }
 }
 
 impl Server {
-    /// Notes that a client may not do something; answers the error.
+    /// Whether the command cannot write anything.
+    pub(super) fn only_reads(&self, command: &Command, args: &[&[u8]]) -> bool {
+        is_reading(self.scripts.flags_of(command, args))
+    }
+
+    /// Notes in ACL LOG that a client may not do something; returns the error.
     pub(crate) fn note_denied(
         &self,
         client: &Client,

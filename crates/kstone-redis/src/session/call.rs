@@ -1,4 +1,4 @@
-//! Commands from the same process, on a thread that may wait.
+//! Blocking execution of commands that come from the same process.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,7 +8,8 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use crate::reply::{Tree, Value};
-use crate::session::{Session, Step, left_of};
+use crate::session::waiting::left_of;
+use crate::session::{Session, Step};
 
 /// Wakes the thread that waits.
 struct Unpark(Thread);
@@ -38,8 +39,8 @@ pub(crate) fn wait<F: Future>(future: F, left: impl Fn() -> Option<Duration>) ->
 }
 
 impl Session {
-    /// Carries out one command and gives its reply, waiting on this thread for whatever the command
-    /// waits for. `args` begins with the command's name.
+    /// Executes one command and returns its reply, blocking this thread while the command waits.
+    /// `args` begins with the command's name.
     pub fn call(&mut self, args: &[&[u8]]) -> Value {
         let mut out = Tree::new();
         let step = loop {

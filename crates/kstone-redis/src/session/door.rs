@@ -1,4 +1,5 @@
-//! What a door needs to know of a client beside its replies.
+//! What a network front end (a "door", such as `kstone-resp`) needs of a session beside replies:
+//! traffic counts, buffer limits, messages that were pushed to the client, disconnection.
 
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
@@ -9,24 +10,24 @@ use crate::server::clients::state;
 use crate::server::config;
 use crate::session::Session;
 
-/// How much a client may send that has not said who it is: more than the longest command it may
+/// How much a client may send that has not authenticated: more than the longest command it may
 /// send, and than what comes with one read behind it.
 const STRANGER_QUERY_BYTES_MAX: usize = 256 * 1024;
 
 impl Session {
-    /// Commands have come: the first of them begins now.
-    pub fn begin(&mut self) {
-        self.begun = self.server.engine.monotonic();
-        self.client.peer.note_active(self.begun);
+    /// Commands have come: the first of them starts now.
+    pub fn start_commands(&mut self) {
+        self.command_started = self.server.engine.monotonic();
+        self.client.peer.note_active(self.command_started);
     }
 
-    /// When the last command was done, or the next was said to [begin](Session::begin), by a clock
-    /// that never goes back.
-    pub fn begun(&self) -> Duration {
-        self.begun
+    /// When the next command starts, by a monotonic clock: when the last one ended, or the time of
+    /// [`start_commands`](Session::start_commands) if that was later.
+    pub fn command_started(&self) -> Duration {
+        self.command_started
     }
 
-    /// So many bytes were received.
+    /// Counts bytes that were received.
     pub fn note_received(&self, bytes: usize) {
         self.server.stats.input_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -36,26 +37,26 @@ impl Session {
         self.server.config.number(config::BULK_LEN_MAX)
     }
 
-    /// How much a client may send that is not carried out yet.
+    /// How much a client may send that is not executed yet.
     pub fn query_bytes_max(&self) -> usize {
         let max = self.server.config.size(config::QUERY_BUFFER_LIMIT);
         let max = usize::try_from(max).unwrap_or(usize::MAX);
         if self.client.is_authenticated { max } else { max.min(STRANGER_QUERY_BYTES_MAX) }
     }
 
-    /// Whether the client has said who it is, or does not have to.
+    /// Whether the client has authenticated, or does not have to.
     pub fn is_authenticated(&self) -> bool {
         self.client.is_authenticated
     }
 
-    /// So many bytes came that are not carried out yet, the command that comes next included, and
-    /// for so many more there is room.
+    /// Notes for CLIENT LIST how many bytes of commands are not executed yet, the next command
+    /// included, and how many more the buffer has room for.
     pub fn note_query(&self, bytes: usize, free_bytes: usize) {
         self.client.peer.query_bytes.store(bytes, Ordering::Relaxed);
         self.client.peer.query_free_bytes.store(free_bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes of replies were written.
+    /// Counts bytes of replies that were sent.
     pub fn note_sent(&self, bytes: usize) {
         self.server.stats.output_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -74,8 +75,8 @@ impl Session {
         if !self.client.is_authenticated && peer.is_over_strangers_limit(unread_bytes as u64) {
             return true;
         }
-        let terms = self.server.terms(peer.is(state::PUBSUB));
-        peer.is_over_limit(unread_bytes as u64, terms.now_ms, terms.limit)
+        let delivery_limit = self.server.delivery_limit(peer.is(state::PUBSUB));
+        peer.is_over_limit(unread_bytes as u64, delivery_limit.now_ms, delivery_limit.limit)
     }
 
     /// Ready when there is something to [`take_messages`](Session::take_messages), or the client is

@@ -1,4 +1,4 @@
-//! MULTI, EXEC, DISCARD, WATCH.
+//! MULTI, EXEC, DISCARD and WATCH.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,12 +7,14 @@ use std::sync::atomic::Ordering;
 
 use crate::command::{Caller, Command, Context, Flow, Run, flag};
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::{Sink, replace_with_error};
+use crate::server::Server;
 use crate::server::clients::state;
 use crate::server::watches::Dirty;
 use crate::session::Session;
-use crate::session::admit::WRITES;
-use crate::session::counted::Outcome;
+use crate::session::accounting::Outcome;
+use crate::session::admit::is_reading;
+use crate::store::Txn;
 
 /// A command and its arguments.
 type Queued = (&'static Command, Vec<Vec<u8>>);
@@ -53,12 +55,7 @@ impl Transaction {
         self.is_open() && !AT_ONCE.contains(&command.name)
     }
 
-    pub(crate) fn queue(
-        &mut self,
-        command: &'static Command,
-        args: &[&[u8]],
-        flags: u32,
-    ) -> Result<()> {
+    fn queue(&mut self, command: &'static Command, args: &[&[u8]], flags: u32) -> Result<()> {
         if command.has(flag::NO_MULTI) {
             self.has_error = true;
             return Err(Fault::fixed("ERR Command not allowed inside a transaction"));
@@ -77,6 +74,20 @@ impl Transaction {
 }
 
 impl Session {
+    /// Queues a command in the transaction that MULTI has opened.
+    pub(super) fn queue(
+        &mut self,
+        command: &'static Command,
+        args: &[&[u8]],
+        out: &mut (dyn Sink + Send),
+    ) -> Result<Flow> {
+        let flags = self.server.scripts.flags_of(command, args);
+        self.transaction.queue(command, args, flags)?;
+        self.show_transaction();
+        out.simple("QUEUED");
+        Ok(Flow::Done)
+    }
+
     /// MULTI.
     pub(crate) fn multi(&mut self, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
         if self.transaction.is_open() {
@@ -115,7 +126,7 @@ impl Session {
     }
 
     /// Lets others see in CLIENT LIST how the transaction stands.
-    pub(super) fn show_transaction(&self) {
+    fn show_transaction(&self) {
         let queued = self.transaction.len();
         self.client.peer.set(state::MULTI, queued.is_some());
         let shown = queued.map_or(-1, |queued| i64::try_from(queued).unwrap_or(i64::MAX));
@@ -141,7 +152,8 @@ impl Session {
             }
             let server = Arc::clone(&self.server);
             let gate = server.locks.share().await;
-            let locked = server.locks.keys(&gate, &server.way, args.iter().skip(1).copied());
+            let locked =
+                server.locks.keys(&gate, &server.task_handoff, args.iter().skip(1).copied());
             let db = self.client.db;
             let mut awaited = Vec::new();
             for key in args.iter().skip(1) {
@@ -160,8 +172,7 @@ impl Session {
             drop(locked);
             drop(gate);
             if !awaited.is_empty() {
-                let _alone = server.locks.exclude().await;
-                self.note_seq(server.serve_blocked(awaited));
+                self.serve_blocked(awaited).await;
             }
             out.ok();
             Ok(Flow::Done)
@@ -213,7 +224,7 @@ impl Session {
     }
 
     /// Whether anything that is watched was changed. What has expired since is removed now, which
-    /// its watchers notice. The caller has the keyspace for itself.
+    /// its watchers notice. The caller has the whole keyspace to itself.
     fn look_at_watched(&mut self) -> Result<bool> {
         let server = Arc::clone(&self.server);
         let (mut is_dirty, mut last) = (false, 0);
@@ -227,7 +238,7 @@ impl Session {
         Ok(is_dirty | self.transaction.dirty.load(Ordering::Acquire))
     }
 
-    /// Runs the queued commands as one commit. The caller has the keyspace for itself.
+    /// Runs the queued commands as one commit. The caller has the whole keyspace to itself.
     fn run_queue(&mut self, queue: Vec<Queued>, out: &mut (dyn Sink + Send)) -> Result<Flow> {
         let server = Arc::clone(&self.server);
         let mut txn = server.begin(self.client.db);
@@ -235,60 +246,58 @@ impl Session {
         out.array(queue.len());
         for (command, args) in &queue {
             let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
-            let start = out.position();
-            let begun = server.engine.monotonic();
-            self.client.note_reads(&server, command, &args);
-            let ran = match command.run {
-                _ if self.deny(command, &args, "multi").is_some() => Err(Fault::fixed(
-                    "NOPERM ACLs rules changed between the moment the \
-                                      transaction was accumulated and the EXEC call. This \
-                                      command is no longer allowed for the following reason: no \
-                                      permission to execute the command or subcommand",
-                )),
-                Run::Keys(run) => {
-                    txn.select(self.client.db);
-                    txn.mark();
-                    let ran = {
-                        let (client, caller) = (&mut self.client, Caller::Multi);
-                        let (server, txn, ready) = (&*server, &mut txn, None);
-                        run(&mut Context { server, txn, client, out, caller, ready }, &args)
-                    };
-                    let ran = server.ended(&mut txn, ran);
-                    if ran.is_err() {
-                        txn.take_back();
-                    }
-                    ran
-                }
-                Run::Session(run) => run(self, &args, out).map(|flow| match flow {
-                    // Nobody waits while having all keys for itself: it says how things stand.
-                    Flow::Block(block) => {
-                        block.otherwise.reply().write(out);
-                        Flow::Done
-                    }
-                    flow => flow,
-                }),
-                // What waits for locks cannot be run by who has all of them.
-                Run::Waiting(_) | Run::Subcommands => {
-                    Err(Fault::fixed("ERR Command not allowed inside a transaction"))
-                }
-            };
+            let (start, started) = (out.position(), server.engine.monotonic());
+            let ran = self.run_queued(&mut txn, &server, command, &args, out);
             if let Err(fault) = &ran {
                 server.stats.error(fault.message());
-                // What a command said before it failed is no reply.
-                out.rewind(start);
-                out.error(fault.message().as_bytes());
+                replace_with_error(out, start, fault);
             }
-            let took = server.engine.monotonic().saturating_sub(begun);
+            let took = server.engine.monotonic().saturating_sub(started);
             let has_failed = matches!(ran, Err(_) | Ok(Flow::Failed));
             self.note_called(command, &args, took, Outcome::of(has_failed));
         }
-        let only_reads = self.transaction.flags & (WRITES | flag::ADMIN) == 0;
-        let (seq, ready) = if only_reads { server.end_reading(txn) } else { server.commit(txn) }?;
-        self.seq = self.seq.max(seq);
-        if !ready.is_empty() {
-            self.seq = self.seq.max(server.serve_blocked(ready));
-        }
+        let (seq, ready) = server.end(txn, || is_reading(self.transaction.flags))?;
+        self.note_seq(seq);
+        self.note_seq(server.serve_blocked(ready));
         Ok(Flow::Done)
+    }
+
+    /// Runs one of the queued commands. What it wrote is undone if it fails.
+    fn run_queued<'s>(
+        &mut self,
+        txn: &mut Txn<'s>,
+        server: &'s Server,
+        command: &'static Command,
+        args: &[&[u8]],
+        out: &mut (dyn Sink + Send),
+    ) -> Result<Flow> {
+        self.client.note_reads(server, command, args);
+        if self.deny(command, args, "multi").is_some() {
+            return Err(Fault::fixed(
+                "NOPERM ACLs rules changed between the moment the transaction was accumulated and \
+                 the EXEC call. This command is no longer allowed for the following reason: no \
+                 permission to execute the command or subcommand",
+            ));
+        }
+        match command.run {
+            Run::Keys(run) => {
+                txn.select(self.client.db);
+                let client = &mut self.client;
+                Context::new(server, txn, client, out, Caller::Multi).run_or_roll_back(run, args)
+            }
+            Run::Session(run) => match run(self, args, out)? {
+                // No command waits while it has all keys to itself: it replies how things stand.
+                Flow::Block(block) => {
+                    block.on_timeout.reply().write(out);
+                    Ok(Flow::Done)
+                }
+                flow => Ok(flow),
+            },
+            // What waits for locks cannot run while this client has all of them.
+            Run::Waiting(_) | Run::Subcommands => {
+                Err(Fault::fixed("ERR Command not allowed inside a transaction"))
+            }
+        }
     }
 }
 

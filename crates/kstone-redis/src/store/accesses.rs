@@ -1,8 +1,8 @@
-//! When keys were used last, in memory and within a bound: what `OBJECT IDLETIME` answers.
+//! When keys were used last, in a table of bounded size: for `OBJECT IDLETIME`.
 //!
-//! Every command that uses a key notes it here, so noting is one hash and one store without a lock.
-//! Keys share places; the one that was used last has its place for itself, and a key that lost its
-//! place, or that nobody used since the server started, counts as unused since then.
+//! Every command notes the keys that it uses, which costs one hash and one store without a lock.
+//! Several keys share a slot of the table; the one used last owns it. A key that lost its slot, or
+//! was not used since the server started, counts as unused since then.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -15,11 +15,11 @@ use bytes::Bytes;
 use kstone_core::{Durability, Engine, Key, KeyRef, TableId, WriteBatch};
 
 use crate::fault::Result;
-use crate::store::spaces::Spaces;
+use crate::store::databases::Databases;
 
 /// The bit of a head's first byte that says that the number of an annex follows.
 pub(super) const ANNEXED: u8 = 0x80;
-/// So many bytes of a key's parts are held back for the commit; beyond that they go to an annex.
+/// Most bytes of a key's parts that are held back for the commit; beyond that they go to an annex.
 /// Three such keys and some more fit into one batch.
 pub(super) const HELD_BACK_LEN_MAX: usize = 16 << 20;
 /// How many bytes go into an annex at a time.
@@ -84,13 +84,13 @@ pub(super) fn read_note(sk: &[u8]) -> Option<(u8, AnnexId)> {
 #[derive(Debug)]
 pub(super) struct Filling<'s> {
     engine: &'s Engine,
-    spaces: &'s Spaces,
+    databases: &'s Databases,
     filled: Vec<(u8, TableId, AnnexId)>,
 }
 
 impl<'s> Filling<'s> {
-    pub(super) fn new(engine: &'s Engine, spaces: &'s Spaces) -> Filling<'s> {
-        Filling { engine, spaces, filled: Vec::new() }
+    pub(super) fn new(engine: &'s Engine, databases: &'s Databases) -> Filling<'s> {
+        Filling { engine, databases, filled: Vec::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -109,13 +109,14 @@ impl<'s> Filling<'s> {
 
     /// Begins another annex.
     pub(super) fn begin(&mut self, slot: u8) -> Result<AnnexId> {
-        let table = self.spaces.annex_table_for_writes(slot)?;
-        // The note is a commit behind the one whose number this is, and stays in the log if anything
-        // of the annex does: no annex that comes later, not even after a crash, gets this number.
-        let _numbering = self.spaces.numbering.lock();
+        let table = self.databases.annex_table_for_writes(slot)?;
+        // The note is a commit behind the one whose number this is, and stays in the log if
+        // anything of the annex does: no annex that comes later, not even after a crash, gets this
+        // number.
+        let _numbering = self.databases.numbering.lock();
         let id = AnnexId(self.engine.applied_seq());
         let mut batch = WriteBatch::new();
-        batch.put(self.spaces.catalog(), &note_key(slot, id), b"")?;
+        batch.put(self.databases.catalog(), &note_key(slot, id), b"")?;
         self.write(&batch)?;
         self.filled.push((slot, table, id));
         Ok(id)
@@ -164,7 +165,7 @@ impl<'s> Filling<'s> {
         is_emptied: impl Fn(u8) -> bool,
     ) -> Result<()> {
         for &(slot, table, id) in &self.filled {
-            batch.delete(self.spaces.catalog(), &note_key(slot, id))?;
+            batch.delete(self.databases.catalog(), &note_key(slot, id))?;
             if !is_emptied(slot) && !is_wanted(slot, id) {
                 batch.drop_partition(table, &id.partition())?;
             }
@@ -209,20 +210,20 @@ mod tests {
         let records = |table: TableId, pk: &[u8]| {
             engine.partition(table, Bytes::copy_from_slice(pk)).iter().unwrap().count()
         };
-        let spaces = Spaces::open(&database).unwrap();
-        let mut filling = Filling::new(engine, &spaces);
+        let databases = Databases::open(&database).unwrap();
+        let mut filling = Filling::new(engine, &databases);
         let id = filling.begin(3).unwrap();
         let part = (b"part".to_vec(), Some(Bytes::from_static(b"value")));
         filling.fill(id, [(&part.0, &part.1)].into_iter()).unwrap();
-        let table = spaces.annex_table(3).unwrap();
+        let table = databases.annex_table(3).unwrap();
         assert_eq!(records(table, &id.partition()), 1);
-        assert_eq!(records(spaces.catalog(), NOTES), 1);
+        assert_eq!(records(databases.catalog(), NOTES), 1);
         // The machine stops here.
         std::mem::forget(filling);
-        let spaces = Spaces::open(&database).unwrap();
+        let databases = Databases::open(&database).unwrap();
         assert_eq!(records(table, &id.partition()), 0);
-        assert_eq!(records(spaces.catalog(), NOTES), 0);
-        let mut filling = Filling::new(engine, &spaces);
+        assert_eq!(records(databases.catalog(), NOTES), 0);
+        let mut filling = Filling::new(engine, &databases);
         let (one, other) = (filling.begin(3).unwrap(), filling.begin(3).unwrap());
         assert!(id.0 < one.0 && one.0 < other.0);
     }

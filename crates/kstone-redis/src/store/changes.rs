@@ -1,4 +1,4 @@
-//! What a transaction has changed and not committed yet.
+//! The uncommitted changes of a transaction.
 
 use std::hash::BuildHasher;
 
@@ -9,7 +9,7 @@ use crate::store::annex::AnnexId;
 use crate::store::parts::Parts;
 
 /// Up to so many keys are found by walking over their hashes, which lie side by side; more of them
-/// are in a table. As many as commands are carried out together.
+/// are in a table. As many as commands are executed together.
 const FEW: usize = 64;
 
 /// What a record takes in a commit beside its key and value, at most: what is done, the stripe, the
@@ -60,7 +60,7 @@ pub(super) struct KeyChanges {
     pub(super) bare: bool,
     /// Parts that are looked up by their names are among those written or removed.
     pub(super) has_members: bool,
-    /// Parts were written by who does not know what they are.
+    /// Parts were copied without looking at what they are.
     pub(super) is_copied: bool,
     /// The last thing that happened to the key is that its time, or that of fields of it, was over.
     pub(super) is_timed: bool,
@@ -228,8 +228,8 @@ impl Changes {
         true
     }
 
-    /// Notes which pattern the policy has for the key at a place. That goes by its name alone, so it
-    /// is right whatever is taken back.
+    /// Notes which pattern the policy has for the key at a place. That goes by its name alone, so
+    /// it is right whatever is taken back.
     pub(super) fn note_pattern(&mut self, at: usize, mark: u32) {
         if let Some((_, _, changes)) = self.keys.get_mut(at) {
             changes.pattern_mark = mark;

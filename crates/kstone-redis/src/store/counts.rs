@@ -1,15 +1,15 @@
-//! How many keys each slot has, without counting them when somebody asks.
+//! The number of keys in each slot, so that DBSIZE does not count them.
 //!
-//! Every commit adds what it changed. How many there were when the database was opened is written
-//! down when it is closed properly; otherwise they are counted in the background, in a view of that
-//! moment, while keys come and go.
+//! Every commit adds its difference. The numbers are stored when the database is closed properly;
+//! after a crash the keys are counted in the background, in a snapshot of the moment of opening,
+//! while keys come and go.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use kstone_core::sync::Mutex;
 use kstone_core::{Durability, Engine, Key, ScanCursor, ScanIter, Snapshot, TableId, WriteBatch};
 
-use crate::store::spaces::{DATABASES, Layout};
+use crate::store::databases::{DATABASES, Layout};
 
 /// The record of the layer's catalogue that has the numbers. It is there only while the database
 /// is closed.
@@ -28,12 +28,12 @@ pub(crate) struct Counts {
     at_open: [AtomicI64; DATABASES],
     /// How many came since then, less those that went.
     since: [AtomicI64; DATABASES],
-    counting: Mutex<Option<Counting>>,
+    counting: Mutex<Option<CountInProgress>>,
 }
 
 /// A count that is under way.
 #[derive(Debug)]
-struct Counting {
+struct CountInProgress {
     /// The moment at which the database was opened.
     snapshot: Snapshot,
     /// What is left to count.
@@ -43,7 +43,7 @@ struct Counting {
 }
 
 impl Counts {
-    /// Finds out what is known. Nobody has written since the database was opened.
+    /// Finds out what is known. Nothing was written since the database was opened.
     pub(crate) fn open(
         engine: &Engine,
         catalog: TableId,
@@ -75,7 +75,7 @@ impl Counts {
         let counting = (!slots.is_empty()).then(|| {
             // What has expired and was not removed is still a key that will go.
             let snapshot = engine.snapshot_even_expired();
-            Counting { snapshot, slots, scan: None, keys: 0 }
+            CountInProgress { snapshot, slots, scan: None, keys: 0 }
         });
         let since = std::array::from_fn(|_| AtomicI64::new(0));
         Ok(Counts { at_open, since, counting: Mutex::new(counting) })
@@ -104,7 +104,7 @@ impl Counts {
         }
     }
 
-    /// Counts some of what is not known; answers whether there is more.
+    /// Counts some of what is not known; returns whether there is more.
     pub(crate) fn step(&self) -> kstone_core::Result<bool> {
         let mut counting = self.counting.lock();
         let Some(now) = &mut *counting else { return Ok(false) };
@@ -141,8 +141,8 @@ impl Counts {
     }
 }
 
-impl Counting {
-    /// Counts on; answers whether the table is done.
+impl CountInProgress {
+    /// Counts on; returns whether the table is done.
     fn count_some(&mut self, table: TableId) -> kstone_core::Result<bool> {
         let scan = match &mut self.scan {
             Some(scan) => scan,

@@ -1,9 +1,9 @@
-//! Elements that have no order: the members of a set, the fields of a hash.
+//! Unordered elements as records: the members of a set, the fields of a hash.
 //!
-//! Each is a part of its key under `0x01 | digest (4, big-endian) | element`. Because of the digest
-//! the elements are spread evenly over 32 bits of sort keys, whatever they look like, and that
-//! gives two things for nothing: a fair random element is a random place in the range, and a scan's
-//! cursor is a place in the range, which stays good whatever comes and goes meanwhile.
+//! Each is a part of its key under `0x01 | digest (4, big-endian) | element`. The digest spreads
+//! the elements evenly over 32 bits of sort keys, whatever they look like, which gives two things
+//! for nothing: a fair random element is a random point in that range, and a scan's cursor is a
+//! point in the range, which stays valid whatever comes and goes meanwhile.
 //!
 //! An element too long for a sort key is kept in the value, under a wider digest of it; the lowest
 //! bit of the first digest tells. The value is then `length (4) | element | payload`, else just the
@@ -36,7 +36,7 @@ const RANGE_LEN_MAX: u64 = 96;
 pub(crate) type Element = (Vec<u8>, Vec<u8>);
 
 /// The sort key of an element.
-pub(crate) fn place(element: &[u8]) -> Vec<u8> {
+pub(crate) fn sort_key(element: &[u8]) -> Vec<u8> {
     let digest = (xxh3_64(element) >> 32) as u32;
     let is_long = element.len() > SHORT_LEN_MAX;
     let digest = (digest & !1) | u32::from(is_long);
@@ -76,7 +76,7 @@ pub(crate) fn check_len(element: &[u8], payload_len: usize) -> Result<()> {
     if element.len() + payload_len + 8 > VALUE_LEN_MAX { Err(TOO_LONG) } else { Ok(()) }
 }
 
-/// The payload of an element, if it is there. `sk` is its [`place`].
+/// The payload of an element, if it is there. `sk` is its [`sort_key`].
 pub(crate) fn get(txn: &Txn<'_>, key: &[u8], sk: &[u8], element: &[u8]) -> Result<Option<Bytes>> {
     const TWINS: Fault = Fault::fixed("ERR two long elements of the key have the same digest");
     let Some(value) = txn.member(key, sk)? else { return Ok(None) };

@@ -1,10 +1,10 @@
 //! A hash on records: its head, its fields, and the fields whose time is over.
 //!
 //! The head's body is `fields (8) | next ordinal (4) [| next expiry (8)]`. A field is an element
-//! ([`elements`]) with the payload `0 | ordinal (4) | value`, or `1 | ordinal (4) | expires at (8) |
-//! value`. Ordinals tell which field came first: a hash of few fields is shown in that order. A
-//! field that expires has a second record, `0x02 | expires at (8, big-endian) | the field's sort key
-//! without its first byte`, so that what is due is found in order of time.
+//! ([`elements`]) with the payload `0 | ordinal (4) | value`, or `1 | ordinal (4) | expires at (8)
+//! | value`. Ordinals tell which field came first: a hash of few fields is shown in that order. A
+//! field that expires has a second record, `0x02 | expires at (8, big-endian) | the field's sort
+//! key without its first byte`, so that what is due is found in order of time.
 //!
 //! Whoever looks up a hash first removes what is due ([`purge`], called by `Txn::lookup`): nobody
 //! ever sees a field whose time is over, and the number in the head is right. A hash that nobody
@@ -55,8 +55,8 @@ impl HashHead {
         })
     }
 
-    /// Writes the head; removes the key if there is no field left. Where the next expiry is not what
-    /// it was, the alarm is set to it.
+    /// Writes the head; removes the key if there is no field left. Where the next expiry is not
+    /// what it was, the alarm is set to it.
     pub(crate) fn put(
         self,
         txn: &mut Txn<'_>,
@@ -141,7 +141,7 @@ impl<'a> Payload<'a> {
 
 /// A field of a hash that is there.
 pub(crate) fn get(txn: &Txn<'_>, key: &[u8], name: &[u8]) -> Result<Option<Field>> {
-    get_at(txn, key, &elements::place(name), name)
+    get_at(txn, key, &elements::sort_key(name), name)
 }
 
 fn get_at(txn: &Txn<'_>, key: &[u8], sk: &[u8], name: &[u8]) -> Result<Option<Field>> {
@@ -155,8 +155,8 @@ pub(crate) fn check_len(name: &[u8], value: &[u8]) -> Result<()> {
     elements::check_len(name, value.len() + PAYLOAD_ROOM)
 }
 
-/// Shows every field of a hash that is there, with its payload, until told to stop: if they are few,
-/// in the order in which they came.
+/// Shows every field of a hash that is there, with its payload, until told to stop: if they are
+/// few, in the order in which they came.
 pub(crate) fn each(
     txn: &Txn<'_>,
     key: &[u8],
@@ -186,7 +186,7 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// Writes a field, keeping count in `head`; answers what was there. The caller writes the head.
+/// Writes a field, keeping count in `head`; returns what was there. The caller writes the head.
 pub(crate) fn set(
     txn: &mut Txn<'_>,
     key: &[u8],
@@ -195,7 +195,7 @@ pub(crate) fn set(
     value: &[u8],
     expires_at_ms: Option<u64>,
 ) -> Result<Option<Field>> {
-    let sk = elements::place(name);
+    let sk = elements::sort_key(name);
     let old = get_at(txn, key, &sk, name)?;
     let ordinal = match &old {
         None => {
@@ -222,7 +222,7 @@ pub(crate) fn set_expiry(
     field: &Field,
     expires_at_ms: Option<u64>,
 ) -> Result<()> {
-    let sk = elements::place(name);
+    let sk = elements::sort_key(name);
     forget_expiry(txn, key, head, &sk, field.expires_at_ms, expires_at_ms)?;
     let payload = Payload { ordinal: field.ordinal, expires_at_ms, value: &field.value };
     put_at(txn, key, head, &sk, name, payload);
@@ -244,14 +244,14 @@ fn put_at(
     elements::put(txn, key, sk, name, payload.encode());
 }
 
-/// Removes a field; answers what was there. The caller writes the head.
+/// Removes a field; returns what was there. The caller writes the head.
 pub(crate) fn delete(
     txn: &mut Txn<'_>,
     key: &[u8],
     head: &mut HashHead,
     name: &[u8],
 ) -> Result<Option<Field>> {
-    let sk = elements::place(name);
+    let sk = elements::sort_key(name);
     let Some(old) = get_at(txn, key, &sk, name)? else { return Ok(None) };
     txn.delete_member(key, &sk);
     forget_expiry(txn, key, head, &sk, old.expires_at_ms, None)?;
@@ -347,7 +347,7 @@ pub(crate) fn set_alarm(txn: &mut Txn<'_>, key: &[u8], body: &[u8]) -> Result<()
     Ok(())
 }
 
-/// Removes the fields of a hash that are due; answers the hash as it is then, if it is still there.
+/// Removes the fields of a hash that are due; returns the hash as it is then, if it is still there.
 pub(crate) fn purge(txn: &mut Txn<'_>, key: &[u8], entry: Entry) -> Result<Option<Entry>> {
     let was = HashHead::decode(&entry.body)?;
     if was.next_expiry_ms.is_none_or(|next_ms| next_ms > txn.now_ms()) {

@@ -11,24 +11,24 @@
 //! is over removes the key with all its parts; what nobody asks for is removed in the background.
 //!
 //! [`Txn`] is the only way to read or write: it shows a command its own writes and commits them all
-//! at once. [`spaces`] knows which table is which database.
+//! at once. [`databases`] knows which table is which database.
 
 pub(crate) mod accesses;
 mod annex;
 mod changes;
 mod copy;
 mod counts;
+pub(crate) mod databases;
 pub(crate) mod elements;
 pub(crate) mod fields;
+mod key_state;
 mod parts;
-pub(crate) mod recent;
-pub(crate) mod spaces;
-mod state;
+pub(crate) mod record_cache;
 pub(crate) mod strings;
 mod txn;
 
-pub(crate) use state::State;
-pub(crate) use txn::governed::{Move, Pending, PolicyRef, Touched};
+pub(crate) use key_state::KeyState;
+pub(crate) use txn::governed::{DatabaseChange, Pending, PolicyRef, TouchedKey};
 pub(crate) use txn::{Committed, Entry, Event, Listeners, Txn};
 
 /// What a key holds.

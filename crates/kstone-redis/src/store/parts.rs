@@ -1,7 +1,7 @@
-//! Parts written or removed and not committed yet, in order of their sort keys.
+//! The uncommitted parts of one key, written or removed, in order of their sort keys.
 //!
-//! Nearly every command changes a few: those are a sorted list, which costs next to nothing to make
-//! and to drop. A script or a transaction may change a million: from some number on they are a map.
+//! Nearly every command changes a few: those are a sorted vector, cheap to make and to drop. A
+//! script or a transaction may change a million: then they are a map.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -21,8 +21,7 @@ pub(super) struct Parts {
     many: BTreeMap<Vec<u8>, Part>,
     /// The bytes of all sort keys and values.
     bytes: usize,
-    /// How to take back what was changed since it was noted, newest last; `None` if nobody may want
-    /// to.
+    /// How to undo the changes since the mark, newest last; `None` without a mark.
     undo: Option<Vec<Undo>>,
 }
 

@@ -160,7 +160,7 @@ impl Txn<'_> {
     }
 
     /// Writes over a part of the key's string, which grows by as many zeros as it takes, and keeps
-    /// its expiry. `old` is the string that was found; none if the key was not there. Answers the
+    /// its expiry. `old` is the string that was found; none if the key was not there. Returns the
     /// string's new length.
     pub(crate) fn write_string(
         &mut self,

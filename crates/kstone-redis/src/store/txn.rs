@@ -20,19 +20,19 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kstone_core::{Engine, KEY_LEN_MAX, KeyRef, Seq, TableId};
 
 use crate::fault::{Fault, Result};
-use crate::server::hot::{Held, Hot, Resident};
-use crate::server::way::{Manners, Way};
+use crate::server::hot_keys::{HeldForms, HotKeys, Resident};
+use crate::server::task_handoff::{HandoffTimer, TaskHandoff};
 use crate::store::annex::{self, AnnexId, Filling, HELD_BACK_LEN_MAX};
 use crate::store::changes::{Changes, Head, KeyChanges};
+use crate::store::databases::{Databases, Layout};
+use crate::store::key_state::KeyState;
 use crate::store::parts::Parts;
-use crate::store::recent::Known;
-use crate::store::spaces::{Layout, Spaces};
-use crate::store::state::State;
-use crate::store::txn::governed::Governed;
+use crate::store::record_cache::KnownRecord;
+use crate::store::txn::governed::PolicyState;
 use crate::store::{Kind, fields};
 
 /// The sort key of the record by whose expiry the engine's list of what has expired wakes a key
-/// ([`Txn::set_alarm`]). It is no part: nobody but the background sees it.
+/// ([`Txn::set_alarm`]). It is no part: only the background sees it.
 const ALARM: &[u8] = &[0xff];
 
 /// How many parts of a key are walked over before the rest is jumped over: a jump costs as much as
@@ -65,7 +65,7 @@ pub(crate) struct Event {
     pub(crate) key: Vec<u8>,
 }
 
-/// What a commit leaves to be told.
+/// What a commit leaves to be notified.
 #[derive(Debug, Default)]
 pub(crate) struct Committed {
     /// What has to be durable before a reply that shows it may leave a door that promises that.
@@ -81,7 +81,7 @@ pub(crate) struct Committed {
     pub(crate) dirty: u64,
     /// How many keys were removed because their time was over.
     pub(crate) expired: u64,
-    /// The client whose doing it is; 0 if nobody's.
+    /// The client that made the changes; 0 if none.
     pub(crate) origin: u64,
 }
 
@@ -95,8 +95,8 @@ enum Stored {
     Whole,
 }
 
-/// Who listens: nothing is noted for who is not there. Whoever begins to listen to a key has it
-/// locked, and so comes before the transaction or after it.
+/// Which notifications a commit has to prepare: none that nobody listens for. A client that begins
+/// to listen for a key has it locked, and so comes before the transaction or after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listeners {
     /// Somebody watches or caches keys.
@@ -113,11 +113,11 @@ impl Default for Listeners {
     }
 }
 
-/// See the module.
+/// A transaction. See the module.
 #[derive(Debug)]
 pub(crate) struct Txn<'s> {
     engine: &'s Engine,
-    spaces: &'s Spaces,
+    databases: &'s Databases,
     now_ms: u64,
     db: u8,
     slot: u8,
@@ -126,13 +126,13 @@ pub(crate) struct Txn<'s> {
     /// Slots that are empty but for what this transaction wrote.
     emptied: Vec<u8>,
     changes: Changes,
-    told: Committed,
+    committed: Committed,
     listeners: Listeners,
     /// The key that was looked for last, where, and what the engine has of it: who writes a key has
     /// nearly always just looked it up.
     seen: (u8, Vec<u8>, Option<Stored>),
-    /// The quick forms of keys that this transaction works with.
-    held: Held<'s>,
+    /// The in-memory forms of keys that this transaction works with.
+    held: HeldForms<'s>,
     /// The annexes that this transaction fills.
     filling: Filling<'s>,
     /// Keys whose heads in the engine name an annex, as far as they were looked at.
@@ -143,62 +143,68 @@ pub(crate) struct Txn<'s> {
     failure: Option<Fault>,
     /// Why what the last command wrote cannot be stored.
     refused: Option<Fault>,
-    /// How things were before the last command, if others are committed with it.
-    mark: Option<Box<savepoint::Mark>>,
+    /// The state before the last command, if others are committed with it.
+    mark: Option<Box<savepoint::Savepoint>>,
     /// Libraries of functions that were written or removed.
     libraries: Vec<(String, Option<Bytes>)>,
-    /// Who is to be let past while many records are walked over.
-    way: Option<&'s Way>,
-    manners: Manners,
-    /// Part of the commit may be left to a thread: a client that sent many commands does not wait for
-    /// each, and one that sent one does.
+    /// How a walk over many records hands other tasks off, and when.
+    task_handoff: Option<&'s TaskHandoff>,
+    handoff_timer: HandoffTimer,
+    /// Part of the commit may be left to a thread: a client that sent many commands does not wait
+    /// for each, and one that sent one does.
     may_be_later: bool,
     /// The engine was asked for something: the next command of this kind will ask it, too.
     has_read: Cell<bool>,
     /// What the policy in force wants to know, if there is one.
-    governed: Option<Governed<'s>>,
+    governed: Option<PolicyState<'s>>,
 }
 
 impl<'s> Txn<'s> {
     /// Begins in a logical database.
-    pub(crate) fn new(engine: &'s Engine, spaces: &'s Spaces, hot: &'s Hot, db: u8) -> Txn<'s> {
+    pub(crate) fn new(
+        engine: &'s Engine,
+        databases: &'s Databases,
+        hot: &'s HotKeys,
+        db: u8,
+    ) -> Txn<'s> {
         Txn {
             engine,
-            spaces,
+            databases,
             now_ms: engine.now_ms(),
             db,
-            slot: spaces.slot(db),
+            slot: databases.slot(db),
             layout: None,
             emptied: Vec::new(),
             changes: Changes::default(),
-            told: Committed::default(),
+            committed: Committed::default(),
             listeners: Listeners::default(),
             seen: (0, Vec::new(), None),
-            held: Held::new(hot),
-            filling: Filling::new(engine, spaces),
+            held: HeldForms::new(hot),
+            filling: Filling::new(engine, databases),
             annexed: Vec::new(),
             orphans: Vec::new(),
             failure: None,
             refused: None,
             mark: None,
             libraries: Vec::new(),
-            way: None,
-            manners: Manners::default(),
+            task_handoff: None,
+            handoff_timer: HandoffTimer::default(),
             may_be_later: false,
             has_read: Cell::new(false),
             governed: None,
         }
     }
 
-    /// A walk over many records makes way.
-    pub(crate) fn make_way_by(&mut self, way: &'s Way) {
-        self.way = Some(way);
+    /// From now on a walk over many records hands other tasks off.
+    pub(crate) fn set_task_handoff(&mut self, handoff: &'s TaskHandoff) {
+        self.task_handoff = Some(handoff);
     }
 
     /// One record of a walk that may be long.
     pub(super) fn step(&self) {
-        if let Some(way) = self.way {
-            self.manners.step(way, || self.engine.now_ms().saturating_sub(self.now_ms));
+        if let Some(handoff) = self.task_handoff {
+            let so_far_ms = || self.engine.now_ms().saturating_sub(self.now_ms);
+            self.handoff_timer.step(handoff, so_far_ms);
         }
     }
 
@@ -214,19 +220,19 @@ impl<'s> Txn<'s> {
 
     /// For how many seconds the key has not been used, about.
     pub(crate) fn idle_s(&self, key: &[u8]) -> u64 {
-        self.spaces.accesses.idle_s(self.slot, key, self.now_ms)
+        self.databases.accesses.idle_s(self.slot, key, self.now_ms)
     }
 
     /// The key counts as not used for so many seconds.
     pub(crate) fn set_idle_s(&self, key: &[u8], idle_s: u64) {
-        self.spaces.accesses.set_idle(self.slot, key, self.now_ms, idle_s);
+        self.databases.accesses.set_idle(self.slot, key, self.now_ms, idle_s);
     }
 
-    /// Goes on in another logical database; answers the one before.
+    /// Goes on in another logical database; returns the one before.
     pub(crate) fn select(&mut self, db: u8) -> u8 {
         self.slot = match &self.layout {
             Some(layout) => layout.slot(db),
-            None => self.spaces.slot(db),
+            None => self.databases.slot(db),
         };
         std::mem::replace(&mut self.db, db)
     }
@@ -251,7 +257,7 @@ impl<'s> Txn<'s> {
 
     /// The key, if it is there. One whose time is over is removed on the way.
     pub(crate) fn lookup(&mut self, key: &[u8]) -> Result<Option<Entry>> {
-        self.spaces.accesses.note(self.slot, key, self.now_ms);
+        self.databases.accesses.note(self.slot, key, self.now_ms);
         self.lookup_quietly(key)
     }
 
@@ -273,7 +279,7 @@ impl<'s> Txn<'s> {
     /// The head that the engine has for a key that this transaction did not change, expired or not.
     fn stored_head(&mut self, key: &[u8]) -> Result<Option<Head>> {
         let mut mark = 0;
-        let mut found = match self.spaces.table(self.slot) {
+        let mut found = match self.databases.table(self.slot) {
             _ if self.emptied.contains(&self.slot) => None,
             None => None,
             Some(table) => self.engine_head(table, key, &mut mark)?,
@@ -299,7 +305,7 @@ impl<'s> Txn<'s> {
         seen.extend_from_slice(key);
         (*slot, *last) = (self.slot, Some(stored));
         if let Some(governed) = &mut self.governed {
-            governed.seen = found.as_ref().and_then(|head| State::of(key, head));
+            governed.seen = found.as_ref().and_then(|head| KeyState::of(key, head));
             governed.seen_mark = mark;
         }
         Ok(found)
@@ -310,11 +316,13 @@ impl<'s> Txn<'s> {
         self.stored_head(key).map(|head| head.is_some())
     }
 
-    /// The head that the engine has for a key, from memory if it was used lately; then also what was
-    /// noted with it.
+    /// The head that the engine has for a key, from memory if it was used lately; then also what
+    /// was noted with it.
     fn engine_head(&self, table: TableId, key: &[u8], noted: &mut u32) -> Result<Option<Head>> {
         let at = KeyRef { pk: key, sk: None };
-        if let Some(Known { value, expires_at_ms, mark }) = self.spaces.heads.get(table, at) {
+        if let Some(KnownRecord { value, expires_at_ms, mark }) =
+            self.databases.heads.get(table, at)
+        {
             *noted = mark;
             return Ok(value.map(|value| Head { value, expires_at_ms }));
         }
@@ -324,7 +332,7 @@ impl<'s> Txn<'s> {
             found.map(|record| Head { value: record.value, expires_at_ms: record.expires_at_ms });
         let value = found.as_ref().map(|head| head.value.as_ref());
         let expires_at_ms = found.as_ref().and_then(|head| head.expires_at_ms);
-        self.spaces.heads.keep(table, at, value, expires_at_ms);
+        self.databases.heads.keep(table, at, value, expires_at_ms);
         Ok(found)
     }
 
@@ -353,10 +361,10 @@ impl<'s> Txn<'s> {
         };
         match annex {
             Some(annex) => {
-                let table = self.spaces.annex_table(self.slot)?;
+                let table = self.databases.annex_table(self.slot)?;
                 Some((table, Cow::Owned(annex.partition().to_vec())))
             }
-            None => Some((self.spaces.table(self.slot)?, Cow::Borrowed(key))),
+            None => Some((self.databases.table(self.slot)?, Cow::Borrowed(key))),
         }
     }
 
@@ -369,7 +377,7 @@ impl<'s> Txn<'s> {
         }
         self.remove(key, &entry);
         self.note_timed(key);
-        self.told.expired += 1;
+        self.committed.expired += 1;
         self.notify('x', "expired", key);
         Ok(None)
     }
@@ -457,15 +465,15 @@ impl<'s> Txn<'s> {
         }
     }
 
-    /// Removes what a key holds because something else is about to be written there: to whoever
-    /// listens, the key was never away.
+    /// Removes what a key holds because something else is about to be written there: listeners are
+    /// not told that the key was gone.
     pub(crate) fn remove_to_replace(&mut self, key: &[u8], entry: &Entry) {
         self.remove(key, entry);
         self.changes.at(self.slot, key).is_replaced = true;
     }
 
-    /// Removes what a key holds because what stays of it is about to be written anew: to whoever
-    /// asks, the key was only changed.
+    /// Removes what a key holds because what stays of it is about to be written anew: it counts as
+    /// changed, not as removed.
     pub(crate) fn remove_to_rewrite(&mut self, key: &[u8], entry: &Entry) {
         self.remove(key, entry);
         self.changes.at(self.slot, key).removals -= 1;
@@ -613,7 +621,7 @@ impl<'s> Txn<'s> {
     }
 
     /// Gives the annex of a key that is there, if it has one, to a key that has just been written
-    /// and has no parts yet; answers whether it did. The first key is gone then.
+    /// and has no parts yet; returns whether it did. The first key is gone then.
     pub(super) fn hand_over_annex(&mut self, from: &[u8], to: &[u8]) -> bool {
         let slot = self.slot;
         let changed = self.changes.get(slot, from);
@@ -642,21 +650,21 @@ impl<'s> Txn<'s> {
         true
     }
 
-    // ---- quick forms of keys, kept in memory (`server::hot`)
+    // ---- in-memory forms of keys (`server::hot_keys`)
 
     /// How often this transaction wrote or removed parts of the key.
     fn writes(&self, key: &[u8]) -> u64 {
         self.changes.get(self.slot, key).map_or(0, |changes| changes.writes)
     }
 
-    /// The quick form of a key, if there is one. It shows what this transaction did to the key.
+    /// The in-memory form of a key, if there is one. It shows what this transaction did to the key.
     pub(crate) fn resident<T: Resident>(&mut self, key: &[u8]) -> Option<&T> {
         let writes = self.writes(key);
         self.held.get(self.slot, key, writes).map(|resident| &*resident)
     }
 
     /// The last `step` calls of [`put_part`](Txn::put_part) and [`delete_part`](Txn::delete_part)
-    /// for a key, as one change of its quick form, if there is one.
+    /// for a key, as one change of its in-memory form, if there is one.
     pub(crate) fn step_resident<T: Resident>(
         &mut self,
         key: &[u8],
@@ -667,19 +675,19 @@ impl<'s> Txn<'s> {
         self.held.step(self.slot, key, writes, step, take_step);
     }
 
-    /// Keeps a quick form that was just made from the key's parts.
+    /// Keeps an in-memory form that was just made from the key's parts.
     pub(crate) fn admit_resident<T: Resident>(&mut self, key: &[u8], resident: T) {
         let writes = self.writes(key);
         self.held.admit(self.slot, key, writes, Box::new(resident));
     }
 
-    /// So many parts of a key were read for want of a quick form.
+    /// Notes that parts of a key were read because it has no form in memory.
     pub(crate) fn note_read(&self, key: &[u8], parts: usize) {
         self.held.hot().note_read(self.slot, key, parts);
     }
 
-    /// Whether reading the key has cost so much that its quick form, which is made of so many parts
-    /// and takes about so much memory, is to be made and [admitted](Txn::admit_resident) now.
+    /// Whether reading the key has cost so much that its in-memory form, which is made of so many
+    /// parts and takes about so much memory, is to be made and [admitted](Txn::admit_resident) now.
     pub(crate) fn is_resident_due(&self, key: &[u8], parts: usize, bytes: usize) -> bool {
         self.held.hot().is_due(self.slot, key, parts, bytes)
     }
@@ -704,9 +712,9 @@ impl<'s> Txn<'s> {
         !self.libraries.is_empty()
     }
 
-    // ---- what others are told
+    // ---- notifications
 
-    /// The key was changed: who watches or caches it is told.
+    /// The key was changed: clients that watch or cache it are told.
     pub(crate) fn touch(&mut self, key: &[u8]) {
         // A script may touch any number of keys: only the last few are looked through.
         const LAST: usize = 8;
@@ -714,8 +722,15 @@ impl<'s> Txn<'s> {
             return;
         }
         let db = self.db;
-        if !self.told.touched.iter().rev().take(LAST).any(|(at, have)| *at == db && have == key) {
-            self.told.touched.push((db, key.to_vec()));
+        if !self
+            .committed
+            .touched
+            .iter()
+            .rev()
+            .take(LAST)
+            .any(|(at, have)| *at == db && have == key)
+        {
+            self.committed.touched.push((db, key.to_vec()));
         }
     }
 
@@ -724,41 +739,41 @@ impl<'s> Txn<'s> {
         if !self.listeners.events {
             return;
         }
-        self.told.events.push(Event { class, name, db: self.db, key: key.to_vec() });
+        self.committed.events.push(Event { class, name, db: self.db, key: key.to_vec() });
     }
 
-    /// Whoever is blocked on the key may go on after the commit.
+    /// Clients that are blocked on the key may be served after the commit.
     pub(crate) fn signal(&mut self, key: &[u8]) {
         if self.listeners.waits {
-            self.told.ready.push((self.db, key.to_vec()));
+            self.committed.ready.push((self.db, key.to_vec()));
         }
     }
 
-    /// The key is gone: who waits in a group of a stream waits in vain, and is told.
+    /// The key is gone: clients that wait in a group of the stream are told.
     pub(super) fn signal_gone(&mut self, key: &[u8], entry: &Entry) {
         if entry.kind == Kind::Stream {
             self.signal(key);
         }
     }
 
-    /// Says who listens; everybody is told everything otherwise.
+    /// Restricts notifications to those that somebody listens for; without it all are prepared.
     pub(crate) fn set_listeners(&mut self, listeners: Listeners) {
         self.listeners = listeners;
     }
 
-    /// Says whose doing it is.
+    /// Sets the client that makes the changes.
     pub(crate) fn set_origin(&mut self, client: u64) {
-        self.told.origin = client;
+        self.committed.origin = client;
     }
 
     /// Whether there are any changes, as Redis counts them, or databases that change places.
     pub(crate) fn has_counted_changes(&self) -> bool {
-        self.told.dirty > 0 || self.layout.is_some()
+        self.committed.dirty > 0 || self.layout.is_some()
     }
 
-    /// So many changes, as Redis counts them.
+    /// Counts changes as Redis does (`rdb_changes_since_last_save`).
     pub(crate) fn count_changes(&mut self, changes: u64) {
-        self.told.dirty += changes;
+        self.committed.dirty += changes;
     }
 }
 

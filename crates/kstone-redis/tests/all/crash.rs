@@ -1,10 +1,7 @@
 //! The power goes while a key is written that is too large for one commit.
 
-use std::sync::Arc;
-
-use crate::support::{Client, bulk, int};
+use crate::support::{Client, bulk, int, machine_with};
 use kstone::{Database, DatabaseOptions};
-use kstone_core::env::{Env, ManualClock};
 use kstone_redis::Value;
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
@@ -14,13 +11,7 @@ const ELEMENT_LEN: usize = 1 << 20;
 const WRONG_TYPE: &[u8] = b"WRONGTYPE Operation against a key holding the wrong kind of value";
 
 fn open(disk: &SimDisk) -> Database {
-    let env = Env {
-        vfs: Arc::new(disk.clone()),
-        clock: Arc::new(ManualClock::at(1_700_000_000_000)),
-        threads: None,
-        ..Env::memory()
-    };
-    Database::open_with(env, "db", DatabaseOptions::default()).unwrap()
+    Database::open_with(machine_with(disk), "db", DatabaseOptions::default()).unwrap()
 }
 
 /// A disk with a large list at `a` and a string at `b`.

@@ -2,13 +2,11 @@
 
 use std::future::Future as _;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use crate::support::{Client, bulk, int};
+use crate::support::{Client, bulk, int, machine_with};
 use bytes::Bytes;
 use kstone::{Database, DatabaseOptions, Durability};
-use kstone_core::env::{Env, ManualClock};
 use kstone_core::{Compression, Options};
 use kstone_redis::port::{Error, Keys, PortFuture, PurgeKeys, PurgeReport};
 use kstone_redis::{Pipeline, Redis, Tree, Value};
@@ -17,19 +15,17 @@ use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 const SECRET: &[u8] = b"SECRET";
 
 fn open(disk: &SimDisk) -> Database {
-    let env = Env {
-        vfs: Arc::new(disk.clone()),
-        clock: Arc::new(ManualClock::at(1_700_000_000_000)),
-        threads: None,
-        ..Env::memory()
-    };
     let engine = Options {
         compression: Compression::None,
         bottom_compression: Compression::None,
         ..Options::default()
     };
-    Database::open_with(env, "db", DatabaseOptions { engine, durability: Durability::Interval })
-        .unwrap()
+    Database::open_with(
+        machine_with(disk),
+        "db",
+        DatabaseOptions { engine, durability: Durability::Interval },
+    )
+    .unwrap()
 }
 
 /// What a port answers that waits for nothing.

@@ -114,7 +114,7 @@ fn a_very_long_pipeline_is_answered_while_it_comes() {
 }
 
 #[test]
-fn a_pipeline_that_takes_long_lets_others_go_first_also_on_one_thread() {
+fn a_pipeline_that_takes_long_yield_to_others_also_on_one_thread() {
     let door = Door::with_threads(1);
     let (mut waiting, mut client) = (door.connect(), door.connect());
     client.send("SETBIT big 8000000 1\n");

@@ -8,7 +8,7 @@ use crate::commands::strings::range;
 use crate::fault::{Fault, Result};
 use crate::store::strings::StringValue;
 
-/// So many bytes are looked at at once, so that a long string is never in memory as a whole.
+/// Bytes that are read at a time, so that a long string is never in memory as a whole.
 const WINDOW_LEN: u64 = 1 << 20;
 
 pub(super) fn bitcount(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

@@ -1,11 +1,11 @@
-//! Strings as rows of bits.
+//! Strings as arrays of bits: SETBIT, GETBIT, and the commands of the submodules.
 
 mod count;
 mod field;
 mod operate;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::strings::len_max;
 use crate::fault::{Fault, Result};
 
@@ -21,15 +21,8 @@ pub(super) const COMMANDS: &[Command] = &[
 
 const FROM_SECOND: Keys = Keys::Range { first: 2, last: -1, step: 1 };
 
-const fn command(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    keys: Keys,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
-) -> Command {
-    let run = Run::Keys(run);
-    Command { name, arity, flags, keys, categories: "bitmap", run, subcommands: &[] }
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "bitmap", run)
 }
 
 fn setbit(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

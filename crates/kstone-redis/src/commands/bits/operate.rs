@@ -1,4 +1,4 @@
-//! BITOP: strings bit by bit.
+//! BITOP: AND, OR, XOR and NOT of whole strings.
 
 use crate::args;
 use crate::command::{Context, Flow};

@@ -1,4 +1,4 @@
-//! Who is connected, and closing connections.
+//! CLIENT LIST, INFO and KILL.
 
 use crate::args;
 use crate::command::{Context, Flow};

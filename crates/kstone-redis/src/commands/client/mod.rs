@@ -1,4 +1,4 @@
-//! CLIENT.
+//! CLIENT and its subcommands.
 
 mod list;
 mod tracking;

@@ -1,4 +1,4 @@
-//! CLIENT TRACKING and what belongs to it.
+//! CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR.
 
 use crate::args;
 use crate::command::{Context, Flow};

@@ -1,7 +1,7 @@
-//! MIGRATE: keys go to another server.
+//! MIGRATE: moves keys to another server.
 //!
-//! As with Redis, nothing else happens to keys while they are under way, so that what is removed
-//! here is what has arrived there. If the connection breaks, a key may be at both places, but never
+//! As with Redis, nothing else happens to the keys meanwhile, so that what is removed here is
+//! exactly what has arrived there. If the connection breaks, a key may be at both places, but never
 //! at none.
 
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::payload;
-use crate::Errand;
+use crate::RemoteCommands;
 use crate::args;
 use crate::command::{Command, Flow, Keys, Run, flag::*};
 use crate::fault::{Fault, Result};
@@ -126,14 +126,14 @@ fn migrate<'a>(
         let mut commands = request.greeting();
         let greetings = commands.len();
         commands.append(&mut restores);
-        let errand = Errand {
+        let remote = RemoteCommands {
             host: args::shown(request.host).into_owned(),
             port: request.port,
             timeout: request.timeout,
             commands,
         };
-        let Some(run) = server.errands.get() else { return Err(IO_FAULT) };
-        let replies = run(errand).await.map_err(|error| match error.kind() {
+        let Some(run) = server.run_remote_commands.get() else { return Err(IO_FAULT) };
+        let replies = run(remote).await.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotConnected => {
                 Fault::fixed("IOERR error or timeout connecting to the client")
             }
@@ -191,7 +191,7 @@ fn dump<'a>(server: &Server, db: u8, request: &Request<'a>) -> Result<(Vec<&'a [
         keys.push(*key);
         commands.push(command);
     }
-    // What had expired goes. The caller has the keyspace for itself.
+    // What had expired goes. The caller has the whole keyspace to itself.
     let (_, ready) = server.commit(txn)?;
     server.serve_blocked(ready);
     Ok((keys, commands))

@@ -1,40 +1,24 @@
-//! DUMP, RESTORE and MIGRATE: a key as bytes that can be carried elsewhere.
+//! DUMP, RESTORE and MIGRATE: a key as bytes that another server can restore.
 
-mod foreign;
+mod from_redis;
 mod migrate;
 mod payload;
-mod portable;
+mod to_redis;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, Context, Flow, Keys, flag::*};
 use crate::fault::{Fault, Result};
 use payload::{Dump, Payload};
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command {
-        name: "dump",
-        arity: 2,
-        flags: READONLY,
-        keys: Keys::FIRST,
-        categories: "keyspace",
-        run: Run::Keys(dump),
-        subcommands: &[],
-    },
+    Command::on_keys("dump", 2, READONLY, Keys::FIRST, "keyspace", dump),
     restore_command("restore"),
     restore_command("restore-asking"),
     migrate::MIGRATE,
 ];
 
 const fn restore_command(name: &'static str) -> Command {
-    Command {
-        name,
-        arity: -4,
-        flags: WRITE | DENYOOM,
-        keys: Keys::FIRST,
-        categories: "keyspace dangerous",
-        run: Run::Keys(restore),
-        subcommands: &[],
-    }
+    Command::on_keys(name, -4, WRITE | DENYOOM, Keys::FIRST, "keyspace dangerous", restore)
 }
 
 fn dump(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -98,7 +82,7 @@ fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         .map_err(|_| Fault::fixed("ERR Invalid TTL value, must be >= 0"))?;
     let payload = Payload::read(payload)?;
     if let Payload::Redis(value) = &payload {
-        foreign::check(value)?;
+        from_redis::check(value)?;
     }
     let expires_at_ms = match time_ms {
         0 => None,
@@ -119,7 +103,7 @@ fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     match payload {
         Payload::Own(dump) => put(context, key, &dump, expires_at_ms)?,
-        Payload::Redis(value) => foreign::put(context.txn, key, value, expires_at_ms)?,
+        Payload::Redis(value) => from_redis::put(context.txn, key, value, expires_at_ms)?,
         Payload::Stream(stream) => stream.put(context.txn, key, expires_at_ms)?,
     }
     if let Some(idle_s) = options.idle_s {

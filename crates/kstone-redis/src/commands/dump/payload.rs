@@ -1,18 +1,19 @@
 //! The bytes of a dumped key.
 //!
 //! Strings, lists, sets, sorted sets and hashes are dumped in Redis's own form, so that Redis can
-//! restore them. What that form cannot say, a stream as it is kept here or the expiry of a single
-//! field, is dumped in ours: `'K' | kind (1) | length of body (4) | body | (length of sort key (4) |
-//! sort key | length of value (4) | value)* | version (2) | checksum of all before (8)`, numbers in
-//! little-endian. The end is the same in both forms, so that either server can tell at once that a
-//! payload is damaged or is not for it: Redis refuses our version as newer than any it knows.
+//! restore them. What that form cannot express, a stream as it is kept here or the expiry of a
+//! single field, is dumped in ours: `'K' | kind (1) | length of body (4) | body | (length of sort
+//! key (4) | sort key | length of value (4) | value)* | version (2) | checksum of all before (8)`,
+//! numbers in little-endian. The end is the same in both forms, so that either server can tell at
+//! once that a payload is damaged or is not for it: Redis refuses our version as newer than any it
+//! knows.
 
 use std::ops::{Bound, ControlFlow};
 
 use kstone_core::{KEY_LEN_MAX, VALUE_LEN_MAX};
 
-use super::portable;
-use crate::commands::streams::dumped;
+use super::to_redis;
+use crate::commands::streams::undump;
 use crate::fault::{Fault, Result};
 use crate::rdb::{self, Reader};
 use crate::store::fields::HashHead;
@@ -22,7 +23,7 @@ use crate::store::{Entry, Kind, Txn};
 const MARK: u8 = b'K';
 /// Our version: larger than any of Redis's.
 const VERSION: u16 = 0x4b01;
-/// Nobody could send a longer one back.
+/// A client could not send a longer one back.
 const LEN_MAX: usize = 512 << 20;
 
 const DAMAGED: Fault = Fault::fixed("ERR DUMP payload version or checksum are wrong");
@@ -36,7 +37,7 @@ pub(super) enum Payload<'p> {
     /// One of Redis's.
     Redis(rdb::Value<'p>),
     /// A stream of Redis's.
-    Stream(Box<dumped::Stream>),
+    Stream(Box<undump::Stream>),
 }
 
 /// A dumped key.
@@ -51,7 +52,7 @@ pub(super) struct Dump<'p> {
 
 /// Dumps a key: in Redis's form where that can say all that there is to say, and otherwise in ours.
 pub(super) fn write(txn: &mut Txn<'_>, key: &[u8], entry: &Entry) -> Result<Vec<u8>> {
-    match portable::write(txn, key, entry)? {
+    match to_redis::write(txn, key, entry)? {
         Some(payload) => Ok(rdb::seal(payload, rdb::write::VERSION)),
         None => Ok(rdb::seal(write_own(txn, key, entry)?, VERSION)),
     }
@@ -105,8 +106,8 @@ impl<'p> Payload<'p> {
         }
         let mut reader = Reader::new(content);
         let kind = reader.byte().ok_or(BAD_FORMAT)?;
-        if dumped::KINDS.contains(&kind) {
-            let stream = dumped::read(kind, reader).map(Box::new);
+        if undump::KINDS.contains(&kind) {
+            let stream = undump::read(kind, reader).map(Box::new);
             return stream.map(Payload::Stream).ok_or(BAD_FORMAT);
         }
         rdb::Value::read(kind, reader).map(Payload::Redis).ok_or(BAD_FORMAT)
@@ -131,7 +132,7 @@ impl<'p> Dump<'p> {
         }
         match kind {
             Kind::Hash => drop(HashHead::decode(body).ok()?),
-            Kind::Stream => dumped::check_head(body)?,
+            Kind::Stream => undump::check_head(body)?,
             _ => {}
         }
         if body.len() >= VALUE_LEN_MAX || (last.is_some() && !kind.has_parts()) {

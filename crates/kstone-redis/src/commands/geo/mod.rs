@@ -1,49 +1,35 @@
-//! Places on earth, kept in sorted sets.
-//!
-//! A place is a member whose score is its position ([`hash`]).
+//! Geographical positions, kept in sorted sets: a member's score is its position ([`hash`]).
 
 mod hash;
 mod places;
 mod search;
 
-use crate::command::{Command, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Keys, RunOnKeys, flag::*};
 
 /// The key, and where the result goes if it is to be stored.
 const RADIUS_KEYS: Keys = Keys::Found { listed: (1, 1, 1), find: search::radius_keys };
 /// Where the result goes, and the key.
 const TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
 
-const fn command(name: &'static str, arity: i32, flags: u32, keys: Keys, run: Run) -> Command {
-    Command { name, arity, flags, keys, categories: "geo", run, subcommands: &[] }
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "geo", run)
 }
 
 pub(super) const COMMANDS: &[Command] = &[
-    command("geoadd", -5, WRITE | DENYOOM, Keys::FIRST, Run::Keys(places::geoadd)),
-    command("geopos", -2, READONLY, Keys::FIRST, Run::Keys(places::geopos)),
-    command("geohash", -2, READONLY, Keys::FIRST, Run::Keys(places::geohash)),
-    command("geodist", -4, READONLY, Keys::FIRST, Run::Keys(places::geodist)),
-    command(
-        "georadius",
-        -6,
-        WRITE | DENYOOM | MOVABLE_KEYS,
-        RADIUS_KEYS,
-        Run::Keys(search::georadius),
-    ),
+    command("geoadd", -5, WRITE | DENYOOM, Keys::FIRST, places::geoadd),
+    command("geopos", -2, READONLY, Keys::FIRST, places::geopos),
+    command("geohash", -2, READONLY, Keys::FIRST, places::geohash),
+    command("geodist", -4, READONLY, Keys::FIRST, places::geodist),
+    command("georadius", -6, WRITE | DENYOOM | MOVABLE_KEYS, RADIUS_KEYS, search::georadius),
     command(
         "georadiusbymember",
         -5,
         WRITE | DENYOOM | MOVABLE_KEYS,
         RADIUS_KEYS,
-        Run::Keys(search::georadiusbymember),
+        search::georadiusbymember,
     ),
-    command("georadius_ro", -6, READONLY, Keys::FIRST, Run::Keys(search::georadius_ro)),
-    command(
-        "georadiusbymember_ro",
-        -5,
-        READONLY,
-        Keys::FIRST,
-        Run::Keys(search::georadiusbymember_ro),
-    ),
-    command("geosearch", -7, READONLY, Keys::FIRST, Run::Keys(search::geosearch)),
-    command("geosearchstore", -8, WRITE | DENYOOM, TWO, Run::Keys(search::geosearchstore)),
+    command("georadius_ro", -6, READONLY, Keys::FIRST, search::georadius_ro),
+    command("georadiusbymember_ro", -5, READONLY, Keys::FIRST, search::georadiusbymember_ro),
+    command("geosearch", -7, READONLY, Keys::FIRST, search::geosearch),
+    command("geosearchstore", -8, WRITE | DENYOOM, TWO, search::geosearchstore),
 ];

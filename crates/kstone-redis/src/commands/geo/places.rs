@@ -33,14 +33,14 @@ pub(super) fn unit_m(unit: &[u8]) -> Result<f64> {
 }
 
 /// Says a distance: four digits after the point are plenty, even for kilometres.
-pub(super) fn say_distance(out: &mut (dyn Sink + Send), distance: f64) {
+pub(super) fn write_distance(out: &mut (dyn Sink + Send), distance: f64) {
     let scaled = (distance * 10_000.0).round_ties_even() as i64;
     let (sign, scaled) = (if scaled < 0 { "-" } else { "" }, scaled.unsigned_abs());
     out.bulk(format!("{sign}{}.{:04}", scaled / 10_000, scaled % 10_000).as_bytes());
 }
 
 /// Says a position: a list of two numbers.
-pub(super) fn say_position(out: &mut (dyn Sink + Send), resp3: bool, position: Position) {
+pub(super) fn write_position(out: &mut (dyn Sink + Send), resp3: bool, position: Position) {
     out.array(2);
     for degrees in [position.longitude, position.latitude] {
         match resp3 {
@@ -94,7 +94,7 @@ pub(super) fn geopos(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     context.out.array(members.len());
     for member in members {
         match find_position(context, key, set.as_ref(), member)? {
-            Some(position) => say_position(context.out, context.client.resp3, position),
+            Some(position) => write_position(context.out, context.client.resp3, position),
             None => context.out.null_array(),
         }
     }
@@ -122,7 +122,7 @@ pub(super) fn geodist(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     let from = find_position(context, key, set.as_ref(), from)?;
     let to = find_position(context, key, set.as_ref(), to)?;
     match (from, to) {
-        (Some(from), Some(to)) => say_distance(context.out, from.distance_m(to) / unit),
+        (Some(from), Some(to)) => write_distance(context.out, from.distance_m(to) / unit),
         _ => context.out.null(),
     }
     Ok(Flow::Done)

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use crate::args;
 use crate::command::{Context, Flow};
 use crate::commands::geo::hash::{Position, Shape};
-use crate::commands::geo::places::{find_position, position, say_distance, say_position, unit_m};
+use crate::commands::geo::places::{
+    find_position, position, unit_m, write_distance, write_position,
+};
 use crate::commands::sorted_sets::{ScoreRange, SortedSet, Walk, Window, store_result};
 use crate::fault::{Fault, Result};
 
@@ -46,7 +48,7 @@ enum Order {
 /// What is searched for, and what of it is told.
 #[derive(Debug, Default)]
 struct Query<'a> {
-    middle: Option<Middle>,
+    center: Option<Center>,
     shape: Option<Shape>,
     /// Metres in the unit of the reply.
     unit_m: f64,
@@ -64,7 +66,7 @@ struct Query<'a> {
 
 /// Where the middle of a search is.
 #[derive(Debug, Clone, Copy)]
-enum Middle {
+enum Center {
     At(Position),
     /// At a member of a set that is not there, so nothing is found.
     Nowhere,
@@ -121,9 +123,9 @@ fn search(context: &mut Context<'_, '_>, args: &[&[u8]], form: Form) -> Result<F
     let key = key.unwrap_or_default();
     let set = SortedSet::find(context.txn, key)?;
     let query = parse(context, args, form, key, set.as_ref())?;
-    let found = match (&set, query.middle, query.shape) {
-        (Some(set), Some(Middle::At(middle)), Some(shape)) => {
-            find(context, key, set, &query, middle, shape)?
+    let found = match (&set, query.center, query.shape) {
+        (Some(set), Some(Center::At(center)), Some(shape)) => {
+            find(context, key, set, &query, center, shape)?
         }
         _ => Vec::new(),
     };
@@ -137,11 +139,11 @@ fn search(context: &mut Context<'_, '_>, args: &[&[u8]], form: Form) -> Result<F
         store_result(context, target, &members, event, members.len() as u64)?;
         return Ok(Flow::Done);
     }
-    say(context, &query, &found);
+    write_reply(context, &query, &found);
     Ok(Flow::Done)
 }
 
-fn say(context: &mut Context<'_, '_>, query: &Query<'_>, found: &[Found]) {
+fn write_reply(context: &mut Context<'_, '_>, query: &Query<'_>, found: &[Found]) {
     let details = [query.with_distance, query.with_hash, query.with_position];
     let details = details.into_iter().filter(|with| *with).count();
     context.out.array(found.len());
@@ -151,14 +153,14 @@ fn say(context: &mut Context<'_, '_>, query: &Query<'_>, found: &[Found]) {
         }
         context.out.bulk(&place.member);
         if query.with_distance {
-            say_distance(context.out, place.distance_m / query.unit_m);
+            write_distance(context.out, place.distance_m / query.unit_m);
         }
         if query.with_hash {
             context.out.integer(place.score as i64);
         }
         if query.with_position {
             let position = Position::of_score(place.score);
-            say_position(context.out, context.client.resp3, position);
+            write_position(context.out, context.client.resp3, position);
         }
     }
 }
@@ -169,12 +171,12 @@ fn find(
     key: &[u8],
     set: &SortedSet,
     query: &Query<'_>,
-    middle: Position,
+    center: Position,
     shape: Shape,
 ) -> Result<Vec<Found>> {
     let enough = if query.any { query.count } else { usize::MAX };
     let mut found: Vec<Found> = Vec::new();
-    for cell in shape.cells(middle) {
+    for cell in shape.cells(center) {
         if found.len() >= enough {
             break;
         }
@@ -182,7 +184,7 @@ fn find(
         let range = ScoreRange { min, max, min_open: false, max_open: true };
         let mut walk = Walk::new(context.txn, key, set);
         walk.by_score(&range, false, Window::ALL, |member, score| {
-            if let Some(distance_m) = shape.distance_m(middle, Position::of_score(score)) {
+            if let Some(distance_m) = shape.distance_m(center, Position::of_score(score)) {
                 found.push(Found { member: member.to_vec(), score, distance_m });
             }
             if found.len() >= enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -214,19 +216,19 @@ fn parse<'a>(
 ) -> Result<Query<'a>> {
     let mut query = Query { unit_m: 1.0, ..Query::default() };
     let around = |member: &[u8]| match set {
-        None => Ok(Middle::Nowhere),
+        None => Ok(Center::Nowhere),
         Some(_) => find_position(context, key, set, member)?
-            .map(Middle::At)
+            .map(Center::At)
             .ok_or(Fault::fixed("ERR could not decode requested zset member")),
     };
     let mut rest = match (form, args) {
         (Form::Radius { .. }, [_, _, longitude, latitude, radius, unit, rest @ ..]) => {
-            query.middle = Some(Middle::At(position(longitude, latitude)?));
+            query.center = Some(Center::At(position(longitude, latitude)?));
             query.set_circle(radius, unit)?;
             rest
         }
         (Form::RadiusByMember { .. }, [_, _, member, radius, unit, rest @ ..]) => {
-            query.middle = Some(around(member)?);
+            query.center = Some(around(member)?);
             // What is wrong with the radius is not looked at where there is nothing to search.
             if set.is_some() {
                 query.set_circle(radius, unit)?;
@@ -268,14 +270,14 @@ fn parse<'a>(
             }
             _ if form == Form::SearchStore && is("storedist") => query.stores_distance = true,
             [member, after @ ..] if form.is_search() && is("frommember") && !is_from_position => {
-                query.middle = Some(around(member)?);
+                query.center = Some(around(member)?);
                 is_from_member = true;
                 rest = after;
             }
             [longitude, latitude, after @ ..]
                 if form.is_search() && is("fromlonlat") && !is_from_member =>
             {
-                query.middle = Some(Middle::At(position(longitude, latitude)?));
+                query.center = Some(Center::At(position(longitude, latitude)?));
                 is_from_position = true;
                 rest = after;
             }
@@ -329,7 +331,7 @@ impl Query<'_> {
             )));
         }
         let name = args::shown(name);
-        if form.is_search() && self.middle.is_none() {
+        if form.is_search() && self.center.is_none() {
             return Err(Fault::new(format!(
                 "ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {name}"
             )));

@@ -1,4 +1,4 @@
-//! Fields that expire: HEXPIRE and its kin, HTTL and its kin, HPERSIST.
+//! Expiry of single fields: HEXPIRE, HTTL, HPERSIST and their variants.
 
 use crate::args;
 use crate::command::{Context, Flow};

@@ -1,4 +1,4 @@
-//! Fields that are numbers.
+//! HINCRBY and HINCRBYFLOAT.
 
 use crate::args;
 use crate::command::{Context, Flow};

@@ -1,4 +1,4 @@
-//! Hashes. How one is stored: [`fields`].
+//! Hashes. Their records are described in [`fields`].
 
 mod expiry;
 mod increment;
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::store::fields::{self, HashHead, Payload};
 use crate::store::{Kind, Txn};
@@ -44,14 +44,8 @@ pub(super) const COMMANDS: &[Command] = &[
     command("hvals", 2, READONLY, hvals),
 ];
 
-const fn command(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
-) -> Command {
-    let (keys, run) = (Keys::FIRST, Run::Keys(run));
-    Command { name, arity, flags, keys, categories: "hash", run, subcommands: &[] }
+const fn command(name: CommandName, arity: i32, flags: u32, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, Keys::FIRST, "hash", run)
 }
 
 /// A hash while a command changes it.

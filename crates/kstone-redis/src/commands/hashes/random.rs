@@ -1,4 +1,4 @@
-//! Fields at random.
+//! HRANDFIELD.
 
 use std::ops::ControlFlow;
 
@@ -54,7 +54,7 @@ pub(super) fn hrandfield(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resul
     let count = hash.head.count;
     let many = if wanted < 0 { drawn(wanted)? } else { wanted.unsigned_abs().min(count) };
     out.array(many as usize * if with_values && !is_nested { 2 } else { 1 });
-    let mut say = |name: &[u8], payload: &[u8]| {
+    let mut write_reply = |name: &[u8], payload: &[u8]| {
         if is_nested {
             out.array(2);
         }
@@ -64,14 +64,14 @@ pub(super) fn hrandfield(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resul
         }
     };
     if wanted < 0 {
-        elements::draw(txn, key, count, many, random, say)?;
+        elements::draw(txn, key, count, many, random, write_reply)?;
     } else if many == count {
         fields::each(txn, key, count, |name, payload| {
-            say(name, payload);
+            write_reply(name, payload);
             Ok(ControlFlow::Continue(()))
         })?;
     } else {
-        elements::sample(txn, key, count, many, random, say)?;
+        elements::sample(txn, key, count, many, random, write_reply)?;
     }
     Ok(Flow::Done)
 }

@@ -19,7 +19,7 @@ enum Expiry {
 
 /// Which fields have to be there for HSETEX to do anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum If {
+enum FieldCondition {
     Always,
     AllNew,
     AllThere,
@@ -28,13 +28,14 @@ enum If {
 #[derive(Debug)]
 struct Options<'a, 'b> {
     expiry: Expiry,
-    condition: If,
+    condition: FieldCondition,
     /// What follows the number of fields.
     words: &'b [&'a [u8]],
 }
 
 impl<'a, 'b> Options<'a, 'b> {
-    /// Reads the options, which may come before and behind the fields; each field has so many words.
+    /// Reads the options, which may come before and behind the fields; each field has so many
+    /// words.
     fn read(
         args: &'b [&'a [u8]],
         words_of_field: usize,
@@ -53,7 +54,8 @@ impl<'a, 'b> Options<'a, 'b> {
                 "ERR Only one of EX, PX, EXAT, PXAT or {other} arguments can be specified"
             ))
         };
-        let mut options = Options { expiry: Expiry::Unsaid, condition: If::Always, words: &[] };
+        let mut options =
+            Options { expiry: Expiry::Unsaid, condition: FieldCondition::Always, words: &[] };
         let mut rest = args;
         while let [word, behind @ ..] = rest {
             rest = behind;
@@ -75,11 +77,14 @@ impl<'a, 'b> Options<'a, 'b> {
                     continue;
                 }
                 b"fnx" | b"fxx" if is_set => {
-                    if options.condition != If::Always {
+                    if options.condition != FieldCondition::Always {
                         return Err(BOTH);
                     }
-                    options.condition =
-                        if args::is(word, "fnx") { If::AllNew } else { If::AllThere };
+                    options.condition = if args::is(word, "fnx") {
+                        FieldCondition::AllNew
+                    } else {
+                        FieldCondition::AllThere
+                    };
                     continue;
                 }
                 _ if args::is(word, other) => {
@@ -148,9 +153,9 @@ pub(super) fn hsetex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     let options = Options::read(rest, 2, now_ms, "hsetex")?;
     check_len(pairs(options.words))?;
     let mut hash = Hash::find_or_new(context.txn, key)?;
-    for (name, _) in pairs(options.words).filter(|_| options.condition != If::Always) {
+    for (name, _) in pairs(options.words).filter(|_| options.condition != FieldCondition::Always) {
         let is_there = hash.head.count > 0 && fields::get(context.txn, key, name)?.is_some();
-        if is_there != (options.condition == If::AllThere) {
+        if is_there != (options.condition == FieldCondition::AllThere) {
             context.out.integer(0);
             return Ok(Flow::Done);
         }

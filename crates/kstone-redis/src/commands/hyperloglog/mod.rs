@@ -5,9 +5,9 @@
 mod sketch;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
-use crate::server::config::table::{At, at};
+use crate::server::config::table::{ParameterIndex, index_of};
 use crate::store::Entry;
 use sketch::{Registers, Run as SketchRun, Sketch};
 
@@ -20,19 +20,12 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 /// A counter that would be longer becomes dense.
-const SPARSE_LEN_MAX: At = at("hll-sparse-max-bytes");
+const SPARSE_LEN_MAX: ParameterIndex = index_of("hll-sparse-max-bytes");
 
 const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
 
-const fn command(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    keys: Keys,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
-) -> Command {
-    let run = Run::Keys(run);
-    Command { name, arity, flags, keys, categories: "hyperloglog", run, subcommands: &[] }
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "hyperloglog", run)
 }
 
 fn sparse_len_max(context: &Context<'_, '_>) -> usize {

@@ -4,7 +4,7 @@ use crate::args;
 use crate::command::{Command, Context, Flow, Keys, flag::*};
 use crate::commands::keys::keyed;
 use crate::fault::{Fault, Result};
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 pub(super) const FLUSHDB: Command = Command {
     categories: "keyspace dangerous",

@@ -1,41 +1,28 @@
-//! MEMORY: how much room keys take.
+//! MEMORY: how much memory and space keys take.
 
 use std::ops::{Bound, ControlFlow};
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
-use crate::commands::keys::{OnKeys, help};
+use crate::command::{Command, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::commands::keys::help;
+use crate::commands::keys::object::SECOND;
 use crate::fault::{Fault, Result};
 use crate::server::process;
 
-pub(super) const MEMORY: Command = Command {
-    name: "memory",
-    arity: -2,
-    flags: 0,
-    keys: Keys::None,
-    categories: "",
-    run: Run::Subcommands,
-    subcommands: &[
-        Command {
-            name: "memory|usage",
-            arity: -3,
-            flags: READONLY,
-            keys: Keys::Range { first: 2, last: 2, step: 1 },
-            categories: "",
-            run: Run::Keys(usage),
-            subcommands: &[],
-        },
+pub(super) const MEMORY: Command = Command::group(
+    "memory",
+    &[
+        Command::on_keys("memory|usage", -3, READONLY, SECOND, "", usage),
         plain("memory|doctor", UNLOCKED, doctor),
         plain("memory|malloc-stats", UNLOCKED, malloc_stats),
         plain("memory|purge", UNLOCKED, purge),
         plain("memory|stats", 0, stats),
         plain("memory|help", LOADING | STALE | UNLOCKED, memory_help),
     ],
-};
+);
 
-const fn plain(name: &'static str, flags: u32, run: OnKeys) -> Command {
-    let (keys, run) = (Keys::None, Run::Keys(run));
-    Command { name, arity: 2, flags, keys, categories: "", run, subcommands: &[] }
+const fn plain(name: &'static str, flags: u32, run: RunOnKeys) -> Command {
+    Command::on_keys(name, 2, flags, Keys::None, "", run)
 }
 
 /// What a record costs beside its key and value.
@@ -88,8 +75,8 @@ fn stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let used = process::usage().resident_bytes;
     let stats = context.server.engine.stats();
     let (_, hot_bytes) = context.server.hot.size();
-    let spaces = &context.server.spaces;
-    let recent_bytes = spaces.heads.size().1 + spaces.members.size().1;
+    let databases = &context.server.databases;
+    let recent_bytes = databases.heads.size().1 + databases.members.size().1;
     let buffers = stats.total.memtable_bytes;
     let caches = stats.cache_bytes + hot_bytes as u64 + recent_bytes as u64;
     let figures = [

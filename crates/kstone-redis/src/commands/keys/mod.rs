@@ -11,10 +11,10 @@ use std::ops::ControlFlow;
 use kstone_core::env::Random;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::glob;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 pub(super) const COMMANDS: &[Command] = &[
     keyed("del", -2, WRITE, Keys::ALL, remove),
@@ -45,11 +45,8 @@ pub(super) const COMMANDS: &[Command] = &[
     wait::WAITAOF,
 ];
 
-type OnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
-
-const fn keyed(name: &'static str, arity: i32, flags: u32, keys: Keys, run: OnKeys) -> Command {
-    let run = Run::Keys(run);
-    Command { name, arity, flags, keys, categories: "keyspace", run, subcommands: &[] }
+const fn keyed(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "keyspace", run)
 }
 
 fn remove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -140,7 +137,7 @@ fn database(arg: &[u8]) -> Result<u8> {
     u8::try_from(number).ok().filter(|db| usize::from(*db) < DATABASES).ok_or(OUT_OF_RANGE)
 }
 
-/// Says a HELP reply.
+/// Writes a HELP reply.
 fn help(context: &mut Context<'_, '_>, command: &str, lines: &[&str]) {
     context.out.array(lines.len() + 3);
     context

@@ -1,13 +1,13 @@
-//! OBJECT: what a key is like inside.
+//! OBJECT: encoding, idle time and reference count of a key.
 //!
-//! Nothing in here is packed the way Redis packs it; the names are those that Redis would answer for
-//! a value of this size, because clients and people compare them.
+//! Keys are not packed the way Redis packs them; the encodings are those that Redis would report
+//! for a value of this size, because clients and people compare them.
 
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
-use crate::commands::keys::{OnKeys, help};
+use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
+use crate::commands::keys::help;
 use crate::commands::sets;
 use crate::commands::sorted_sets::{SortedSet, Walk};
 use crate::fault::{Fault, Result};
@@ -15,40 +15,28 @@ use crate::server::config;
 use crate::store::fields::{self, HashHead, Payload};
 use crate::store::{Entry, Kind};
 
-pub(super) const OBJECT: Command = Command {
-    name: "object",
-    arity: -2,
-    flags: 0,
-    keys: Keys::None,
-    categories: "",
-    run: Run::Subcommands,
-    subcommands: &[
+pub(super) const OBJECT: Command = Command::group(
+    "object",
+    &[
         question("object|encoding", encoding),
         question("object|freq", freq),
         question("object|idletime", idletime),
         question("object|refcount", refcount),
-        Command {
-            name: "object|help",
-            arity: 2,
-            flags: LOADING | STALE | UNLOCKED,
-            keys: Keys::None,
-            categories: "keyspace",
-            run: Run::Keys(object_help),
-            subcommands: &[],
-        },
+        Command::new(
+            "object|help",
+            2,
+            LOADING | STALE | UNLOCKED,
+            "keyspace",
+            Run::Keys(object_help),
+        ),
     ],
-};
+);
 
-const fn question(name: &'static str, run: OnKeys) -> Command {
-    Command {
-        name,
-        arity: 3,
-        flags: READONLY,
-        keys: Keys::Range { first: 2, last: 2, step: 1 },
-        categories: "keyspace",
-        run: Run::Keys(run),
-        subcommands: &[],
-    }
+/// One key, the second argument.
+pub(super) const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
+
+const fn question(name: &'static str, run: RunOnKeys) -> Command {
+    Command::on_keys(name, 3, READONLY, SECOND, "keyspace", run)
 }
 
 /// The key that is asked about; says that there is nothing if there is none.

@@ -1,7 +1,7 @@
-//! WAIT and WAITAOF: until what a client wrote is where it wants it.
+//! WAIT and WAITAOF: wait until a client's writes have reached replicas or the disk.
 
 use crate::args;
-use crate::command::{Block, Command, Flow, Keys, Otherwise, Run, flag::*};
+use crate::command::{Block, Command, Flow, Keys, Run, TimeoutReply, flag::*};
 use crate::fault::{Fault, Result};
 use crate::reply::{Sink, Value};
 use crate::session::Session;
@@ -27,13 +27,13 @@ pub(super) const WAITAOF: Command = Command {
 };
 
 /// How a command that waits would wait, given for how long, in milliseconds; 0 is for ever.
-fn block(session: &Session, timeout: &[u8], otherwise: Otherwise) -> Result<Block> {
+fn block(session: &Session, timeout: &[u8], on_timeout: TimeoutReply) -> Result<Block> {
     let ms = match args::parse_integer(timeout) {
         None => return Err(Fault::fixed("ERR timeout is not an integer or out of range")),
         Some(ms) => u64::try_from(ms).map_err(|_| Fault::NEGATIVE_TIMEOUT)?,
     };
     let until_ms = (ms > 0).then(|| session.server.engine.now_ms().saturating_add(ms));
-    Ok(Block { otherwise, ..Block::on(Vec::new(), until_ms) })
+    Ok(Block { on_timeout, ..Block::on(Vec::new(), until_ms) })
 }
 
 /// Waits for replicas. There are none, and none can come, so who wants one waits until its time is
@@ -41,7 +41,7 @@ fn block(session: &Session, timeout: &[u8], otherwise: Otherwise) -> Result<Bloc
 fn wait(session: &mut Session, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
     let [_, replicas, timeout] = args else { return Err(Fault::SYNTAX) };
     let replicas = args::integer(replicas)?;
-    let block = block(session, timeout, Otherwise::Say(Value::Integer(0)))?;
+    let block = block(session, timeout, TimeoutReply::Fixed(Value::Integer(0)))?;
     if replicas > 0 {
         return Ok(Flow::Block(block));
     }
@@ -61,10 +61,10 @@ fn waitaof(session: &mut Session, args: &[&[u8]], out: &mut (dyn Sink + Send)) -
         return Err(Fault::MUST_BE_POSITIVE);
     }
     let (engine, seq) = (&session.server.engine, session.seq());
-    let mut block = block(session, timeout, Otherwise::Acknowledged(engine.clone(), seq))?;
+    let mut block = block(session, timeout, TimeoutReply::Acknowledged(engine.clone(), seq))?;
     if replicas == 0 {
         if local == 0 || engine.durable_seq() >= seq {
-            block.otherwise.reply().write(out);
+            block.on_timeout.reply().write(out);
             return Ok(Flow::Done);
         }
         // The disk is asked now, whatever the server's own interval is.

@@ -1,4 +1,4 @@
-//! Changing lists anywhere.
+//! Commands that change elements in the middle: LSET, LINSERT, LREM, LTRIM.
 
 use std::ops::ControlFlow;
 

@@ -1,11 +1,12 @@
-//! Pushing to and popping from the ends of a list, from the first of several, and waiting for one.
+//! Pushing and popping at the ends of a list, of the first of several, and blocking until there is
+//! one.
 
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
 use crate::args;
-use crate::command::{Block, Caller, Context, Flow};
+use crate::command::{Caller, Context, Flow};
 use crate::commands::lists::list::{End, List, check_element};
 use crate::fault::{Fault, Result};
 
@@ -85,7 +86,7 @@ pub(super) fn rpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
 fn pop(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Result<Flow> {
     let (key, count) = match args {
         [_, key] => (key, None),
-        [_, key, count] => (key, Some(not_negative(count, Fault::MUST_BE_POSITIVE)?)),
+        [_, key, count] => (key, Some(args::not_negative(count, Fault::MUST_BE_POSITIVE)?)),
         _ => {
             let name = if end == End::Front { "lpop" } else { "rpop" };
             return Err(Fault::new(format!("ERR wrong number of arguments for '{name}' command")));
@@ -148,7 +149,7 @@ fn blocking_pop(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Resu
     let [_, keys @ .., timeout] = args else { return Err(Fault::SYNTAX) };
     let until_ms = args::timeout(timeout, context.txn.now_ms())?;
     let Some((key, list)) = first_list(context, keys)? else {
-        return Ok(wait(context, keys, until_ms));
+        return Ok(context.wait_for(keys, until_ms));
     };
     let element = pop_one(context, key, end, list)?;
     context.out.bulks(&[key, &element]);
@@ -156,7 +157,8 @@ fn blocking_pop(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Resu
 }
 
 pub(super) fn lmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
-    let (keys, end, count) = several(args.get(1..).unwrap_or_default())?;
+    let (keys, end, count) =
+        args::keys_end_and_count(args.get(1..).unwrap_or_default(), super::end)?;
     match first_list(context, keys)? {
         None => context.out.null_array(),
         Some((key, list)) => pop_from(context, key, end, list, count)?,
@@ -166,10 +168,10 @@ pub(super) fn lmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
 
 pub(super) fn blmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, timeout, rest @ ..] = args else { return Err(Fault::SYNTAX) };
-    let (keys, end, count) = several(rest)?;
+    let (keys, end, count) = args::keys_end_and_count(rest, super::end)?;
     let until_ms = args::timeout(timeout, context.txn.now_ms())?;
     match first_list(context, keys)? {
-        None => return Ok(wait(context, keys, until_ms)),
+        None => return Ok(context.wait_for(keys, until_ms)),
         Some((key, list)) => pop_from(context, key, end, list, count)?,
     }
     Ok(Flow::Done)
@@ -186,41 +188,6 @@ fn pop_from(
     context.out.array(2);
     context.out.bulk(key);
     pop_many(context, key, end, list, count)
-}
-
-/// `numkeys key [key …] LEFT|RIGHT [COUNT count]`.
-fn several<'a, 'k>(args: &'a [&'k [u8]]) -> Result<(&'a [&'k [u8]], End, u64)> {
-    const NO_KEYS: Fault = Fault::fixed("ERR numkeys should be greater than 0");
-    const NO_COUNT: Fault = Fault::fixed("ERR count should be greater than 0");
-    let [numkeys, rest @ ..] = args else { return Err(Fault::SYNTAX) };
-    let numkeys = positive(numkeys, NO_KEYS)?;
-    let numkeys = usize::try_from(numkeys).ok().filter(|numkeys| *numkeys < rest.len());
-    let (keys, rest) = numkeys.map(|at| rest.split_at(at)).ok_or(Fault::SYNTAX)?;
-    let [end, options @ ..] = rest else { return Err(Fault::SYNTAX) };
-    let end = super::end(end)?;
-    let count = match options {
-        [] => 1,
-        [option, count, rest @ ..] if args::is(option, "count") => {
-            let count = positive(count, NO_COUNT)?;
-            if !rest.is_empty() {
-                return Err(Fault::SYNTAX);
-            }
-            count
-        }
-        _ => return Err(Fault::SYNTAX),
-    };
-    Ok((keys, end, count))
-}
-
-fn not_negative(arg: &[u8], fault: Fault) -> Result<u64> {
-    args::parse_integer(arg).and_then(|number| u64::try_from(number).ok()).ok_or(fault)
-}
-
-fn positive(arg: &[u8], fault: Fault) -> Result<u64> {
-    match not_negative(arg, fault.clone())? {
-        0 => Err(fault),
-        number => Ok(number),
-    }
 }
 
 /// The first of these keys that there is a list at.
@@ -241,14 +208,4 @@ fn first_list<'k>(
         }
     }
     Ok(None)
-}
-
-/// Waits for a list at one of these keys, or says that there is none where nobody can wait.
-fn wait(context: &mut Context<'_, '_>, keys: &[&[u8]], until_ms: Option<u64>) -> Flow {
-    if !context.caller.may_block() {
-        context.out.null_array();
-        return Flow::Done;
-    }
-    let keys = keys.iter().map(|key| key.to_vec()).collect();
-    Flow::Block(Block::on(keys, until_ms))
 }

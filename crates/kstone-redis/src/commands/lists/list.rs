@@ -1,8 +1,8 @@
-//! A list on records: its head has the two ends, each element is a part under its place.
+//! A list as records: the head has its two ends, and each element is a part under its position.
 //!
-//! Places count up from the front to the back, without gaps, and start in the middle of all
-//! numbers, so that either end can grow: reaching an element by its index is one read. What is put
-//! into the middle, or taken out of it, moves the elements on its shorter side by one place.
+//! Positions count up from the front to the back, without gaps, and start in the middle of the
+//! number range, so that either end can grow: reaching an element by its index is one read.
+//! Inserting or removing in the middle moves the elements on the shorter side by one position.
 
 use std::collections::VecDeque;
 use std::ops::{Bound, ControlFlow, Range};
@@ -221,7 +221,7 @@ impl List {
         Ok(())
     }
 
-    /// Who takes one element after the other from an end gets the next ones into memory, many at a
+    /// Taking one element after the other from an end loads the next ones into memory, many at a
     /// time: reading a stretch costs little more than reading one.
     fn read_ahead(&self, txn: &mut Txn<'_>, key: &[u8], end: End) -> Result<()> {
         const AFTER: usize = 16;

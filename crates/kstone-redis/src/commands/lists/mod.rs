@@ -10,18 +10,12 @@ mod window;
 pub(crate) use list::{End, List};
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 
-const fn command(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    keys: Keys,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
-) -> Command {
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
     let categories = if flags & BLOCKING != 0 { "list blocking" } else { "list" };
-    Command { name, arity, flags, keys, categories, run: Run::Keys(run), subcommands: &[] }
+    Command::on_keys(name, arity, flags, keys, categories, run)
 }
 
 const FIRST_TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };

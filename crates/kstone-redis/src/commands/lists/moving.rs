@@ -1,4 +1,4 @@
-//! Moving an element from one list to another, or around in one.
+//! LMOVE, RPOPLPUSH and their blocking forms.
 
 use crate::args;
 use crate::command::{Block, Caller, Context, Flow};

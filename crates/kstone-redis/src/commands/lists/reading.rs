@@ -1,4 +1,4 @@
-//! Reading lists.
+//! LLEN, LINDEX, LRANGE and LPOS.
 
 use std::ops::ControlFlow;
 

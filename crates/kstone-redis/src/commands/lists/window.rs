@@ -1,15 +1,15 @@
-//! The stretch of a list that is read often, kept in memory ([`crate::server::hot`]): the newest
-//! entries of a timeline, the next jobs of a queue.
+//! The stretch of a list that is read often, kept in memory ([`crate::server::hot_keys`]): the
+//! newest entries of a timeline, the next jobs of a queue.
 //!
-//! It knows elements by their places, so that a push or a pop at an end of the list costs a push or
-//! a pop at an end of the stretch, or nothing.
+//! It knows elements by their positions, so that a push or a pop at an end of the list costs a push
+//! or a pop at an end of the stretch, or nothing.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::server::hot::Resident;
+use crate::server::hot_keys::Resident;
 
 /// How much memory the stretch of one list may take: more than anybody reads at once and often.
 pub(super) const BYTES_MAX: usize = 1 << 20;

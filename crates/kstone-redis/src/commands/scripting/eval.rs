@@ -1,6 +1,6 @@
 //! EVAL, EVALSHA, and SCRIPT with its subcommands.
 
-use super::execute::{Start, execute, keys_and_args};
+use super::execute::{ScriptCall, execute, keys_and_args};
 use super::running::Origin;
 use crate::args;
 use crate::command::{Context, Flow};
@@ -44,7 +44,7 @@ fn run(
         } else {
             cache.add(given, false)?
         };
-        let start = Start {
+        let call = ScriptCall {
             origin: Origin::Script,
             name: &digest,
             flags: script.flags,
@@ -52,7 +52,7 @@ fn run(
             command: args,
             keys,
         };
-        execute(context, &start, &mut cache.interpreter, |interpreter| {
+        execute(context, &call, &mut cache.interpreter, |interpreter| {
             interpreter.run_script(&script.function, keys, rest)
         })
     })
@@ -110,7 +110,7 @@ pub(super) fn debug(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
 }
 
 /// What SCRIPT can do.
-const HELP: &[&str] = &[
+pub(super) const HELP: &[&str] = &[
     "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "DEBUG NO",
     "    There is no debugger for scripts: NO is all that can be chosen.",
@@ -125,11 +125,3 @@ const HELP: &[&str] = &[
     "HELP",
     "    Print this help.",
 ];
-
-pub(super) fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.array(HELP.len());
-    for line in HELP {
-        context.out.simple(line);
-    }
-    Ok(Flow::Done)
-}

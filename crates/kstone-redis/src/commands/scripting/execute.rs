@@ -1,4 +1,4 @@
-//! Running a script: its rights, its commands, its reply.
+//! Runs a script: checks its permissions, runs the commands that it calls, writes its reply.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,13 +11,13 @@ use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::reply::{Tree, Value};
 use crate::server::acl::Denied;
-use crate::server::way::Manners;
+use crate::server::task_handoff::HandoffTimer;
 use crate::server::{Server, config};
 use crate::session::Client;
 use crate::store::Txn;
 
 /// A script that is about to run.
-pub(super) struct Start<'a> {
+pub(super) struct ScriptCall<'a> {
     pub(super) origin: Origin,
     /// The function's name, or the script's digest.
     pub(super) name: &'a str,
@@ -52,16 +52,16 @@ pub(super) fn keys_and_args<'a>(
 /// Runs a script and replies. `work` calls into the interpreter.
 pub(super) fn execute(
     context: &mut Context<'_, '_>,
-    start: &Start<'_>,
+    call: &ScriptCall<'_>,
     interpreter: &mut Interpreter,
     work: impl FnOnce(&mut Interpreter) -> std::result::Result<mlua::Value, Raised>,
 ) -> Result<Flow> {
     let server = context.server;
-    check(server, start)?;
-    let flags = start.flags.unwrap_or(0);
+    check(server, call)?;
+    let flags = call.flags.unwrap_or(0);
     let started_ms = server.engine.now_ms();
     let running = &server.scripts.running;
-    let ending = running.begin(start.origin, start.name, start.command, started_ms);
+    let guard = running.begin(call.origin, call.name, call.command, started_ms);
     let db = context.txn.db();
     let mut client = context.client.clone();
     client.resp3 = false;
@@ -69,30 +69,30 @@ pub(super) fn execute(
         server,
         txn: &mut *context.txn,
         client,
-        execution: Arc::clone(&ending.execution),
-        is_read_only: start.is_read_only || flags & shebang::flag::NO_WRITES != 0,
+        execution: Arc::clone(&guard.execution),
+        is_read_only: call.is_read_only || flags & shebang::flag::NO_WRITES != 0,
         allows_oom: flags & shebang::flag::ALLOW_OOM != 0,
         was_out_of_memory: server.is_out_of_memory(),
-        manners: Manners::default(),
-        keys: start.keys,
+        handoff_timer: HandoffTimer::default(),
+        keys: call.keys,
         has_read: false,
     };
     let returned = HOST.set(&mut host, || work(interpreter));
     let is_resp3 = host.client.resp3;
     context.txn.select(db);
-    drop(ending);
+    drop(guard);
     match returned {
         Ok(value) => Ok(reply(context, interpreter, &value, is_resp3)),
-        Err(raised) => Ok(fail(context, start.name, &raised)),
+        Err(raised) => Ok(fail(context, call.name, &raised)),
     }
 }
 
 /// Whether a script with these flags may run now.
-fn check(server: &Server, start: &Start<'_>) -> Result<()> {
+fn check(server: &Server, call: &ScriptCall<'_>) -> Result<()> {
     // What a script without a first line will do, nobody knows before it does it.
-    let Some(flags) = start.flags else { return Ok(()) };
+    let Some(flags) = call.flags else { return Ok(()) };
     let writes = flags & shebang::flag::NO_WRITES == 0;
-    if writes && start.is_read_only {
+    if writes && call.is_read_only {
         return Err(Fault::fixed(
             "ERR Can not execute a script with write flag using *_ro command.",
         ));
@@ -165,7 +165,7 @@ struct Script<'c, 's> {
     allows_oom: bool,
     /// As it was when the script began.
     was_out_of_memory: bool,
-    manners: Manners,
+    handoff_timer: HandoffTimer,
     /// Those that the script was called with.
     keys: &'c [&'c [u8]],
     has_read: bool,
@@ -230,19 +230,12 @@ impl Script<'_, '_> {
         let db = self.client.db;
         let begun = self.server.engine.monotonic();
         self.txn.select(db);
-        self.txn.mark();
-        let flow = {
-            let (txn, client) = (&mut *self.txn, &mut self.client);
-            let (caller, ready, out) = (Caller::Script, None, &mut out);
-            run(&mut Context { server: self.server, txn, client, out, caller, ready }, args)
-        };
-        let flow = self.server.ended(self.txn, flow);
-        if flow.is_err() {
-            self.txn.take_back();
-        }
+        let (server, client) = (self.server, &mut self.client);
+        let flow = Context::new(server, self.txn, client, &mut out, Caller::Script)
+            .run_or_roll_back(run, args);
         let took = self.server.engine.monotonic().saturating_sub(begun);
         let reply = match flow {
-            Ok(Flow::Block(block)) => block.otherwise.reply(),
+            Ok(Flow::Block(block)) => block.on_timeout.reply(),
             Ok(Flow::Done | Flow::Failed | Flow::Close) => out.into_value(),
             Err(fault) => {
                 self.server.stats.error(fault.message());
@@ -252,7 +245,7 @@ impl Script<'_, '_> {
         let usec = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let is_tracked = self.server.config.is_on(config::LATENCY_TRACKING);
         let has_failed = matches!(reply, Value::Error(_));
-        self.server.stats.called(commands::place(command), usec, has_failed, is_tracked);
+        self.server.stats.called(commands::index_of(command), usec, has_failed, is_tracked);
         if !self.server.monitors.is_idle()
             && command.flags & (flag::SKIP_MONITOR | flag::ADMIN) == 0
         {
@@ -296,7 +289,7 @@ impl Host for Script<'_, '_> {
     fn is_killed(&mut self) -> bool {
         let most_ms = self.server.config.size(config::BUSY_REPLY_THRESHOLD);
         let so_far_ms = self.server.engine.now_ms().saturating_sub(self.execution.started_ms);
-        self.manners.make_way(&self.server.way, so_far_ms);
+        self.handoff_timer.check(&self.server.task_handoff, so_far_ms);
         if most_ms > 0 && so_far_ms >= most_ms {
             self.server.scripts.running.is_taking_too_long(&self.execution);
         }

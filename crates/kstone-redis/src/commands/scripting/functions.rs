@@ -1,6 +1,6 @@
 //! FCALL, and FUNCTION with its subcommands.
 
-use super::execute::{Start, execute, keys_and_args};
+use super::execute::{ScriptCall, execute, keys_and_args};
 use super::libraries::Policy;
 use super::running::Origin;
 use super::{payload, shebang};
@@ -23,7 +23,7 @@ fn run(context: &mut Context<'_, '_>, args: &[&[u8]], is_read_only: bool) -> Res
     let function = libraries.function(args.get(1).copied().unwrap_or_default());
     let function = function.ok_or(Fault::fixed("ERR Function not found"))?;
     let (keys, rest) = keys_and_args(args, Fault::fixed("ERR Bad number of keys provided"))?;
-    let start = Start {
+    let call = ScriptCall {
         origin: Origin::Function,
         name: &function.name,
         flags: Some(function.flags),
@@ -32,7 +32,7 @@ fn run(context: &mut Context<'_, '_>, args: &[&[u8]], is_read_only: bool) -> Res
         keys,
     };
     let interpreter = libraries.interpreter()?;
-    execute(context, &start, interpreter, |interpreter| {
+    execute(context, &call, interpreter, |interpreter| {
         interpreter.run_function(&function.callback, keys, rest)
     })
 }
@@ -216,7 +216,7 @@ pub(super) fn stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> 
 }
 
 /// What FUNCTION can do.
-const HELP: &[&str] = &[
+pub(super) const HELP: &[&str] = &[
     "FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "LOAD [REPLACE] <library code>",
     "    Load a library; its first line names it.",
@@ -237,11 +237,3 @@ const HELP: &[&str] = &[
     "HELP",
     "    Print this help.",
 ];
-
-pub(super) fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.array(HELP.len());
-    for line in HELP {
-        context.out.simple(line);
-    }
-    Ok(Flow::Done)
-}

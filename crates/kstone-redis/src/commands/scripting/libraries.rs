@@ -1,7 +1,7 @@
-//! The libraries of functions: which there are, and how they come and go.
+//! The libraries of functions: their list, loading and deleting.
 //!
 //! They are stored with the server's own records, one for each library: its text. The functions
-//! themselves are made from the texts when they are first asked for.
+//! themselves are compiled from the texts when they are first called.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Libraries {
             ),
             ..Libraries::default()
         };
-        for text in server.spaces.libraries()? {
+        for text in server.databases.libraries()? {
             let (name, library) = opened.compile(server, &text, None)?;
             opened.link(name, library);
         }
@@ -87,7 +87,7 @@ impl Libraries {
         self.interpreter.as_mut().ok_or(Fault::fixed("ERR the functions are not loaded"))
     }
 
-    /// Runs the code of a library; answers its name and functions.
+    /// Runs the code of a library; returns its name and functions.
     fn compile(
         &self,
         server: &Server,
@@ -110,7 +110,7 @@ impl Libraries {
         Ok((name, Library { text: text.to_vec(), functions: Arc::new(functions) }))
     }
 
-    /// FUNCTION LOAD; answers the library's name.
+    /// FUNCTION LOAD; returns the library's name.
     pub(super) fn load(
         &mut self,
         server: &Server,

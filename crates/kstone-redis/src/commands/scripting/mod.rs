@@ -1,9 +1,9 @@
-//! Scripts and functions.
+//! Lua scripts and functions.
 //!
 //! [`eval`] and [`functions`] hold the commands. Both run Lua ([`lua`]) through [`execute`], which
-//! gives the script its transaction, its rights and its reply; [`running`] is what others may know
-//! of it and do to it meanwhile. A script has the keyspace for itself, and everything it does is
-//! one commit, whether it comes to its end or fails on the way.
+//! gives the script its transaction, its permissions and its reply; through [`running`], other
+//! clients learn about it and can kill it meanwhile. A script has the whole keyspace to itself, and
+//! everything it does is one commit, whether it ends or fails halfway.
 
 mod eval;
 mod execute;
@@ -17,7 +17,8 @@ mod state;
 
 pub(crate) use state::Scripts;
 
-use crate::command::{Command, Keys, Run, flag::*};
+use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::fault::Result;
 
 /// Where the keys of EVAL and FCALL are.
 const KEYS: Keys = Keys::Counted { count: 2, also: 0 };
@@ -47,7 +48,12 @@ pub(super) const COMMANDS: &[Command] = &[
             sub("script|debug", 3, NOSCRIPT | UNLOCKED, Run::Keys(eval::debug)),
             sub("script|exists", -3, NOSCRIPT | EXCLUSIVE, Run::Keys(eval::exists)),
             sub("script|flush", -2, NOSCRIPT | EXCLUSIVE, Run::Keys(eval::flush)),
-            sub("script|help", 2, LOADING | STALE | UNLOCKED, Run::Keys(eval::help)),
+            sub(
+                "script|help",
+                2,
+                LOADING | STALE | UNLOCKED,
+                Run::Keys(|context, _| help(context, eval::HELP)),
+            ),
             sub("script|kill", 2, NOSCRIPT | ALLOW_BUSY | UNLOCKED, Run::Keys(eval::kill)),
             sub("script|load", 3, NOSCRIPT | STALE | EXCLUSIVE, Run::Keys(eval::load)),
         ],
@@ -58,7 +64,12 @@ pub(super) const COMMANDS: &[Command] = &[
             sub("function|delete", 3, NOSCRIPT | WRITE | EXCLUSIVE, Run::Keys(functions::delete)),
             sub("function|dump", 2, NOSCRIPT | EXCLUSIVE, Run::Keys(functions::dump)),
             sub("function|flush", -2, NOSCRIPT | WRITE | EXCLUSIVE, Run::Keys(functions::flush)),
-            sub("function|help", 2, LOADING | STALE | UNLOCKED, Run::Keys(functions::help)),
+            sub(
+                "function|help",
+                2,
+                LOADING | STALE | UNLOCKED,
+                Run::Keys(|context, _| help(context, functions::HELP)),
+            ),
             sub("function|kill", 2, NOSCRIPT | ALLOW_BUSY | UNLOCKED, Run::Keys(functions::kill)),
             sub("function|list", -2, NOSCRIPT | EXCLUSIVE, Run::Keys(functions::list)),
             sub(
@@ -77,3 +88,9 @@ pub(super) const COMMANDS: &[Command] = &[
         ],
     ),
 ];
+
+fn help(context: &mut Context<'_, '_>, lines: &[&str]) -> Result<Flow> {
+    context.out.array(lines.len());
+    lines.iter().for_each(|line| context.out.simple(line));
+    Ok(Flow::Done)
+}

@@ -1,4 +1,4 @@
-//! What FUNCTION DUMP gives and FUNCTION RESTORE takes, in Redis's own form: a mark and a text for
+//! The payload of FUNCTION DUMP and FUNCTION RESTORE, in Redis's own form: a mark and a text for
 //! each library, then a version and a checksum.
 
 use crate::fault::{Fault, Result};

@@ -1,8 +1,8 @@
-//! The script or function that runs now: who may know of it, who may end it, and what others are
-//! told when it takes too long.
+//! The script or function that runs now: facts about it, killing it, and the BUSY error for other
+//! clients when it takes too long.
 //!
-//! A script has the keyspace for itself, so there is one at most. While it runs, only what is in
-//! here may be asked about it: the interpreter itself is taken.
+//! A script has the whole keyspace to itself, so there is one at most. While it runs, other clients
+//! can only ask for what is in here: the interpreter itself is locked.
 
 use std::future::Future;
 use std::pin::pin;
@@ -98,7 +98,7 @@ impl Running {
         name: &str,
         command: &[&[u8]],
         started_ms: u64,
-    ) -> Ending<'_> {
+    ) -> RunningGuard<'_> {
         let execution = Arc::new(Execution {
             origin,
             name: name.to_owned(),
@@ -108,7 +108,7 @@ impl Running {
             is_killed: AtomicBool::new(false),
         });
         *self.current.lock() = Some(Arc::clone(&execution));
-        Ending { running: self, execution }
+        RunningGuard { running: self, execution }
     }
 
     /// What runs now.
@@ -178,12 +178,12 @@ impl Running {
 
 /// A script that runs; it ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Ending<'r> {
+pub(super) struct RunningGuard<'r> {
     running: &'r Running,
     pub(super) execution: Arc<Execution>,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for RunningGuard<'_> {
     fn drop(&mut self) {
         *self.running.current.lock() = None;
         if self.running.busy.swap(0, Ordering::AcqRel) != 0 {

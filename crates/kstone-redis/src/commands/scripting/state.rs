@@ -1,4 +1,4 @@
-//! What the server keeps of scripts and functions.
+//! The server's scripts and functions: the cache of compiled scripts, and the libraries.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,15 +23,15 @@ pub(super) struct Script {
     pub(super) flags: Option<u32>,
 }
 
-/// So many scripts that came by EVAL are kept. Who writes values into the text of a script sends
-/// another one each time, and never asks for it again.
+/// Most scripts that came by EVAL and are kept. A client that writes values into the text of a
+/// script sends another one each time, and never asks for it again.
 const EVALUATED_MAX: usize = 500;
 
 /// The scripts of EVAL, by digest. The cache is gone when the server stops.
 #[derive(Debug)]
 pub(super) struct Cache {
     pub(super) interpreter: Interpreter,
-    scripts: HashMap<String, Kept>,
+    scripts: HashMap<String, CachedScript>,
     text_bytes: usize,
     /// How many came by EVAL alone.
     evaluated: usize,
@@ -40,7 +40,7 @@ pub(super) struct Cache {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedScript {
     script: Script,
     bytes: usize,
     /// It came by SCRIPT LOAD: somebody counts on its being there.
@@ -62,7 +62,7 @@ impl Cache {
         Some(kept.script.clone())
     }
 
-    /// Compiles a script, unless it is there; answers its digest. One that is not loaded but only
+    /// Compiles a script, unless it is there; returns its digest. One that is not loaded but only
     /// came with EVAL may make room for others.
     pub(super) fn add(&mut self, body: &[u8], is_loaded: bool) -> Result<(String, Script)> {
         let digest = sha1_hex(body);
@@ -81,7 +81,7 @@ impl Cache {
         })?;
         let script = Script { function, flags };
         let (bytes, used) = (digest.len() + body.len(), self.now);
-        let kept = Kept { script: script.clone(), bytes, is_loaded, used };
+        let kept = CachedScript { script: script.clone(), bytes, is_loaded, used };
         self.scripts.insert(digest.clone(), kept);
         self.text_bytes += bytes;
         if !is_loaded {
@@ -136,13 +136,13 @@ impl Scripts {
     /// Reads the functions that are stored, if there are any, so that they can be counted. What
     /// cannot be read is told to who asks for a function.
     pub(crate) fn open(&self, server: &Server) {
-        if server.spaces.libraries().is_ok_and(|stored| !stored.is_empty()) {
+        if server.databases.libraries().is_ok_and(|stored| !stored.is_empty()) {
             drop(self.libraries(server));
         }
     }
 
-    /// Works with the scripts of EVAL. The caller has the keyspace for itself, so nobody else is
-    /// here.
+    /// Works with the scripts of EVAL. The caller has the whole keyspace to itself, so nobody else
+    /// is here.
     pub(super) fn with_cache<T>(
         &self,
         server: &Server,

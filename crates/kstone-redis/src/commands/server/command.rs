@@ -1,4 +1,4 @@
-//! COMMAND: what commands there are.
+//! COMMAND and its subcommands: lists the commands.
 
 use crate::args;
 use crate::command::{Command, Context, Flow, Keys, Run, access, flag, flag::*};
@@ -45,7 +45,7 @@ const NAMES: [(u32, &str); 17] = [
 pub(super) fn all(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     context.out.array(commands::all().count());
     for command in commands::all() {
-        say(context.out, command);
+        write_reply(context.out, command);
     }
     Ok(Flow::Done)
 }
@@ -63,7 +63,7 @@ fn info(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     context.out.array(names.len());
     for name in names {
         match by_full_name(name) {
-            Some(command) => say(context.out, command),
+            Some(command) => write_reply(context.out, command),
             None => context.out.null_array(),
         }
     }
@@ -100,7 +100,7 @@ fn flags_of(command: &Command) -> Vec<&'static str> {
         .collect()
 }
 
-fn say(out: &mut dyn Sink, command: &'static Command) {
+fn write_reply(out: &mut dyn Sink, command: &'static Command) {
     out.array(10);
     out.bulk(command.name.as_bytes());
     out.integer(command.arity.into());
@@ -115,15 +115,15 @@ fn say(out: &mut dyn Sink, command: &'static Command) {
     out.set(categories.len());
     categories.iter().for_each(|category| out.simple(&format!("@{category}")));
     out.array(0);
-    say_key_specs(out, command);
+    write_key_specs(out, command);
     out.array(command.subcommands.len());
     for sub in command.subcommands {
-        say(out, sub);
+        write_reply(out, sub);
     }
 }
 
 /// Where the keys are, as clients of clusters want to know.
-fn say_key_specs(out: &mut dyn Sink, command: &'static Command) {
+fn write_key_specs(out: &mut dyn Sink, command: &'static Command) {
     let spec =
         |out: &mut dyn Sink, order: usize, at: Option<i32>, find: (&str, [(&str, i32); 3])| {
             out.map(3);

@@ -1,4 +1,4 @@
-//! CONFIG.
+//! CONFIG and its subcommands.
 
 use crate::command::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};

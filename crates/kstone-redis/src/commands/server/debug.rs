@@ -1,4 +1,4 @@
-//! DEBUG: what tests of clients need.
+//! DEBUG, as far as client libraries' tests need it.
 
 use crate::args;
 use crate::command::{Context, Flow};
@@ -48,7 +48,7 @@ pub(super) fn debug(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Fl
 fn sleep(context: &Context<'_, '_>, seconds: f64) {
     let clock = || context.server.engine.monotonic().as_secs_f64();
     let end = clock() + seconds.clamp(0.0, 60.0);
-    context.server.way.make();
+    context.server.task_handoff.hand_off();
     while clock() < end {
         std::thread::park_timeout(std::time::Duration::from_secs_f64((end - clock()).max(0.0)));
     }

@@ -1,4 +1,4 @@
-//! INFO.
+//! INFO: facts and figures about the server.
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use crate::server::process;
 use crate::server::pubsub::Topic;
 use crate::server::stats::HISTOGRAM_LEN;
 use crate::store::Txn;
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 
 /// The version of Redis whose commands and replies these are.
 pub(in crate::commands) const REDIS_VERSION: &str = "7.0.15";

@@ -5,9 +5,9 @@ mod config;
 mod debug;
 mod docs;
 mod info;
-mod life;
+mod lifecycle;
 mod observe;
-mod others;
+mod standalone;
 
 use crate::command::{Command, Run, flag::*};
 
@@ -33,20 +33,26 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::group("latency", observe::LATENCY),
     Command::new("monitor", 1, ADMINS, "", Run::Keys(observe::monitor)),
     Command::group("slowlog", observe::SLOWLOG),
-    Command::new("time", 1, READ | FAST, "", Run::Keys(life::time)),
-    Command::new("lolwut", -1, READONLY | FAST | UNLOCKED, "", Run::Keys(life::lolwut)),
-    Command::new("shutdown", -1, ADMINS | NO_MULTI | ALLOW_BUSY, "", Run::Keys(life::shutdown)),
-    Command::new("save", 1, ADMINS | NO_MULTI, "", Run::Keys(life::save)),
-    Command::new("bgsave", -1, ADMINS, "", Run::Keys(life::background_save)),
-    Command::new("bgrewriteaof", 1, ADMINS, "", Run::Keys(life::rewrite)),
-    Command::new("lastsave", 1, READ | FAST, "admin dangerous", Run::Keys(life::last_save)),
-    Command::group("cluster", others::CLUSTER),
-    Command::group("module", others::MODULE),
-    Command::new("role", 1, READ | FAST | NOSCRIPT, "admin dangerous", Run::Keys(others::role)),
-    Command::new("replicaof", 3, ADMINS, "", Run::Keys(others::replica_of)),
-    Command::new("slaveof", 3, ADMINS, "", Run::Keys(others::replica_of)),
-    Command::new("failover", -1, ADMINS, "", Run::Keys(others::fail_over)),
-    Command::new("sync", 1, ADMINS | NO_MULTI, "", Run::Keys(others::no_replicas)),
-    Command::new("psync", -3, ADMINS | NO_MULTI, "", Run::Keys(others::no_replicas)),
-    Command::new("replconf", -1, ADMINS | ALLOW_BUSY, "", Run::Keys(others::no_replicas)),
+    Command::new("time", 1, READ | FAST, "", Run::Keys(lifecycle::time)),
+    Command::new("lolwut", -1, READONLY | FAST | UNLOCKED, "", Run::Keys(lifecycle::lolwut)),
+    Command::new(
+        "shutdown",
+        -1,
+        ADMINS | NO_MULTI | ALLOW_BUSY,
+        "",
+        Run::Keys(lifecycle::shutdown),
+    ),
+    Command::new("save", 1, ADMINS | NO_MULTI, "", Run::Keys(lifecycle::save)),
+    Command::new("bgsave", -1, ADMINS, "", Run::Keys(lifecycle::background_save)),
+    Command::new("bgrewriteaof", 1, ADMINS, "", Run::Keys(lifecycle::rewrite)),
+    Command::new("lastsave", 1, READ | FAST, "admin dangerous", Run::Keys(lifecycle::last_save)),
+    Command::group("cluster", standalone::CLUSTER),
+    Command::group("module", standalone::MODULE),
+    Command::new("role", 1, READ | FAST | NOSCRIPT, "admin dangerous", Run::Keys(standalone::role)),
+    Command::new("replicaof", 3, ADMINS, "", Run::Keys(standalone::replica_of)),
+    Command::new("slaveof", 3, ADMINS, "", Run::Keys(standalone::replica_of)),
+    Command::new("failover", -1, ADMINS, "", Run::Keys(standalone::fail_over)),
+    Command::new("sync", 1, ADMINS | NO_MULTI, "", Run::Keys(standalone::no_replicas)),
+    Command::new("psync", -3, ADMINS | NO_MULTI, "", Run::Keys(standalone::no_replicas)),
+    Command::new("replconf", -1, ADMINS | ALLOW_BUSY, "", Run::Keys(standalone::no_replicas)),
 ];

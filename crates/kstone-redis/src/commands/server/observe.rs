@@ -1,4 +1,4 @@
-//! Looking on: SLOWLOG, LATENCY, MONITOR.
+//! SLOWLOG, LATENCY and MONITOR.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Intersections, unions and differences.
+//! SINTER, SUNION, SDIFF and their storing forms.
 
 use std::ops::ControlFlow;
 
@@ -128,15 +128,15 @@ pub(super) fn sintercard(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resul
 
 pub(super) fn sunion(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let members = union(context.txn, args.get(1..).unwrap_or_default())?;
-    say(context, &members)
+    write_reply(context, &members)
 }
 
 pub(super) fn sdiff(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let members = subtract(context.txn, args.get(1..).unwrap_or_default())?;
-    say(context, &members)
+    write_reply(context, &members)
 }
 
-fn say(context: &mut Context<'_, '_>, members: &[Vec<u8>]) -> Result<Flow> {
+fn write_reply(context: &mut Context<'_, '_>, members: &[Vec<u8>]) -> Result<Flow> {
     context.out.set(members.len());
     for member in members {
         context.out.bulk(member);

@@ -1,6 +1,6 @@
 //! Sets.
 //!
-//! A member is an element ([`elements`]) without payload; the head counts them.
+//! A member is an element ([`elements`]) without payload; the head has the number of members.
 
 mod combine;
 mod random;
@@ -9,7 +9,7 @@ pub(super) use random::{drawn, random_count};
 
 use std::ops::ControlFlow;
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::store::{Entry, Kind, Txn, elements};
 
@@ -34,14 +34,8 @@ pub(super) const COMMANDS: &[Command] = &[
 
 const COUNTED: Keys = Keys::Counted { count: 1, also: 0 };
 
-const fn command(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    keys: Keys,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
-) -> Command {
-    Command { name, arity, flags, keys, categories: "set", run: Run::Keys(run), subcommands: &[] }
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "set", run)
 }
 
 /// A set that is there, or is to be.
@@ -66,7 +60,7 @@ impl Set {
 
     /// Adds a member; whether it is new. The caller writes the head.
     fn add(&mut self, txn: &mut Txn<'_>, key: &[u8], member: &[u8]) -> Result<bool> {
-        let sk = elements::place(member);
+        let sk = elements::sort_key(member);
         if elements::get(txn, key, &sk, member)?.is_some() {
             return Ok(false);
         }
@@ -77,7 +71,7 @@ impl Set {
 
     /// Removes a member; whether it was there. The caller writes the head.
     fn remove(&mut self, txn: &mut Txn<'_>, key: &[u8], member: &[u8]) -> Result<bool> {
-        let sk = elements::place(member);
+        let sk = elements::sort_key(member);
         if elements::get(txn, key, &sk, member)?.is_none() {
             return Ok(false);
         }
@@ -112,11 +106,11 @@ pub(crate) fn each_member(
 
 /// Whether a set that is there has this member.
 pub(crate) fn has_member(txn: &Txn<'_>, key: &[u8], member: &[u8]) -> Result<bool> {
-    Ok(elements::get(txn, key, &elements::place(member), member)?.is_some())
+    Ok(elements::get(txn, key, &elements::sort_key(member), member)?.is_some())
 }
 
 /// Replaces whatever the key holds by a set of these members, of which none comes twice; without
-/// members the key is removed. Answers whether there was anything to change. Who waits for the key
+/// members the key is removed. Returns whether there was anything to change. Who waits for the key
 /// and who watches it is told; the events are the caller's.
 pub(crate) fn store(txn: &mut Txn<'_>, key: &[u8], members: &[Vec<u8>]) -> Result<bool> {
     let old = txn.lookup(key)?;
@@ -124,7 +118,7 @@ pub(crate) fn store(txn: &mut Txn<'_>, key: &[u8], members: &[Vec<u8>]) -> Resul
         txn.remove(key, old);
     }
     for member in members {
-        elements::put(txn, key, &elements::place(member), member, Vec::new());
+        elements::put(txn, key, &elements::sort_key(member), member, Vec::new());
     }
     if !members.is_empty() {
         Set { count: members.len() as u64, expires_at_ms: None }.put_head(txn, key)?;
@@ -167,14 +161,14 @@ fn srem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     if removed > 0 {
         set.put_head(txn, key)?;
-        tell_removed(txn, key, "srem", set, removed);
+        notify_removed(txn, key, "srem", set, removed);
     }
     context.out.integer(removed as i64);
     Ok(Flow::Done)
 }
 
 /// Members were removed, and perhaps the set with them.
-fn tell_removed(txn: &mut Txn<'_>, key: &[u8], event: &'static str, set: Set, removed: u64) {
+fn notify_removed(txn: &mut Txn<'_>, key: &[u8], event: &'static str, set: Set, removed: u64) {
     txn.touch(key);
     txn.notify('s', event, key);
     if set.count == 0 {
@@ -213,13 +207,13 @@ fn smembers(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, ..] = args else { return Ok(Flow::Done) };
     match Set::find(context.txn, key)? {
         None => context.out.set(0),
-        Some(set) => say_members(context, key, set)?,
+        Some(set) => write_members(context, key, set)?,
     }
     Ok(Flow::Done)
 }
 
 /// All members, as a set.
-fn say_members(context: &mut Context<'_, '_>, key: &[u8], set: Set) -> Result<()> {
+fn write_members(context: &mut Context<'_, '_>, key: &[u8], set: Set) -> Result<()> {
     let Context { txn, out, .. } = context;
     out.set(set.count as usize);
     each_member(txn, key, |member| {
@@ -245,7 +239,7 @@ fn smove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     source.remove(txn, from, member)?;
     source.put_head(txn, from)?;
-    tell_removed(txn, from, "srem", source, 1);
+    notify_removed(txn, from, "srem", source, 1);
     let mut target = target.unwrap_or_default();
     if target.add(txn, to, member)? {
         target.put_head(txn, to)?;

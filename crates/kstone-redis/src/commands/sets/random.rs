@@ -1,8 +1,8 @@
-//! Members at random.
+//! SRANDMEMBER and SPOP.
 
 use crate::args;
 use crate::command::{Context, Flow};
-use crate::commands::sets::{Set, say_members, tell_removed};
+use crate::commands::sets::{Set, notify_removed, write_members};
 use crate::fault::{Fault, Result};
 use crate::store::elements;
 
@@ -31,12 +31,12 @@ pub(super) fn spop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
             return Ok(Flow::Done);
         }
         Some(wanted) if wanted >= set.count => {
-            say_members(context, key, set)?;
+            write_members(context, key, set)?;
             let removed = std::mem::take(&mut set.count);
             if let Some(entry) = context.txn.lookup(key)? {
                 context.txn.remove(key, &entry);
             }
-            tell_removed(context.txn, key, "spop", set, removed);
+            notify_removed(context.txn, key, "spop", set, removed);
             return Ok(Flow::Done);
         }
         wanted => wanted,
@@ -54,7 +54,7 @@ pub(super) fn spop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         context.out.bulk(member);
     }
     set.put_head(context.txn, key)?;
-    tell_removed(context.txn, key, "spop", set, popped.len() as u64);
+    notify_removed(context.txn, key, "spop", set, popped.len() as u64);
     Ok(Flow::Done)
 }
 

@@ -1,7 +1,7 @@
 //! SORT: the elements of a list, a set or a sorted set in another order.
 //!
-//! It has the keyspace for itself while it runs, because which keys BY and GET read is known only
-//! when the elements are.
+//! It has the whole keyspace to itself while it runs, because which keys BY and GET read is known
+//! only when the elements are.
 
 mod order;
 mod pattern;
@@ -11,7 +11,7 @@ use std::ops::{ControlFlow, Range};
 use bytes::Bytes;
 
 use crate::args;
-use crate::command::{Caller, Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Caller, Command, Context, Flow, Keys, flag::*};
 use crate::commands;
 use crate::commands::lists::{End, List};
 use crate::commands::sets;
@@ -21,24 +21,22 @@ use crate::store::{Kind, Txn};
 use pattern::Pattern;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command {
-        name: "sort",
-        arity: -2,
-        flags: WRITE | DENYOOM | MOVABLE_KEYS | EXCLUSIVE,
-        keys: Keys::Found { listed: (1, 1, 1), find: find_keys },
-        categories: "set sortedset list dangerous",
-        run: Run::Keys(sort),
-        subcommands: &[],
-    },
-    Command {
-        name: "sort_ro",
-        arity: -2,
-        flags: READONLY | MOVABLE_KEYS | EXCLUSIVE,
-        keys: Keys::Found { listed: (1, 1, 1), find: |_| vec![1] },
-        categories: "set sortedset list dangerous",
-        run: Run::Keys(sort_ro),
-        subcommands: &[],
-    },
+    Command::on_keys(
+        "sort",
+        -2,
+        WRITE | DENYOOM | MOVABLE_KEYS | EXCLUSIVE,
+        Keys::Found { listed: (1, 1, 1), find: find_keys },
+        "set sortedset list dangerous",
+        sort,
+    ),
+    Command::on_keys(
+        "sort_ro",
+        -2,
+        READONLY | MOVABLE_KEYS | EXCLUSIVE,
+        Keys::Found { listed: (1, 1, 1), find: |_| vec![1] },
+        "set sortedset list dangerous",
+        sort_ro,
+    ),
 ];
 
 /// The key to sort, and the one to store to: the last that is named.
@@ -178,7 +176,7 @@ fn run(context: &mut Context<'_, '_>, key: &[u8], mut request: Request<'_>) -> R
         }
     };
     match request.store {
-        None => say(context, &request, &elements)?,
+        None => write_reply(context, &request, &elements)?,
         Some(to) => store(context, &request, &elements, to)?,
     }
     Ok(Flow::Done)
@@ -213,7 +211,11 @@ fn load(txn: &mut Txn<'_>, key: &[u8], kind: Kind, reverse: bool) -> Result<Vec<
     Ok(elements)
 }
 
-fn say(context: &mut Context<'_, '_>, request: &Request<'_>, elements: &[Bytes]) -> Result<()> {
+fn write_reply(
+    context: &mut Context<'_, '_>,
+    request: &Request<'_>,
+    elements: &[Bytes],
+) -> Result<()> {
     context.out.array(elements.len() * request.get.len().max(1));
     for element in elements {
         if request.get.is_empty() {

@@ -1,4 +1,4 @@
-//! Putting elements in order.
+//! Sorts elements by number or by text.
 
 use std::cmp::Ordering;
 

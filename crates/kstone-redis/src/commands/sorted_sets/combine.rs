@@ -1,5 +1,5 @@
-//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, and their storing forms. Sets take part as well: each of
-//! their members has the score 1.
+//! ZUNION, ZINTER, ZDIFF, ZINTERCARD, and their storing forms. Plain sets take part as well: each
+//! of their members has the score 1.
 
 use std::ops::ControlFlow;
 
@@ -126,7 +126,7 @@ struct Query<'k> {
 
 /// What the command does with the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum Output {
     Show,
     Store,
     Count,
@@ -139,7 +139,7 @@ impl<'k> Query<'k> {
         args: &[&'k [u8]],
         name: &str,
         operation: Operation,
-        used: Use,
+        output: Output,
     ) -> Result<Query<'k>> {
         let [numkeys, rest @ ..] = args else { return Err(Fault::SYNTAX) };
         let numkeys = args::integer(numkeys)?;
@@ -154,7 +154,7 @@ impl<'k> Query<'k> {
         for key in keys {
             sources.push(Source::find(txn, key)?);
         }
-        let is_weighed = operation != Operation::Diff && used != Use::Count;
+        let is_weighed = operation != Operation::Diff && output != Output::Count;
         let mut query =
             Query { operation, sources, aggregate: Aggregate::Sum, with_scores: false, limit: 0 };
         while let [option, after @ ..] = rest {
@@ -176,11 +176,11 @@ impl<'k> Query<'k> {
                     _ => return Err(Fault::SYNTAX),
                 };
                 rest = after;
-            } else if used == Use::Show && args::is(option, "withscores") {
+            } else if output == Output::Show && args::is(option, "withscores") {
                 query.with_scores = true;
                 rest = after;
             } else if let [limit, after @ ..] = after
-                && used == Use::Count
+                && output == Output::Count
                 && args::is(option, "limit")
             {
                 let limit =
@@ -275,7 +275,7 @@ fn show(
     operation: Operation,
 ) -> Result<Flow> {
     let rest = args.get(1..).unwrap_or_default();
-    let query = Query::parse(context.txn, rest, name, operation, Use::Show)?;
+    let query = Query::parse(context.txn, rest, name, operation, Output::Show)?;
     let mut members = query.run(context.txn)?;
     members.sort_by(|a, b| order((a.1, &a.0), (b.1, &b.0)));
     reply::head(context, members.len(), query.with_scores);
@@ -287,7 +287,7 @@ fn show(
 
 pub(super) fn zintercard(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let rest = args.get(1..).unwrap_or_default();
-    let query = Query::parse(context.txn, rest, "zintercard", Operation::Inter, Use::Count)?;
+    let query = Query::parse(context.txn, rest, "zintercard", Operation::Inter, Output::Count)?;
     let members = query.run(context.txn)?;
     context.out.integer(members.len() as i64);
     Ok(Flow::Done)
@@ -312,7 +312,7 @@ fn store(
     operation: Operation,
 ) -> Result<Flow> {
     let [_, target, rest @ ..] = args else { return Err(Fault::SYNTAX) };
-    let query = Query::parse(context.txn, rest, name, operation, Use::Store)?;
+    let query = Query::parse(context.txn, rest, name, operation, Output::Store)?;
     let members = query.run(context.txn)?;
     for (member, _) in &members {
         check_len(target, member)?;

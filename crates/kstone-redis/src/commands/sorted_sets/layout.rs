@@ -1,8 +1,8 @@
-//! How a sorted set lies in its parts: two records for each member.
+//! The records of a sorted set: two for each member.
 //!
 //! `01 member` holds the score, `02 score member` is the index that is read in order. In the index
-//! the score is written so that bytes sort as numbers do. Minus zero and zero are the same place in
-//! the order, as they compare equal; the value of the index record tells them apart.
+//! the score is encoded so that bytes sort as numbers do. Minus zero and zero sort as equal; the
+//! value of the index record tells them apart.
 
 use bytes::Bytes;
 use kstone_core::KEY_LEN_MAX;
@@ -82,7 +82,7 @@ fn score_of(ordered: u64) -> f64 {
 
 /// Where in the index all members are: not before `floor`, and before `ceiling`.
 ///
-/// Whoever takes members from one end leaves marks there that the engine keeps until it compacts
+/// Taking members from one end leaves tombstones there that the engine keeps until it compacts
 /// them. Reading from the end over all of them would make a queue slower with each member taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extent {

@@ -18,7 +18,7 @@ mod walk;
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::command::{Command, Context, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Keys, RunOnKeys, flag::*};
 use crate::fault::Result;
 use crate::store::Txn;
 
@@ -76,79 +76,61 @@ const COUNTED_AFTER_TIMEOUT: Keys = Keys::Counted { count: 2, also: 0 };
 /// As many as the second argument says, and the first.
 const COUNTED_AND_TARGET: Keys = Keys::Counted { count: 2, also: 1 };
 
-const fn command(name: &'static str, arity: i32, flags: u32, keys: Keys, run: Run) -> Command {
-    Command { name, arity, flags, keys, categories: "sortedset", run, subcommands: &[] }
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "sortedset", run)
 }
 
 pub(super) const COMMANDS: &[Command] = &[
-    command("zadd", -4, WRITE | DENYOOM | FAST, Keys::FIRST, Run::Keys(add::zadd)),
-    command("zincrby", 4, WRITE | DENYOOM | FAST, Keys::FIRST, Run::Keys(add::zincrby)),
-    command("zrem", -3, WRITE | FAST, Keys::FIRST, Run::Keys(add::zrem)),
-    command("zremrangebyrank", 4, WRITE, Keys::FIRST, Run::Keys(range::zremrangebyrank)),
-    command("zremrangebyscore", 4, WRITE, Keys::FIRST, Run::Keys(range::zremrangebyscore)),
-    command("zremrangebylex", 4, WRITE, Keys::FIRST, Run::Keys(range::zremrangebylex)),
+    command("zadd", -4, WRITE | DENYOOM | FAST, Keys::FIRST, add::zadd),
+    command("zincrby", 4, WRITE | DENYOOM | FAST, Keys::FIRST, add::zincrby),
+    command("zrem", -3, WRITE | FAST, Keys::FIRST, add::zrem),
+    command("zremrangebyrank", 4, WRITE, Keys::FIRST, range::zremrangebyrank),
+    command("zremrangebyscore", 4, WRITE, Keys::FIRST, range::zremrangebyscore),
+    command("zremrangebylex", 4, WRITE, Keys::FIRST, range::zremrangebylex),
     command(
         "zunionstore",
         -4,
         WRITE | DENYOOM | MOVABLE_KEYS,
         COUNTED_AND_TARGET,
-        Run::Keys(combine::zunionstore),
+        combine::zunionstore,
     ),
     command(
         "zinterstore",
         -4,
         WRITE | DENYOOM | MOVABLE_KEYS,
         COUNTED_AND_TARGET,
-        Run::Keys(combine::zinterstore),
+        combine::zinterstore,
     ),
     command(
         "zdiffstore",
         -4,
         WRITE | DENYOOM | MOVABLE_KEYS,
         COUNTED_AND_TARGET,
-        Run::Keys(combine::zdiffstore),
+        combine::zdiffstore,
     ),
-    command("zunion", -3, READONLY | MOVABLE_KEYS, COUNTED, Run::Keys(combine::zunion)),
-    command("zinter", -3, READONLY | MOVABLE_KEYS, COUNTED, Run::Keys(combine::zinter)),
-    command("zdiff", -3, READONLY | MOVABLE_KEYS, COUNTED, Run::Keys(combine::zdiff)),
-    command("zintercard", -3, READONLY | MOVABLE_KEYS, COUNTED, Run::Keys(combine::zintercard)),
-    command("zrange", -4, READONLY, Keys::FIRST, Run::Keys(range::zrange)),
-    command("zrangestore", -5, WRITE | DENYOOM, TWO, Run::Keys(range::zrangestore)),
-    command("zrangebyscore", -4, READONLY, Keys::FIRST, Run::Keys(range::zrangebyscore)),
-    command("zrevrangebyscore", -4, READONLY, Keys::FIRST, Run::Keys(range::zrevrangebyscore)),
-    command("zrangebylex", -4, READONLY, Keys::FIRST, Run::Keys(range::zrangebylex)),
-    command("zrevrangebylex", -4, READONLY, Keys::FIRST, Run::Keys(range::zrevrangebylex)),
-    command("zrevrange", -4, READONLY, Keys::FIRST, Run::Keys(range::zrevrange)),
-    command("zcount", 4, READONLY | FAST, Keys::FIRST, Run::Keys(read::zcount)),
-    command("zlexcount", 4, READONLY | FAST, Keys::FIRST, Run::Keys(read::zlexcount)),
-    command("zcard", 2, READONLY | FAST, Keys::FIRST, Run::Keys(read::zcard)),
-    command("zscore", 3, READONLY | FAST, Keys::FIRST, Run::Keys(read::zscore)),
-    command("zmscore", -3, READONLY | FAST, Keys::FIRST, Run::Keys(read::zmscore)),
-    command("zrank", -3, READONLY | FAST, Keys::FIRST, Run::Keys(read::zrank)),
-    command("zrevrank", -3, READONLY | FAST, Keys::FIRST, Run::Keys(read::zrevrank)),
-    command("zrandmember", -2, READONLY, Keys::FIRST, Run::Keys(read::zrandmember)),
-    command("zpopmin", -2, WRITE | FAST, Keys::FIRST, Run::Keys(pop::zpopmin)),
-    command("zpopmax", -2, WRITE | FAST, Keys::FIRST, Run::Keys(pop::zpopmax)),
-    command("zmpop", -4, WRITE | MOVABLE_KEYS, COUNTED, Run::Keys(pop::zmpop)),
-    command(
-        "bzpopmin",
-        -3,
-        WRITE | NOSCRIPT | BLOCKING | FAST,
-        ALL_BUT_LAST,
-        Run::Keys(pop::bzpopmin),
-    ),
-    command(
-        "bzpopmax",
-        -3,
-        WRITE | NOSCRIPT | BLOCKING | FAST,
-        ALL_BUT_LAST,
-        Run::Keys(pop::bzpopmax),
-    ),
-    command(
-        "bzmpop",
-        -5,
-        WRITE | BLOCKING | MOVABLE_KEYS,
-        COUNTED_AFTER_TIMEOUT,
-        Run::Keys(pop::bzmpop),
-    ),
+    command("zunion", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::zunion),
+    command("zinter", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::zinter),
+    command("zdiff", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::zdiff),
+    command("zintercard", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::zintercard),
+    command("zrange", -4, READONLY, Keys::FIRST, range::zrange),
+    command("zrangestore", -5, WRITE | DENYOOM, TWO, range::zrangestore),
+    command("zrangebyscore", -4, READONLY, Keys::FIRST, range::zrangebyscore),
+    command("zrevrangebyscore", -4, READONLY, Keys::FIRST, range::zrevrangebyscore),
+    command("zrangebylex", -4, READONLY, Keys::FIRST, range::zrangebylex),
+    command("zrevrangebylex", -4, READONLY, Keys::FIRST, range::zrevrangebylex),
+    command("zrevrange", -4, READONLY, Keys::FIRST, range::zrevrange),
+    command("zcount", 4, READONLY | FAST, Keys::FIRST, read::zcount),
+    command("zlexcount", 4, READONLY | FAST, Keys::FIRST, read::zlexcount),
+    command("zcard", 2, READONLY | FAST, Keys::FIRST, read::zcard),
+    command("zscore", 3, READONLY | FAST, Keys::FIRST, read::zscore),
+    command("zmscore", -3, READONLY | FAST, Keys::FIRST, read::zmscore),
+    command("zrank", -3, READONLY | FAST, Keys::FIRST, read::zrank),
+    command("zrevrank", -3, READONLY | FAST, Keys::FIRST, read::zrevrank),
+    command("zrandmember", -2, READONLY, Keys::FIRST, read::zrandmember),
+    command("zpopmin", -2, WRITE | FAST, Keys::FIRST, pop::zpopmin),
+    command("zpopmax", -2, WRITE | FAST, Keys::FIRST, pop::zpopmax),
+    command("zmpop", -4, WRITE | MOVABLE_KEYS, COUNTED, pop::zmpop),
+    command("bzpopmin", -3, WRITE | NOSCRIPT | BLOCKING | FAST, ALL_BUT_LAST, pop::bzpopmin),
+    command("bzpopmax", -3, WRITE | NOSCRIPT | BLOCKING | FAST, ALL_BUT_LAST, pop::bzpopmax),
+    command("bzmpop", -5, WRITE | BLOCKING | MOVABLE_KEYS, COUNTED_AFTER_TIMEOUT, pop::bzmpop),
 ];

@@ -1,9 +1,9 @@
-//! ZPOPMIN, ZPOPMAX, ZMPOP, and the same for who waits.
+//! ZPOPMIN, ZPOPMAX, ZMPOP and their blocking forms.
 
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Block, Caller, Context, Flow};
+use crate::command::{Caller, Context, Flow};
 use crate::commands::sorted_sets::add::finish_removal;
 use crate::commands::sorted_sets::set::SortedSet;
 use crate::commands::sorted_sets::walk::Walk;
@@ -17,6 +17,14 @@ enum End {
 }
 
 impl End {
+    fn read(arg: &[u8]) -> Result<End> {
+        match arg {
+            _ if args::is(arg, "min") => Ok(End::Min),
+            _ if args::is(arg, "max") => Ok(End::Max),
+            _ => Err(Fault::SYNTAX),
+        }
+    }
+
     fn event(self) -> &'static str {
         match self {
             End::Min => "zpopmin",
@@ -50,11 +58,11 @@ fn pop_one_key(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Resul
     };
     let is_nested = context.client.resp3 && count.is_some();
     context.out.array(if is_nested { members.len() } else { 2 * members.len() });
-    say(context, &members, is_nested);
+    write_reply(context, &members, is_nested);
     Ok(Flow::Done)
 }
 
-fn say(context: &mut Context<'_, '_>, members: &Members, is_nested: bool) {
+fn write_reply(context: &mut Context<'_, '_>, members: &Members, is_nested: bool) {
     for (member, score) in members {
         if is_nested {
             context.out.array(2);
@@ -95,8 +103,9 @@ fn take_first<'k>(
     context: &mut Context<'_, '_>,
     keys: &[&'k [u8]],
     end: End,
-    count: usize,
+    count: u64,
 ) -> Result<Option<(&'k [u8], Members)>> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
     for key in keys.iter().copied() {
         if !context.may_take_from(key) {
             continue;
@@ -124,19 +133,19 @@ fn pop_or_wait(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Resul
     let [_, keys @ .., timeout] = args else { return Err(Fault::SYNTAX) };
     let until_ms = args::timeout(timeout, context.txn.now_ms())?;
     let Some((key, members)) = take_first(context, keys, end, 1)? else {
-        return Ok(wait(context, keys, until_ms));
+        return Ok(context.wait_for(keys, until_ms));
     };
     context.out.array(1 + 2 * members.len());
     context.out.bulk(key);
-    say(context, &members, false);
+    write_reply(context, &members, false);
     Ok(Flow::Done)
 }
 
 pub(super) fn zmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, rest @ ..] = args else { return Err(Fault::SYNTAX) };
-    let (keys, end, count) = keys_and_count(rest)?;
+    let (keys, end, count) = args::keys_end_and_count(rest, End::read)?;
     match take_first(context, keys, end, count)? {
-        Some((key, members)) => say_with_key(context, key, &members),
+        Some((key, members)) => write_with_key(context, key, &members),
         None => context.out.null_array(),
     }
     Ok(Flow::Done)
@@ -144,59 +153,18 @@ pub(super) fn zmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
 
 pub(super) fn bzmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, timeout, rest @ ..] = args else { return Err(Fault::SYNTAX) };
-    let (keys, end, count) = keys_and_count(rest)?;
+    let (keys, end, count) = args::keys_end_and_count(rest, End::read)?;
     let until_ms = args::timeout(timeout, context.txn.now_ms())?;
     match take_first(context, keys, end, count)? {
-        Some((key, members)) => say_with_key(context, key, &members),
-        None => return Ok(wait(context, keys, until_ms)),
+        Some((key, members)) => write_with_key(context, key, &members),
+        None => return Ok(context.wait_for(keys, until_ms)),
     }
     Ok(Flow::Done)
 }
 
-fn say_with_key(context: &mut Context<'_, '_>, key: &[u8], members: &Members) {
+fn write_with_key(context: &mut Context<'_, '_>, key: &[u8], members: &Members) {
     context.out.array(2);
     context.out.bulk(key);
     context.out.array(members.len());
-    say(context, members, true);
-}
-
-/// Reads `numkeys key… MIN|MAX [COUNT count]`.
-fn keys_and_count<'a, 'k>(args: &'a [&'k [u8]]) -> Result<(&'a [&'k [u8]], End, usize)> {
-    const NO_KEYS: Fault = Fault::fixed("ERR numkeys should be greater than 0");
-    const NO_COUNT: Fault = Fault::fixed("ERR count should be greater than 0");
-    let above_zero = |arg: &[u8], fault: Fault| {
-        let number = args::parse_integer(arg).filter(|number| *number > 0);
-        number.and_then(|number| usize::try_from(number).ok()).ok_or(fault)
-    };
-    let [numkeys, rest @ ..] = args else { return Err(Fault::SYNTAX) };
-    let numkeys = above_zero(numkeys, NO_KEYS)?;
-    let (keys, rest) = rest.split_at_checked(numkeys).ok_or(Fault::SYNTAX)?;
-    let [end, rest @ ..] = rest else { return Err(Fault::SYNTAX) };
-    let end = match end {
-        _ if args::is(end, "min") => End::Min,
-        _ if args::is(end, "max") => End::Max,
-        _ => return Err(Fault::SYNTAX),
-    };
-    let count = match rest {
-        [] => 1,
-        [option, count, more @ ..] if args::is(option, "count") => {
-            let count = above_zero(count, NO_COUNT)?;
-            if !more.is_empty() {
-                return Err(Fault::SYNTAX);
-            }
-            count
-        }
-        _ => return Err(Fault::SYNTAX),
-    };
-    Ok((keys, end, count))
-}
-
-/// Waits, or says that there is nothing where waiting is not possible.
-fn wait(context: &mut Context<'_, '_>, keys: &[&[u8]], until_ms: Option<u64>) -> Flow {
-    if !context.caller.may_block() {
-        context.out.null_array();
-        return Flow::Done;
-    }
-    let keys = keys.iter().map(|key| key.to_vec()).collect();
-    Flow::Block(Block::on(keys, until_ms))
+    write_reply(context, members, true);
 }

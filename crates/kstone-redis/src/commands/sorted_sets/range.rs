@@ -1,4 +1,4 @@
-//! ZRANGE and everything that it has replaced; ZRANGESTORE; ZREMRANGEBY….
+//! ZRANGE and the older commands that it replaces; ZRANGESTORE; ZREMRANGEBY….
 
 use std::ops::ControlFlow;
 
@@ -22,7 +22,7 @@ enum By {
 
 /// A range as it was asked for.
 #[derive(Debug)]
-enum Asked<'a> {
+enum Interval<'a> {
     Rank(i64, i64),
     Score(ScoreRange),
     Lex(LexRange<'a>),
@@ -30,7 +30,7 @@ enum Asked<'a> {
 
 #[derive(Debug)]
 struct Query<'a> {
-    asked: Asked<'a>,
+    interval: Interval<'a>,
     reverse: bool,
     window: Window,
     with_scores: bool,
@@ -80,23 +80,23 @@ impl<'a> Query<'a> {
             ));
         }
         let (low, high) = if reverse && by != By::Rank { (max, min) } else { (min, max) };
-        let asked = match by {
-            By::Rank => Asked::Rank(args::integer(low)?, args::integer(high)?),
-            By::Score => Asked::Score(ScoreRange::parse(low, high)?),
-            By::Lex => Asked::Lex(LexRange::parse(low, high)?),
+        let interval = match by {
+            By::Rank => Interval::Rank(args::integer(low)?, args::integer(high)?),
+            By::Score => Interval::Score(ScoreRange::parse(low, high)?),
+            By::Lex => Interval::Lex(LexRange::parse(low, high)?),
         };
         // Leaving out a negative number of members leaves out all; showing one shows all.
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Ok(Query { asked, reverse, window: Window { offset, limit }, with_scores })
+        Ok(Query { interval, reverse, window: Window { offset, limit }, with_scores })
     }
 
     /// Whether it has all members from the first on.
     fn begins_at_the_first(&self, len: usize) -> bool {
-        match &self.asked {
-            Asked::Rank(start, stop) => bounds::positions(*start, *stop, len).start == 0,
-            Asked::Score(range) => range.min == f64::NEG_INFINITY && !range.min_open,
-            Asked::Lex(_) => false,
+        match &self.interval {
+            Interval::Rank(start, stop) => bounds::positions(*start, *stop, len).start == 0,
+            Interval::Score(range) => range.min == f64::NEG_INFINITY && !range.min_open,
+            Interval::Lex(_) => false,
         }
     }
 
@@ -107,12 +107,12 @@ impl<'a> Query<'a> {
         len: usize,
         see: impl FnMut(&[u8], f64) -> ControlFlow<()>,
     ) -> Result<()> {
-        match &self.asked {
-            Asked::Rank(start, stop) => {
+        match &self.interval {
+            Interval::Rank(start, stop) => {
                 walk.by_rank(bounds::positions(*start, *stop, len), self.reverse, see)
             }
-            Asked::Score(range) => walk.by_score(range, self.reverse, self.window, see),
-            Asked::Lex(range) => walk.by_lex(range, self.reverse, self.window, see),
+            Interval::Score(range) => walk.by_score(range, self.reverse, self.window, see),
+            Interval::Lex(range) => walk.by_lex(range, self.reverse, self.window, see),
         }
     }
 }
@@ -158,9 +158,9 @@ fn show(
     let len = set.len();
     let mut walk = Walk::new(context.txn, key, &set);
     // A head that is known beforehand is not moved to later.
-    let known = match query.asked {
-        Asked::Rank(start, stop) => Some(bounds::positions(start, stop, len).len()),
-        Asked::Score(_) | Asked::Lex(_) => None,
+    let known = match query.interval {
+        Interval::Rank(start, stop) => Some(bounds::positions(start, stop, len).len()),
+        Interval::Score(_) | Interval::Lex(_) => None,
     };
     let with_scores = query.with_scores;
     let mark = match known {

@@ -1,5 +1,5 @@
-//! A sorted set in memory, in which the rank of a member and the member at a rank are found in
-//! logarithmic time: the quick form of a set that is asked about often.
+//! The in-memory form of a sorted set that is asked about often: it finds the rank of a member and
+//! the member at a rank in logarithmic time.
 //!
 //! Members are kept in order, in blocks of a few hundred; a Fenwick tree over the blocks' lengths
 //! says how many members come before a block. A skip list or a tree with counts in its nodes would
@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::ops::{ControlFlow, Range};
 
-use crate::server::hot::Resident;
+use crate::server::hot_keys::Resident;
 
 /// A block is split when it would be longer. Longer blocks cost more to insert into, shorter ones
 /// more to find.
@@ -104,7 +104,7 @@ impl Ranked {
     }
 
     /// Puts a block that has become short together with one beside it, unless that would soon be
-    /// split again; answers whether it did. A set that lost most of its members gives back their
+    /// split again; returns whether it did. A set that lost most of its members gives back their
     /// memory so.
     fn join(&mut self, at: usize) -> bool {
         let first = if at + 1 < self.blocks.len() { at } else { at.saturating_sub(1) };

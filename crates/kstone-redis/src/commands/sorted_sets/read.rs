@@ -1,4 +1,4 @@
-//! Questions about single members and about counts: ZSCORE, ZRANK, ZCOUNT and their like.
+//! Commands that read single members and counts: ZSCORE, ZRANK, ZCOUNT and the like.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Replies with members and scores: flat to older clients, in pairs to newer ones.
+//! Replies with members and scores: flat in RESP2, in pairs in RESP3.
 
 use crate::command::Context;
 use crate::reply::Sink;

@@ -1,5 +1,5 @@
-//! One sorted set: its members and their scores, and the writes that keep records and quick form
-//! together.
+//! One sorted set: its members and scores, and the writes that keep its records and its in-memory
+//! form in step.
 
 use bytes::Bytes;
 
@@ -175,7 +175,7 @@ impl SortedSet {
     }
 
     /// Puts a set of these members in the place of whatever the key holds; with none, the key is
-    /// removed. Answers whether there was something. No member may come twice.
+    /// removed. Returns whether there was something. No member may come twice.
     pub(crate) fn replace<'m>(
         txn: &mut Txn<'_>,
         key: &[u8],

@@ -1,8 +1,8 @@
 //! Reading a sorted set in its order: by rank, by score, by name.
 //!
-//! A set that is asked about often is read from its quick form ([`Ranked`]), another from its index
-//! records, as few of them as the question needs. Reading many of them is what makes a set worth
-//! loading.
+//! A set that is asked about often is read from its in-memory form ([`Ranked`]), another from its
+//! index records, as few of them as the question needs. Reading many of them is what makes a set
+//! worth loading.
 
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -67,7 +67,7 @@ impl<'t, 's, 'k> Walk<'t, 's, 'k> {
         (Bound::Included(low), Bound::Excluded(high))
     }
 
-    /// The set's quick form, if it has one or is due to get one.
+    /// The set's in-memory form, if it has one or is due to get one.
     fn ranked(&mut self) -> Result<Option<&Ranked>> {
         if self.txn.resident::<Ranked>(self.key).is_none() {
             let bytes = self.len.saturating_mul(MEMBER_BYTES + NAME_LEN);
@@ -85,7 +85,7 @@ impl<'t, 's, 'k> Walk<'t, 's, 'k> {
         Ok(self.txn.resident(self.key))
     }
 
-    /// Reads index records, and answers how many.
+    /// Reads index records, and returns how many.
     fn scan(
         &self,
         low: Bound<&[u8]>,

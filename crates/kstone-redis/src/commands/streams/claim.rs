@@ -1,4 +1,4 @@
-//! XCLAIM and XAUTOCLAIM: pending entries get another owner.
+//! XCLAIM and XAUTOCLAIM: give pending entries to another consumer.
 
 use std::ops::ControlFlow;
 
@@ -173,7 +173,7 @@ fn parse_auto(mut options: &[&[u8]]) -> Result<(u64, bool)> {
 
 pub(super) fn xautoclaim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     const IDLE: Fault = Fault::fixed("ERR Invalid min-idle-time argument for XAUTOCLAIM");
-    /// So many pending entries are looked at for each that is wanted.
+    /// Pending entries that are looked at for each that is wanted.
     const ATTEMPTS: u64 = 10;
     let [_, key, group, consumer, idle, start, options @ ..] = args else {
         return Err(Fault::SYNTAX);

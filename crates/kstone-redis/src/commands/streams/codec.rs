@@ -1,4 +1,4 @@
-//! How the records of streams are written: numbers take as many bytes as they need.
+//! Encoding of numbers in the records of streams: as many bytes as each needs.
 
 use super::id::Id;
 use crate::fault::Fault;

@@ -1,4 +1,4 @@
-//! Dumps a stream in the form of Redis 7.0.
+//! Dumps a stream in the encoding of Redis 7.0.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use super::id::Id;
 use super::nodes::Node;
 use super::stream::Stream;
 use crate::fault::Result;
-use crate::rdb::Pack;
+use crate::rdb::Listpack;
 use crate::rdb::write::{length, text};
 use crate::store::{Entry, Txn};
 
@@ -68,35 +68,35 @@ fn write_node(
     node: &Node,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let mut pack = Pack::default();
+    let mut listpack = Listpack::default();
     let mut names: Option<Vec<Vec<u8>>> = None;
     stream.each(txn, key, node.master, node.last, false, |id, fields| {
         let pairs = (fields.len() / 2) as i64;
         let names = names.get_or_insert_with(|| {
-            pack.number(node.live as i64);
-            pack.number(0);
-            pack.number(pairs);
+            listpack.number(node.live as i64);
+            listpack.number(0);
+            listpack.number(pairs);
             let names: Vec<Vec<u8>> = fields.step_by(2).map(<[u8]>::to_vec).collect();
-            names.iter().for_each(|name| pack.text(name));
-            pack.number(0);
+            names.iter().for_each(|name| listpack.text(name));
+            listpack.number(0);
             names
         });
         let is_same = fields.step_by(2).eq(names.iter().map(Vec::as_slice));
-        pack.number(if is_same { ENTRY_HAS_SAME_FIELDS } else { ENTRY_IS_PLAIN });
-        pack.number(id.ms.wrapping_sub(node.master.ms) as i64);
-        pack.number(id.seq.wrapping_sub(node.master.seq) as i64);
+        listpack.number(if is_same { ENTRY_HAS_SAME_FIELDS } else { ENTRY_IS_PLAIN });
+        listpack.number(id.ms.wrapping_sub(node.master.ms) as i64);
+        listpack.number(id.seq.wrapping_sub(node.master.seq) as i64);
         if is_same {
-            fields.skip(1).step_by(2).for_each(|value| pack.text(value));
-            pack.number(pairs + 3);
+            fields.skip(1).step_by(2).for_each(|value| listpack.text(value));
+            listpack.number(pairs + 3);
         } else {
-            pack.number(pairs);
-            fields.for_each(|field| pack.text(field));
-            pack.number(2 * pairs + 4);
+            listpack.number(pairs);
+            fields.for_each(|field| listpack.text(field));
+            listpack.number(2 * pairs + 4);
         }
         Ok(ControlFlow::Continue(()))
     })?;
     text(out, &node.master.to_bytes());
-    text(out, &pack.finish());
+    text(out, &listpack.finish());
     Ok(())
 }
 

@@ -382,7 +382,7 @@ impl<'k> Ledger<'k> {
         Ledger { key, name, group, consumers: BTreeMap::new() }
     }
 
-    /// Notes that a consumer was here; makes it if there is none of this name, and answers whether
+    /// Notes that a consumer was here; makes it if there is none of this name, and returns whether
     /// it did.
     pub(super) fn meet(&mut self, txn: &Txn<'_>, name: &[u8]) -> Result<bool> {
         let seen_ms = txn.now_ms();
@@ -405,7 +405,7 @@ impl<'k> Ledger<'k> {
         }
     }
 
-    /// Removes a consumer with what is pending for it; answers how much that was.
+    /// Removes a consumer with what is pending for it; returns how much that was.
     pub(super) fn remove_consumer(
         &mut self,
         txn: &mut Txn<'_>,

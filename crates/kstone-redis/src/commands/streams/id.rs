@@ -1,4 +1,4 @@
-//! The names of entries: a time in milliseconds and a number among those of the same time.
+//! IDs of stream entries: a time in milliseconds and a sequence number within it.
 
 use std::fmt;
 
@@ -65,14 +65,14 @@ impl Id {
     }
 
     /// `ms-*`, which leaves the number to the stream: the time; or a whole name.
-    pub(super) fn parse_new(arg: &[u8]) -> Result<Wanted> {
+    pub(super) fn parse_new(arg: &[u8]) -> Result<NewId> {
         if arg == b"*" {
-            return Ok(Wanted::Next);
+            return Ok(NewId::Next);
         }
         if let Some(ms) = arg.strip_suffix(b"-*") {
-            return Ok(Wanted::NextAt(Id::parse(ms, 0).map(|id| id.ms)?));
+            return Ok(NewId::NextAt(Id::parse(ms, 0).map(|id| id.ms)?));
         }
-        Id::parse(arg, 0).map(Wanted::Exactly)
+        Id::parse(arg, 0).map(NewId::Exactly)
     }
 
     /// One end of a range, which may be `-` or `+`.
@@ -103,8 +103,8 @@ impl Id {
     }
 
     /// As replies show it, without an allocation.
-    pub(super) fn text(self) -> Text {
-        let mut text = Text { bytes: [0; TEXT_LEN_MAX], start: TEXT_LEN_MAX };
+    pub(super) fn text(self) -> IdText {
+        let mut text = IdText { bytes: [0; TEXT_LEN_MAX], start: TEXT_LEN_MAX };
         text.push_number(self.seq);
         text.push(b'-');
         text.push_number(self.ms);
@@ -114,7 +114,7 @@ impl Id {
 
 /// What a new entry is to be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum NewId {
     /// Whatever comes next.
     Next,
     /// The next one at this time.
@@ -127,12 +127,12 @@ const TEXT_LEN_MAX: usize = 41;
 
 /// A name as text. It is written from its end.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Text {
+pub(super) struct IdText {
     bytes: [u8; TEXT_LEN_MAX],
     start: usize,
 }
 
-impl Text {
+impl IdText {
     fn push(&mut self, byte: u8) {
         self.start = self.start.saturating_sub(1);
         if let Some(place) = self.bytes.get_mut(self.start) {
@@ -151,7 +151,7 @@ impl Text {
     }
 }
 
-impl AsRef<[u8]> for Text {
+impl AsRef<[u8]> for IdText {
     fn as_ref(&self) -> &[u8] {
         self.bytes.get(self.start..).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! XINFO.
+//! XINFO and its subcommands.
 
 use std::ops::ControlFlow;
 
@@ -19,17 +19,17 @@ fn find(context: &mut Context<'_, '_>, key: &[u8]) -> Result<Stream> {
     Stream::find(context.txn, key)?.ok_or(Fault::NO_SUCH_KEY)
 }
 
-fn say(out: Out<'_>, name: &str, number: u64) {
+fn write_reply(out: Out<'_>, name: &str, number: u64) {
     out.bulk(name.as_bytes());
     out.integer(i64::try_from(number).unwrap_or(i64::MAX));
 }
 
-fn say_id(out: Out<'_>, name: &str, id: Id) {
+fn write_id(out: Out<'_>, name: &str, id: Id) {
     out.bulk(name.as_bytes());
     reply::id(out, id);
 }
 
-fn say_if_known(out: Out<'_>, name: &str, number: Option<i64>) {
+fn write_if_known(out: Out<'_>, name: &str, number: Option<i64>) {
     out.bulk(name.as_bytes());
     match number {
         Some(number) => out.integer(number),
@@ -38,10 +38,10 @@ fn say_if_known(out: Out<'_>, name: &str, number: Option<i64>) {
 }
 
 /// What was read and what is left to read.
-fn say_progress(out: Out<'_>, stream: &Stream, group: &Group) {
+fn write_progress(out: Out<'_>, stream: &Stream, group: &Group) {
     let read = group.entries_read.map(|read| i64::try_from(read).unwrap_or(i64::MAX));
-    say_if_known(out, "entries-read", read);
-    say_if_known(out, "lag", group.lag(stream));
+    write_if_known(out, "entries-read", read);
+    write_if_known(out, "lag", group.lag(stream));
 }
 
 pub(super) fn stream(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -62,17 +62,17 @@ pub(super) fn stream(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     };
     let (txn, out) = (&*context.txn, &mut *context.out);
     out.map(if count.is_some() { 9 } else { 10 });
-    say(out, "length", stream.len);
-    say(out, "radix-tree-keys", stream.nodes);
+    write_reply(out, "length", stream.len);
+    write_reply(out, "radix-tree-keys", stream.nodes);
     // A tree of so many leaves and what they hang on.
-    say(out, "radix-tree-nodes", stream.nodes + 1);
-    say_id(out, "last-generated-id", stream.last);
-    say_id(out, "max-deleted-entry-id", stream.max_deleted);
-    say(out, "entries-added", stream.added);
-    say_id(out, "recorded-first-entry-id", stream.first);
+    write_reply(out, "radix-tree-nodes", stream.nodes + 1);
+    write_id(out, "last-generated-id", stream.last);
+    write_id(out, "max-deleted-entry-id", stream.max_deleted);
+    write_reply(out, "entries-added", stream.added);
+    write_id(out, "recorded-first-entry-id", stream.first);
     match count {
         None => {
-            say(out, "groups", stream.groups);
+            write_reply(out, "groups", stream.groups);
             out.bulk(b"first-entry");
             reply::edge(out, txn, key, &stream, false)?;
             out.bulk(b"last-entry");
@@ -108,9 +108,9 @@ fn full_group(
     out.map(7);
     out.bulk(b"name");
     out.bulk(name);
-    say_id(out, "last-delivered-id", group.last);
-    say_progress(out, stream, group);
-    say(out, "pel-count", group.pending);
+    write_id(out, "last-delivered-id", group.last);
+    write_progress(out, stream, group);
+    write_reply(out, "pel-count", group.pending);
     out.bulk(b"pending");
     let mark = out.later();
     let mut shown = 0;
@@ -130,8 +130,8 @@ fn full_group(
         out.map(4);
         out.bulk(b"name");
         out.bulk(name);
-        say(out, "seen-time", consumer.seen_ms);
-        say(out, "pel-count", consumer.pending);
+        write_reply(out, "seen-time", consumer.seen_ms);
+        write_reply(out, "pel-count", consumer.pending);
         out.bulk(b"pending");
         let mark = out.later();
         let mut shown = 0;
@@ -160,10 +160,10 @@ pub(super) fn groups(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
         out.map(6);
         out.bulk(b"name");
         out.bulk(name);
-        say(out, "consumers", group.consumers);
-        say(out, "pending", group.pending);
-        say_id(out, "last-delivered-id", group.last);
-        say_progress(out, &stream, &group);
+        write_reply(out, "consumers", group.consumers);
+        write_reply(out, "pending", group.pending);
+        write_id(out, "last-delivered-id", group.last);
+        write_progress(out, &stream, &group);
         Ok(())
     })?;
     Ok(Flow::Done)
@@ -180,8 +180,8 @@ pub(super) fn consumers(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result
         out.map(3);
         out.bulk(b"name");
         out.bulk(name);
-        say(out, "pending", consumer.pending);
-        say(out, "idle", now_ms.saturating_sub(consumer.seen_ms));
+        write_reply(out, "pending", consumer.pending);
+        write_reply(out, "idle", now_ms.saturating_sub(consumer.seen_ms));
         Ok(())
     })?;
     Ok(Flow::Done)

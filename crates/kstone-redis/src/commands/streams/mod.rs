@@ -1,10 +1,9 @@
-//! Streams: [`stream`] and [`group`] keep one on the engine's records, [`dump`] and [`dumped`] write
-//! and read one in Redis's form, the other files are the commands.
+//! Streams: [`stream`] and [`group`] keep one on the engine's records, [`dump`] and [`undump`]
+//! write and read one in Redis's form, the other files are the commands.
 
 mod claim;
 mod codec;
 pub(super) mod dump;
-pub(super) mod dumped;
 mod group;
 mod id;
 mod info;
@@ -14,19 +13,17 @@ mod range;
 mod read;
 mod reply;
 mod stream;
+pub(super) mod undump;
 mod write;
 mod xgroup;
 
 pub(crate) use stream::{Fields, fields_of, keep_newest};
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
-use crate::fault::Result;
+use crate::command::{Command, CommandName, Keys, RunOnKeys, flag::*};
 
-type OnKeys = fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>;
-
-const fn command(name: &'static str, arity: i32, flags: u32, keys: Keys, run: OnKeys) -> Command {
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
     let categories = if flags & BLOCKING != 0 { "stream blocking" } else { "stream" };
-    Command { name, arity, flags, keys, categories, run: Run::Keys(run), subcommands: &[] }
+    Command::on_keys(name, arity, flags, keys, categories, run)
 }
 
 const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };

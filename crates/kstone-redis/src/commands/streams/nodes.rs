@@ -1,9 +1,8 @@
-//! Which entries Redis would keep together.
+//! Where Redis would begin and end the nodes of a stream.
 //!
 //! Redis packs the entries of a stream into nodes of a limited size, and `MAXLEN ~` and `MINID ~`
-//! remove whole nodes only. Here each entry is a record of its own and there is nothing to pack;
-//! but how much such a trim removes is visible, so a stream knows where Redis's nodes would begin
-//! and end, to the byte.
+//! remove whole nodes only. Here each entry is a record of its own; but how much such a trim
+//! removes is visible to clients, so a stream keeps track of Redis's nodes, to the byte.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

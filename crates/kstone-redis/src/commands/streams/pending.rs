@@ -49,7 +49,7 @@ pub(super) fn xack(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
 }
 
 /// Which pending entries are asked for.
-struct Asked<'a> {
+struct PendingQuery<'a> {
     idle_ms_min: u64,
     start: Id,
     end: Id,
@@ -57,8 +57,8 @@ struct Asked<'a> {
     consumer: Option<&'a [u8]>,
 }
 
-impl<'a> Asked<'a> {
-    fn parse(args: &[&'a [u8]]) -> Result<Option<Asked<'a>>> {
+impl<'a> PendingQuery<'a> {
+    fn parse(args: &[&'a [u8]]) -> Result<Option<PendingQuery<'a>>> {
         let (idle, args) = match args {
             [] => return Ok(None),
             [option, idle, rest @ ..] if args.len() >= 3 && args::is(option, "idle") => {
@@ -74,21 +74,21 @@ impl<'a> Asked<'a> {
         let count = u64::try_from(args::integer(count)?).unwrap_or(0);
         let idle_ms_min = u64::try_from(idle).unwrap_or(0);
         let (start, end) = (Id::parse_start(start)?, Id::parse_end(end)?);
-        Ok(Some(Asked { idle_ms_min, start, end, count, consumer }))
+        Ok(Some(PendingQuery { idle_ms_min, start, end, count, consumer }))
     }
 }
 
 pub(super) fn xpending(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, name, rest @ ..] = args else { return Err(Fault::SYNTAX) };
-    let asked = Asked::parse(rest)?;
+    let query = PendingQuery::parse(rest)?;
     let group = match Stream::find(context.txn, key)? {
         Some(_) => Group::find(context.txn, key, name)?,
         None => None,
     };
     let group = group.ok_or_else(|| no_group(key, name))?;
-    match asked {
+    match query {
         None => summary(context.txn, key, &group, context.out)?,
-        Some(asked) => list(context.txn, key, &group, &asked, context.out)?,
+        Some(query) => list(context.txn, key, &group, &query, context.out)?,
     }
     Ok(Flow::Done)
 }
@@ -129,15 +129,15 @@ fn list(
     txn: &Txn<'_>,
     key: &[u8],
     group: &Group,
-    asked: &Asked<'_>,
+    query: &PendingQuery<'_>,
     out: &mut (dyn Sink + Send),
 ) -> Result<()> {
-    let (range, now_ms) = ((asked.start, asked.end), txn.now_ms());
+    let (range, now_ms) = ((query.start, query.end), txn.now_ms());
     let mark = out.later();
     let mut shown = 0;
     let mut see = |id: Id, pending: super::group::Pending| {
         let idle_ms = now_ms.saturating_sub(pending.delivered_ms);
-        if idle_ms >= asked.idle_ms_min {
+        if idle_ms >= query.idle_ms_min {
             shown += 1;
             out.array(4);
             reply::id(out, id);
@@ -145,10 +145,10 @@ fn list(
             out.integer(idle_ms as i64);
             out.integer(pending.count as i64);
         }
-        Ok(if shown < asked.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        Ok(if shown < query.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     };
-    match asked.consumer {
-        _ if asked.count == 0 => {}
+    match query.consumer {
+        _ if query.count == 0 => {}
         None => group.each_pending(txn, key, range, false, see)?,
         Some(consumer) => {
             if group.consumer(txn, key, consumer)?.is_some() {

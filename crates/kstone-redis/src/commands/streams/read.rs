@@ -1,4 +1,4 @@
-//! XREAD and XREADGROUP, which may wait.
+//! XREAD and XREADGROUP, which may block.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::fault::{Fault, Result};
 use crate::reply::Sink;
 use crate::store::Txn;
 
-/// Who waited gets no more than this at once, unless it asked for another count.
+/// Most entries that a blocked client gets at once, unless it asked for another count.
 const WAITER_COUNT: u64 = 1000;
 /// A group hands out no more entries at once than their records fit into a commit together with
 /// whatever else a transaction does; who wants more asks again.
@@ -182,11 +182,11 @@ impl<'o> Reply<'o> {
         Reply { out, resp3, mark: None, streams: 0 }
     }
 
-    /// Says a stream's name and whatever `say` says of it, unless it says no.
+    /// Says a stream's name and whatever `write_reply` writes about it, unless it returns false.
     fn stream(
         &mut self,
         key: &[u8],
-        say: impl FnOnce(&mut (dyn Sink + Send)) -> Result<bool>,
+        write_reply: impl FnOnce(&mut (dyn Sink + Send)) -> Result<bool>,
     ) -> Result<()> {
         let start = self.out.position();
         if self.mark.is_none() {
@@ -196,7 +196,7 @@ impl<'o> Reply<'o> {
             self.out.array(2);
         }
         self.out.bulk(key);
-        if say(self.out)? {
+        if write_reply(self.out)? {
             self.streams += 1;
         } else {
             self.out.rewind(start);

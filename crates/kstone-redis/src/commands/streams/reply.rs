@@ -1,4 +1,4 @@
-//! How entries are shown.
+//! Writes entries into replies.
 
 use std::ops::ControlFlow;
 
@@ -23,7 +23,7 @@ pub(super) fn entry(out: &mut dyn Sink, name: Id, fields: Fields<'_>) {
     }
 }
 
-/// A list of the entries in a range, up to `count` of them; 0 is no limit. Answers how many there
+/// A list of the entries in a range, up to `count` of them; 0 is no limit. Returns how many there
 /// were.
 pub(super) fn range(
     out: &mut dyn Sink,

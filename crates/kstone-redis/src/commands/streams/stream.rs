@@ -1,15 +1,15 @@
-//! A stream on records.
+//! A stream as records.
 //!
-//! Its head has the counts, the names that matter, and the first and the last of its [`nodes`], so
-//! that adding an entry writes two records: the entry and the head. The parts of a stream begin
-//! with a byte that tells what they are; those of groups are in [`group`](super::group).
+//! Its head has the counts, the IDs that matter, and the first and the last of its [`nodes`], so
+//! that adding an entry writes two records: the entry and the head. The sort keys of its parts
+//! begin with a byte that tells what they are; those of groups are in [`group`](super::group).
 
 use std::ops::{Bound, ControlFlow};
 
 use bytes::Bytes;
 
 use super::codec::{self, DAMAGED};
-use super::id::{Id, Wanted};
+use super::id::{Id, NewId};
 use super::nodes::{Limits, Node};
 use crate::fault::{Fault, Result};
 use crate::store::{Entry, Kind, Txn};
@@ -50,7 +50,7 @@ pub(super) struct Stream {
 }
 
 /// Where a node is.
-enum At {
+enum NodePosition {
     Front,
     Middle,
     Tail,
@@ -127,7 +127,7 @@ impl Stream {
     }
 
     /// What the next entry is called, if it is wanted so.
-    pub(super) fn name(&self, wanted: Wanted, now_ms: u64) -> Result<Id> {
+    pub(super) fn name(&self, new_id: NewId, now_ms: u64) -> Result<Id> {
         const TOO_SMALL: Fault = Fault::fixed(
             "ERR The ID specified in XADD is equal or smaller than the target stream top item",
         );
@@ -135,14 +135,14 @@ impl Stream {
             "ERR The stream has exhausted the last possible ID, unable to add more items",
         );
         let next = self.last.next().ok_or(EXHAUSTED)?;
-        let id = match wanted {
-            Wanted::Next if now_ms > self.last.ms => Id { ms: now_ms, seq: 0 },
-            Wanted::Next => next,
-            Wanted::NextAt(ms) if ms == self.last.ms => {
+        let id = match new_id {
+            NewId::Next if now_ms > self.last.ms => Id { ms: now_ms, seq: 0 },
+            NewId::Next => next,
+            NewId::NextAt(ms) if ms == self.last.ms => {
                 next.ms.eq(&ms).then_some(next).ok_or(TOO_SMALL)?
             }
-            Wanted::NextAt(ms) => Id { ms, seq: 0 },
-            Wanted::Exactly(id) => id,
+            NewId::NextAt(ms) => Id { ms, seq: 0 },
+            NewId::Exactly(id) => id,
         };
         if id > self.last { Ok(id) } else { Err(TOO_SMALL) }
     }
@@ -236,9 +236,9 @@ impl Stream {
             node.live -= 1;
             node.deleted += 1;
             match at {
-                At::Front => self.front = Some(node),
-                At::Tail => self.tail = Some(node),
-                At::Middle => put_node(txn, key, &node),
+                NodePosition::Front => self.front = Some(node),
+                NodePosition::Tail => self.tail = Some(node),
+                NodePosition::Middle => put_node(txn, key, &node),
             }
         } else {
             self.remove_node(txn, key, at, &node)?;
@@ -261,30 +261,36 @@ impl Stream {
     }
 
     /// The node that an entry is in.
-    fn node_of(&self, txn: &Txn<'_>, key: &[u8], id: Id) -> Result<(At, Node)> {
+    fn node_of(&self, txn: &Txn<'_>, key: &[u8], id: Id) -> Result<(NodePosition, Node)> {
         if let Some(tail) = self.tail.filter(|tail| tail.master <= id) {
-            return Ok((At::Tail, tail));
+            return Ok((NodePosition::Tail, tail));
         }
         if let Some(front) = self.front.filter(|front| id <= front.last) {
-            return Ok((At::Front, front));
+            return Ok((NodePosition::Front, front));
         }
         let node = middle_node(txn, key, Id::MIN, id, true)?.ok_or(DAMAGED)?;
-        Ok((At::Middle, node))
+        Ok((NodePosition::Middle, node))
     }
 
     /// Forgets a node that has no entries any more.
-    fn remove_node(&mut self, txn: &mut Txn<'_>, key: &[u8], at: At, node: &Node) -> Result<()> {
+    fn remove_node(
+        &mut self,
+        txn: &mut Txn<'_>,
+        key: &[u8],
+        at: NodePosition,
+        node: &Node,
+    ) -> Result<()> {
         self.nodes = self.nodes.saturating_sub(1);
         match at {
-            At::Middle => txn.delete_part(key, &sort_key(NODE, node.master)),
-            At::Front => {
+            NodePosition::Middle => txn.delete_part(key, &sort_key(NODE, node.master)),
+            NodePosition::Front => {
                 self.front = None;
                 if self.nodes > 1 {
                     let next = middle_node(txn, key, node.master, Id::MAX, false)?;
                     self.front = Some(take_node(txn, key, next)?);
                 }
             }
-            At::Tail => {
+            NodePosition::Tail => {
                 self.tail = match self.nodes {
                     0 => None,
                     1 => self.front.take(),
@@ -314,7 +320,7 @@ impl Stream {
         self.tail.map_or(Ok(()), see)
     }
 
-    /// Removes the oldest entries as a trim asks for; answers how many.
+    /// Removes the oldest entries as a trim asks for; returns how many.
     pub(super) fn trim(&mut self, txn: &mut Txn<'_>, key: &[u8], trim: &Trim) -> Result<u64> {
         // What goes is all before this.
         let mut kept_from = self.first;
@@ -329,7 +335,8 @@ impl Stream {
                 Keep::From(id) => node.last < id,
             };
             if goes_whole {
-                let at = if self.front.is_some() { At::Front } else { At::Tail };
+                let at =
+                    if self.front.is_some() { NodePosition::Front } else { NodePosition::Tail };
                 self.remove_node(txn, key, at, &node)?;
                 self.len -= node.live;
                 removed += node.live;

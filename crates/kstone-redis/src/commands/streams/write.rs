@@ -2,17 +2,17 @@
 
 use kstone_core::VALUE_LEN_MAX;
 
-use super::id::{Id, Wanted};
+use super::id::{Id, NewId};
 use super::nodes::Limits;
 use super::stream::{Keep, Stream, Trim};
 use crate::args;
 use crate::command::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::server::Server;
-use crate::server::config::table::{At, at};
+use crate::server::config::table::{ParameterIndex, index_of};
 
-const NODE_ENTRIES_MAX: At = at("stream-node-max-entries");
-const NODE_BYTES_MAX: At = at("stream-node-max-bytes");
+const NODE_ENTRIES_MAX: ParameterIndex = index_of("stream-node-max-entries");
+const NODE_BYTES_MAX: ParameterIndex = index_of("stream-node-max-bytes");
 
 /// What XADD and XTRIM were told before the entry.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ fn not_negative(arg: &[u8], fault: Fault) -> Result<u64> {
 }
 
 impl Options {
-    /// Reads one option; answers how many arguments it takes, 0 if it is none.
+    /// Reads one option; returns how many arguments it takes, 0 if it is none.
     fn read(&mut self, given: &[&[u8]], is_add: bool) -> Result<usize> {
         const TWO: Fault = Fault::fixed(
             "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
@@ -114,7 +114,7 @@ pub(super) fn xadd(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     if fields.is_empty() || !fields.len().is_multiple_of(2) {
         return Err(ARITY);
     }
-    if wanted == Wanted::Exactly(Id::MIN) {
+    if wanted == NewId::Exactly(Id::MIN) {
         return Err(ZERO);
     }
     if fields.iter().map(|field| field.len() + 5).sum::<usize>() + 10 > VALUE_LEN_MAX {

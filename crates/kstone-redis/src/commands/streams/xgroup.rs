@@ -1,4 +1,4 @@
-//! XGROUP.
+//! XGROUP and its subcommands.
 
 use super::group::{self, Group, Ledger};
 use super::id::Id;

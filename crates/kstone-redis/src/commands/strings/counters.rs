@@ -1,4 +1,4 @@
-//! Strings that are numbers.
+//! INCR, DECR and their variants.
 
 use std::io::Write;
 

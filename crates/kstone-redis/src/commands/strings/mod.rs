@@ -1,4 +1,4 @@
-//! Strings.
+//! Commands on strings.
 
 mod counters;
 mod lcs;
@@ -10,7 +10,7 @@ pub(super) use ranges::range;
 
 use bytes::Bytes;
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command::{Command, CommandName, Context, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::server::config;
 use crate::store::Txn;
@@ -42,15 +42,8 @@ pub(super) const COMMANDS: &[Command] = &[
 
 const EVERY_OTHER: Keys = Keys::Range { first: 1, last: -1, step: 2 };
 
-const fn command(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    keys: Keys,
-    run: fn(&mut Context<'_, '_>, &[&[u8]]) -> Result<Flow>,
-) -> Command {
-    let run = Run::Keys(run);
-    Command { name, arity, flags, keys, categories: "string", run, subcommands: &[] }
+const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
+    Command::on_keys(name, arity, flags, keys, "string", run)
 }
 
 /// The whole string of a key, if there is one; an error if the key holds something else.

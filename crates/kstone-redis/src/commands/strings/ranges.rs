@@ -1,4 +1,4 @@
-//! Parts of strings.
+//! GETRANGE, SETRANGE and APPEND.
 
 use std::ops::Range;
 

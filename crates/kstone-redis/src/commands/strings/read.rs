@@ -1,4 +1,4 @@
-//! Reading whole strings.
+//! GET, MGET and STRLEN.
 
 use crate::command::{Context, Flow};
 use crate::fault::{Fault, Result};
@@ -7,7 +7,7 @@ use crate::store::strings::StringValue;
 pub(super) fn get(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let value = context.txn.string(key)?;
-    say(context, key, value.as_ref())?;
+    write_reply(context, key, value.as_ref())?;
     Ok(Flow::Done)
 }
 
@@ -16,7 +16,7 @@ pub(super) fn mget(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     for key in args.iter().skip(1) {
         let entry = context.txn.lookup(key)?;
         let value = entry.map(StringValue::from_entry).transpose()?.flatten();
-        say(context, key, value.as_ref())?;
+        write_reply(context, key, value.as_ref())?;
     }
     Ok(Flow::Done)
 }
@@ -29,7 +29,7 @@ pub(super) fn strlen(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
 }
 
 /// Replies with a string that may be absent.
-pub(super) fn say(
+pub(super) fn write_reply(
     context: &mut Context<'_, '_>,
     key: &[u8],
     value: Option<&StringValue>,

@@ -4,24 +4,24 @@ use kstone::policy::AskedTtl;
 
 use crate::args;
 use crate::command::{Context, Flow};
-use crate::commands::strings::read::say;
+use crate::commands::strings::read::write_reply;
 use crate::fault::{Fault, Result};
 use crate::store::Entry;
 use crate::store::strings::StringValue;
 
 pub(super) fn set(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, value, options @ ..] = args else { return Err(Fault::SYNTAX) };
-    let options = Options::parse(options, For::Set)?;
+    let options = Options::parse(options, OptionsOf::Set)?;
     let expires_at_ms = options.expiry.expires_at_ms(context, "set")?;
     let old = context.txn.lookup(key)?;
     if options.get {
         let old = old.clone().map(|old| StringValue::from_entry(old)?.ok_or(Fault::WRONG_TYPE));
-        say(context, key, old.transpose()?.as_ref())?;
+        write_reply(context, key, old.transpose()?.as_ref())?;
     }
-    let is_wanted = match options.only {
-        Only::Always => true,
-        Only::New => old.is_none(),
-        Only::Existing => old.is_some(),
+    let is_wanted = match options.write_if {
+        WriteIf::Always => true,
+        WriteIf::New => old.is_none(),
+        WriteIf::Existing => old.is_some(),
     };
     if is_wanted {
         let kept = old.as_ref().and_then(|old| old.expires_at_ms);
@@ -80,7 +80,7 @@ fn set_expiring(
 pub(super) fn getset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, value] = args else { return Err(Fault::SYNTAX) };
     let old = context.txn.string(key)?;
-    say(context, key, old.as_ref())?;
+    write_reply(context, key, old.as_ref())?;
     store(context, key, old.as_ref().map(|old| &old.entry), value, None)?;
     Ok(Flow::Done)
 }
@@ -88,7 +88,7 @@ pub(super) fn getset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
 pub(super) fn getdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let old = context.txn.string(key)?;
-    say(context, key, old.as_ref())?;
+    write_reply(context, key, old.as_ref())?;
     if let Some(old) = old {
         context.txn.remove(key, &old.entry);
         context.txn.notify('g', "del", key);
@@ -99,13 +99,13 @@ pub(super) fn getdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
 
 pub(super) fn getex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, options @ ..] = args else { return Err(Fault::SYNTAX) };
-    let options = Options::parse(options, For::GetEx)?;
+    let options = Options::parse(options, OptionsOf::GetEx)?;
     let Some(value) = context.txn.string(key)? else {
         context.out.null();
         return Ok(Flow::Done);
     };
     let expires_at_ms = options.expiry.expires_at_ms(context, "getex")?;
-    say(context, key, Some(&value))?;
+    write_reply(context, key, Some(&value))?;
     let entry = &value.entry;
     let txn = &mut *context.txn;
     match expires_at_ms {
@@ -182,7 +182,7 @@ fn store(
 
 /// When a key is to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Only {
+enum WriteIf {
     Always,
     New,
     Existing,
@@ -231,7 +231,7 @@ impl Expiry<'_> {
 
 /// Whose options are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum For {
+enum OptionsOf {
     Set,
     GetEx,
 }
@@ -239,7 +239,7 @@ enum For {
 /// What may come after the value of SET and the key of GETEX.
 #[derive(Debug)]
 struct Options<'a> {
-    only: Only,
+    write_if: WriteIf,
     get: bool,
     keeps_expiry: bool,
     persists: bool,
@@ -247,9 +247,9 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn parse(options: &[&'a [u8]], whose: For) -> Result<Options<'a>> {
+    fn parse(options: &[&'a [u8]], whose: OptionsOf) -> Result<Options<'a>> {
         let mut parsed = Options {
-            only: Only::Always,
+            write_if: WriteIf::Always,
             get: false,
             keeps_expiry: false,
             persists: false,
@@ -258,21 +258,21 @@ impl<'a> Options<'a> {
         let mut options = options.iter();
         while let Some(option) = options.next() {
             let is = |name| args::is(option, name);
-            let only = match whose {
-                For::Set if is("nx") => Some(Only::New),
-                For::Set if is("xx") => Some(Only::Existing),
+            let write_if = match whose {
+                OptionsOf::Set if is("nx") => Some(WriteIf::New),
+                OptionsOf::Set if is("xx") => Some(WriteIf::Existing),
                 _ => None,
             };
-            if let Some(only) = only {
-                if parsed.only != Only::Always && parsed.only != only {
+            if let Some(write_if) = write_if {
+                if parsed.write_if != WriteIf::Always && parsed.write_if != write_if {
                     return Err(Fault::SYNTAX);
                 }
-                parsed.only = only;
-            } else if whose == For::Set && is("get") {
+                parsed.write_if = write_if;
+            } else if whose == OptionsOf::Set && is("get") {
                 parsed.get = true;
-            } else if whose == For::Set && is("keepttl") && parsed.expiry == Expiry::None {
+            } else if whose == OptionsOf::Set && is("keepttl") && parsed.expiry == Expiry::None {
                 parsed.keeps_expiry = true;
-            } else if whose == For::GetEx && is("persist") && parsed.expiry == Expiry::None {
+            } else if whose == OptionsOf::GetEx && is("persist") && parsed.expiry == Expiry::None {
                 parsed.persists = true;
             } else {
                 let unit = Unit::parse(option).ok_or(Fault::SYNTAX)?;

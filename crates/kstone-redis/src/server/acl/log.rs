@@ -1,4 +1,4 @@
-//! What was refused, and whom: ACL LOG.
+//! ACL LOG: commands and logins that were refused.
 
 use std::collections::VecDeque;
 

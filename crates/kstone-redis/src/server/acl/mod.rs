@@ -1,4 +1,4 @@
-//! Who may do what: users, their passwords, and the commands, keys and channels they may use.
+//! Users, their passwords, and the commands, keys and channels that they may use.
 
 mod log;
 mod rules;
@@ -17,7 +17,7 @@ pub(crate) use log::{Entry, Log};
 pub(crate) use rules::RuleError;
 pub(crate) use selector::{Denied, Selector, categories_of, is_in};
 
-/// The user of clients that have not said who they are.
+/// The user of clients that have not authenticated.
 pub(crate) const DEFAULT: &str = "default";
 
 /// The categories, in the order in which they are listed.
@@ -80,7 +80,7 @@ impl User {
         }
     }
 
-    /// The default user as it is at first, who may do everything.
+    /// The default user as it is at first: it may do everything.
     pub(crate) fn all_powerful() -> User {
         let mut user = User::new(DEFAULT, true);
         (user.is_on, user.no_password) = (true, true);
@@ -90,12 +90,12 @@ impl User {
         user
     }
 
-    /// Whether it may do everything: then nobody has to look closer.
+    /// Whether it may do everything, so that no rule has to be checked.
     pub(crate) fn is_all_powerful(&self) -> bool {
         self.selectors.first().is_some_and(Selector::is_all)
     }
 
-    /// Whether it may carry out this command with these arguments.
+    /// Whether it may execute this command with these arguments.
     pub(crate) fn check(&self, command: &'static Command, args: &[&[u8]]) -> Result<(), Denied> {
         let mut worst = Denied::Command;
         for selector in &self.selectors {
@@ -107,7 +107,7 @@ impl User {
         Err(worst)
     }
 
-    /// Whether it may carry out this command whatever keys that reads beside those it names.
+    /// Whether it may execute this command whatever keys that reads beside those it names.
     pub(crate) fn may_read_any_key(&self, command: &'static Command, args: &[&[u8]]) -> bool {
         let allows = |one: &Selector| one.reads_every_key() && one.check(command, args).is_ok();
         self.selectors.iter().any(allows)

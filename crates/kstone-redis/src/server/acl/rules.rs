@@ -1,4 +1,4 @@
-//! What ACL SETUSER is told.
+//! Parses the rules of ACL SETUSER.
 
 use crate::args;
 use crate::command::Command;

@@ -1,4 +1,4 @@
-//! A set of commands, keys and channels that go together.
+//! A selector of an ACL user: a set of commands, keys and channels that are allowed together.
 
 use crate::command::{Command, access, flag};
 use crate::commands;
@@ -20,7 +20,7 @@ pub(crate) struct Selector {
     all_commands: bool,
     all_keys: bool,
     all_channels: bool,
-    /// By [`commands::place`].
+    /// By [`commands::index_of`].
     allowed: Vec<bool>,
     /// Commands that are allowed with these first arguments only.
     first_args: Vec<(usize, String)>,
@@ -112,9 +112,9 @@ impl Selector {
     pub(super) fn set_command(&mut self, command: &'static Command, is_on: bool) {
         self.all_commands &= is_on;
         for each in std::iter::once(command).chain(command.subcommands) {
-            let place = commands::place(each);
-            self.allow(place, is_on);
-            self.first_args.retain(|(at, _)| *at != place);
+            let index = commands::index_of(each);
+            self.allow(index, is_on);
+            self.first_args.retain(|(at, _)| *at != index);
         }
         self.note_rule(is_on, command.name);
         // What was said of its subcommands no longer counts.
@@ -125,9 +125,9 @@ impl Selector {
     /// Allows or forbids a category.
     pub(super) fn set_category(&mut self, category: &str, is_on: bool) {
         self.all_commands &= is_on;
-        for (place, command) in commands::each().enumerate() {
+        for (index, command) in commands::each().enumerate() {
             if is_in(command, category) {
-                self.allow(place, is_on);
+                self.allow(index, is_on);
             }
         }
         self.note_rule(is_on, &format!("@{category}"));
@@ -135,13 +135,13 @@ impl Selector {
 
     /// Allows a command with one first argument.
     pub(super) fn allow_first_arg(&mut self, command: &'static Command, arg: &str) {
-        let place = commands::place(command);
-        self.first_args.push((place, arg.to_ascii_lowercase()));
+        let index = commands::index_of(command);
+        self.first_args.push((index, arg.to_ascii_lowercase()));
         self.note_rule(true, &format!("{}|{arg}", command.name));
     }
 
-    fn allow(&mut self, place: usize, is_on: bool) {
-        if let Some(allowed) = self.allowed.get_mut(place) {
+    fn allow(&mut self, index: usize, is_on: bool) {
+        if let Some(allowed) = self.allowed.get_mut(index) {
             *allowed = is_on;
         }
     }
@@ -153,11 +153,11 @@ impl Selector {
 
     pub(super) fn check(&self, command: &'static Command, args: &[&[u8]]) -> Result<(), Denied> {
         if !self.all_commands && !command.has(flag::NO_AUTH) {
-            let place = commands::place(command);
-            let is_allowed = self.allowed.get(place).copied().unwrap_or(false)
+            let index = commands::index_of(command);
+            let is_allowed = self.allowed.get(index).copied().unwrap_or(false)
                 || args.get(1).is_some_and(|arg| {
                     let arg = String::from_utf8_lossy(arg).to_ascii_lowercase();
-                    self.first_args.iter().any(|(at, have)| *at == place && *have == arg)
+                    self.first_args.iter().any(|(at, have)| *at == index && *have == arg)
                 });
             if !is_allowed {
                 return Err(Denied::Command);

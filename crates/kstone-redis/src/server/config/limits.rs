@@ -1,4 +1,5 @@
-//! How much a client may leave unread before it is cut off: `client-output-buffer-limit`.
+//! `client-output-buffer-limit`: how many bytes of replies a client may leave unread before it is
+//! disconnected.
 
 use crate::server::config::value;
 

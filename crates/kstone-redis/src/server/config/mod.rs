@@ -1,7 +1,7 @@
-//! What CONFIG GET and CONFIG SET show and change.
+//! The configuration: parameters that CONFIG GET shows and CONFIG SET changes.
 //!
-//! [`table`] lists the parameters. A value is read by its place in the table, which the compiler
-//! finds: `config.number(config::MAXMEMORY)`.
+//! [`table`] lists the parameters. A value is read by its index in the table, which is computed at
+//! compile time: `config.number(config::MAXMEMORY)`.
 
 pub(crate) mod limits;
 pub(crate) mod table;
@@ -15,37 +15,38 @@ use kstone_core::sync::Mutex;
 use crate::args;
 use crate::fault::{Fault, Result};
 use limits::{OutputLimit, OutputLimits};
-use table::{Access, At, Kind, PARAMETERS, Parameter, at};
+use table::{Access, Kind, PARAMETERS, Parameter, ParameterIndex, index_of};
 use value::Value;
 
-pub(crate) const MAXMEMORY: At = at("maxmemory");
-pub(crate) const HASH_PACKED_ENTRIES: At = at("hash-max-listpack-entries");
-pub(crate) const HASH_PACKED_VALUE: At = at("hash-max-listpack-value");
-pub(crate) const SORTED_SET_PACKED_ENTRIES: At = at("zset-max-listpack-entries");
-pub(crate) const SORTED_SET_PACKED_VALUE: At = at("zset-max-listpack-value");
-pub(crate) const INTSET_ENTRIES: At = at("set-max-intset-entries");
-pub(crate) const MAXCLIENTS: At = at("maxclients");
-pub(crate) const TIMEOUT: At = at("timeout");
-pub(crate) const TCP_KEEPALIVE: At = at("tcp-keepalive");
-pub(crate) const PORT: At = at("port");
-pub(crate) const BIND: At = at("bind");
-pub(crate) const DIR: At = at("dir");
-pub(crate) const APPENDFSYNC: At = at("appendfsync");
-pub(crate) const REQUIREPASS: At = at("requirepass");
-pub(crate) const QUERY_BUFFER_LIMIT: At = at("client-query-buffer-limit");
-pub(crate) const BULK_LEN_MAX: At = at("proto-max-bulk-len");
-pub(crate) const BUSY_REPLY_THRESHOLD: At = at("busy-reply-threshold");
-pub(crate) const MIN_REPLICAS_TO_WRITE: At = at("min-replicas-to-write");
-pub(crate) const NOTIFY_KEYSPACE_EVENTS: At = at("notify-keyspace-events");
-pub(crate) const SLOWLOG_SLOWER_THAN: At = at("slowlog-log-slower-than");
-pub(crate) const SLOWLOG_MAX_LEN: At = at("slowlog-max-len");
-pub(crate) const LATENCY_THRESHOLD: At = at("latency-monitor-threshold");
-pub(crate) const LATENCY_TRACKING: At = at("latency-tracking");
-pub(crate) const LATENCY_PERCENTILES: At = at("latency-tracking-info-percentiles");
-pub(crate) const TRACKING_KEYS_MAX: At = at("tracking-table-max-keys");
-pub(crate) const ACL_LOG_MAX_LEN: At = at("acllog-max-len");
-pub(crate) const ACL_PUBSUB_DEFAULT: At = at("acl-pubsub-default");
-const OUTPUT_LIMITS: At = at("client-output-buffer-limit");
+pub(crate) const MAXMEMORY: ParameterIndex = index_of("maxmemory");
+pub(crate) const HASH_PACKED_ENTRIES: ParameterIndex = index_of("hash-max-listpack-entries");
+pub(crate) const HASH_PACKED_VALUE: ParameterIndex = index_of("hash-max-listpack-value");
+pub(crate) const SORTED_SET_PACKED_ENTRIES: ParameterIndex = index_of("zset-max-listpack-entries");
+pub(crate) const SORTED_SET_PACKED_VALUE: ParameterIndex = index_of("zset-max-listpack-value");
+pub(crate) const INTSET_ENTRIES: ParameterIndex = index_of("set-max-intset-entries");
+pub(crate) const MAXCLIENTS: ParameterIndex = index_of("maxclients");
+pub(crate) const TIMEOUT: ParameterIndex = index_of("timeout");
+pub(crate) const TCP_KEEPALIVE: ParameterIndex = index_of("tcp-keepalive");
+pub(crate) const PORT: ParameterIndex = index_of("port");
+pub(crate) const BIND: ParameterIndex = index_of("bind");
+pub(crate) const DIR: ParameterIndex = index_of("dir");
+pub(crate) const APPENDFSYNC: ParameterIndex = index_of("appendfsync");
+pub(crate) const REQUIREPASS: ParameterIndex = index_of("requirepass");
+pub(crate) const QUERY_BUFFER_LIMIT: ParameterIndex = index_of("client-query-buffer-limit");
+pub(crate) const BULK_LEN_MAX: ParameterIndex = index_of("proto-max-bulk-len");
+pub(crate) const BUSY_REPLY_THRESHOLD: ParameterIndex = index_of("busy-reply-threshold");
+pub(crate) const MIN_REPLICAS_TO_WRITE: ParameterIndex = index_of("min-replicas-to-write");
+pub(crate) const NOTIFY_KEYSPACE_EVENTS: ParameterIndex = index_of("notify-keyspace-events");
+pub(crate) const SLOWLOG_SLOWER_THAN: ParameterIndex = index_of("slowlog-log-slower-than");
+pub(crate) const SLOWLOG_MAX_LEN: ParameterIndex = index_of("slowlog-max-len");
+pub(crate) const LATENCY_THRESHOLD: ParameterIndex = index_of("latency-monitor-threshold");
+pub(crate) const LATENCY_TRACKING: ParameterIndex = index_of("latency-tracking");
+pub(crate) const LATENCY_PERCENTILES: ParameterIndex =
+    index_of("latency-tracking-info-percentiles");
+pub(crate) const TRACKING_KEYS_MAX: ParameterIndex = index_of("tracking-table-max-keys");
+pub(crate) const ACL_LOG_MAX_LEN: ParameterIndex = index_of("acllog-max-len");
+pub(crate) const ACL_PUBSUB_DEFAULT: ParameterIndex = index_of("acl-pubsub-default");
+const OUTPUT_LIMITS: ParameterIndex = index_of("client-output-buffer-limit");
 
 /// Listens at another port, or says why not.
 type Listen = dyn Fn(u16) -> std::io::Result<()> + Send + Sync;
@@ -57,7 +58,7 @@ pub(crate) struct Config {
     /// The values that are texts, by place.
     texts: Mutex<Vec<String>>,
     output_limits: Mutex<OutputLimits>,
-    /// Held by who changes values, so that a group of changes is one.
+    /// Held while values are changed, so that a group of changes is one.
     changing: Mutex<Option<Box<Listen>>>,
 }
 
@@ -78,7 +79,7 @@ impl Default for Config {
         for (place, parameter) in PARAMETERS.iter().enumerate() {
             // A test reads every default.
             if let Ok(value) = config.read(parameter, parameter.default.as_bytes()) {
-                config.store(At(place), value);
+                config.store(ParameterIndex(place), value);
             }
         }
         config
@@ -87,22 +88,22 @@ impl Default for Config {
 
 impl Config {
     /// A parameter's value as a number: bytes, 1 for yes, a choice's position.
-    pub(crate) fn number(&self, at: At) -> i64 {
+    pub(crate) fn number(&self, at: ParameterIndex) -> i64 {
         self.numbers.get(at.0).map_or(0, |number| number.load(Ordering::Relaxed))
     }
 
     /// A parameter's value as an unsigned number; below zero is 0.
-    pub(crate) fn size(&self, at: At) -> u64 {
+    pub(crate) fn size(&self, at: ParameterIndex) -> u64 {
         u64::try_from(self.number(at)).unwrap_or(0)
     }
 
     /// Whether a parameter is `yes`.
-    pub(crate) fn is_on(&self, at: At) -> bool {
+    pub(crate) fn is_on(&self, at: ParameterIndex) -> bool {
         self.number(at) != 0
     }
 
     /// A parameter's value as a text.
-    pub(crate) fn text(&self, at: At) -> String {
+    pub(crate) fn text(&self, at: ParameterIndex) -> String {
         self.texts.lock().get(at.0).cloned().unwrap_or_default()
     }
 
@@ -113,7 +114,7 @@ impl Config {
     }
 
     /// Says how the server was started, whatever CONFIG SET may do with the parameter.
-    pub(crate) fn note(&self, at: At, value: &str) {
+    pub(crate) fn note(&self, at: ParameterIndex, value: &str) {
         if let Some(parameter) = PARAMETERS.get(at.0)
             && let Ok(value) = self.read(parameter, value.as_bytes())
         {
@@ -137,7 +138,7 @@ impl Config {
                             && crate::glob::matches_any_case(pattern, name.as_bytes())
                 });
                 if !name.is_empty() && is_asked {
-                    found.push((name, self.show(At(place))));
+                    found.push((name, self.show(ParameterIndex(place))));
                 }
             }
         }
@@ -145,7 +146,7 @@ impl Config {
     }
 
     /// A parameter's value as CONFIG GET shows it.
-    fn show(&self, at: At) -> String {
+    fn show(&self, at: ParameterIndex) -> String {
         let Some(parameter) = PARAMETERS.get(at.0) else { return String::new() };
         match parameter.kind {
             Kind::OutputLimits => self.output_limits.lock().show(),
@@ -154,11 +155,11 @@ impl Config {
         }
     }
 
-    /// Changes parameters: all of them or none. `pairs` are names and values. Answers which
+    /// Changes parameters: all of them or none. `pairs` are names and values. Returns which
     /// parameters changed.
-    pub(crate) fn set(&self, pairs: &[&[u8]]) -> Result<Vec<At>> {
+    pub(crate) fn set(&self, pairs: &[&[u8]]) -> Result<Vec<ParameterIndex>> {
         let changing = self.changing.lock();
-        let mut changes: Vec<(At, &[u8], Value)> = Vec::new();
+        let mut changes: Vec<(ParameterIndex, &[u8], Value)> = Vec::new();
         let mut places = Vec::new();
         for pair in pairs.chunks(2) {
             let [name, _] = pair else { return Err(Fault::SYNTAX) };
@@ -212,7 +213,7 @@ impl Config {
         }
     }
 
-    fn current(&self, at: At) -> Value {
+    fn current(&self, at: ParameterIndex) -> Value {
         match PARAMETERS.get(at.0).map(|parameter| parameter.kind) {
             Some(Kind::Text | Kind::Save | Kind::Percentiles) => Value::Text(self.text(at)),
             Some(Kind::OutputLimits) => Value::Text(self.output_limits.lock().show()),
@@ -220,7 +221,7 @@ impl Config {
         }
     }
 
-    fn store(&self, at: At, value: Value) {
+    fn store(&self, at: ParameterIndex, value: Value) {
         match value {
             Value::Number(number) => {
                 if let Some(place) = self.numbers.get(at.0) {
@@ -248,12 +249,12 @@ pub(crate) fn is_secret(name: &[u8]) -> bool {
     found.is_some_and(|parameter| parameter.access == Access::Secret)
 }
 
-fn find(name: &[u8]) -> Option<At> {
+fn find(name: &[u8]) -> Option<ParameterIndex> {
     let is_it = |parameter: &Parameter| {
         args::is(name, parameter.name)
             || !parameter.alias.is_empty() && args::is(name, parameter.alias)
     };
-    PARAMETERS.iter().position(is_it).map(At)
+    PARAMETERS.iter().position(is_it).map(ParameterIndex)
 }
 
 fn unknown(name: &[u8]) -> Fault {

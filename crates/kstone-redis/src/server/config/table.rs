@@ -1,4 +1,4 @@
-//! Every parameter that CONFIG knows.
+//! The table of all parameters.
 
 /// One parameter.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ pub(crate) enum Kind {
     Percentiles,
 }
 
-/// Who may see and change a parameter.
+/// Whether a parameter may be seen and changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// May be changed.
     Open,
-    /// May be changed; shown only to who names it.
+    /// May be changed; shown only when asked for by its full name.
     Hidden,
     /// May be changed; not written to any log.
     Secret,
@@ -175,17 +175,17 @@ const OUTPUT_LIMITS: &str = "normal 0 0 0 slave 268435456 67108864 60 pubsub 335
 /// A parameter by its place in the table: found when the program is compiled, so that reading one
 /// on a hot path is a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct At(pub(super) usize);
+pub(crate) struct ParameterIndex(pub(super) usize);
 
 /// The place of a parameter.
-pub(crate) const fn at(name: &str) -> At {
-    let mut place = 0;
-    while place < PARAMETERS.len() {
+pub(crate) const fn index_of(name: &str) -> ParameterIndex {
+    let mut index = 0;
+    while index < PARAMETERS.len() {
         #[expect(clippy::indexing_slicing, reason = "in the bounds of the loop, and compiled away")]
-        if is_same(PARAMETERS[place].name.as_bytes(), name.as_bytes()) {
-            return At(place);
+        if is_same(PARAMETERS[index].name.as_bytes(), name.as_bytes()) {
+            return ParameterIndex(index);
         }
-        place += 1;
+        index += 1;
     }
     #[expect(
         clippy::panic,
@@ -201,12 +201,12 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;
     }
-    let mut place = 0;
-    while place < one.len() {
-        if one[place] != other[place] {
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != other[index] {
             return false;
         }
-        place += 1;
+        index += 1;
     }
     true
 }

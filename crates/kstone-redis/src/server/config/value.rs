@@ -1,4 +1,4 @@
-//! Reading and writing a parameter's value.
+//! Parses and shows the values of parameters.
 
 use crate::args::parse_integer;
 use crate::server::config::table::Kind;

@@ -1,4 +1,5 @@
-//! Keys that are to be looked at at some time, and work done beside a transaction.
+//! Alarms, by which the background looks at a key at some time; and work that a transaction does
+//! outside of itself.
 
 use kstone_core::Durability;
 
@@ -7,7 +8,7 @@ use crate::store::txn::Txn;
 use crate::store::{Kind, fields};
 
 impl<'s> Txn<'s> {
-    /// The key is to be looked up at this time, even if nobody asks for it. A key has one alarm.
+    /// The key is to be looked up at this time, even if no command uses it. A key has one alarm.
     pub(crate) fn set_alarm(&mut self, key: &[u8], at_ms: u64) {
         self.changes.at(self.slot, key).alarm = Some(Some(at_ms));
     }
@@ -40,7 +41,7 @@ impl<'s> Txn<'s> {
     /// A transaction of its own in the same database, for what is true whether or not this one is
     /// committed. It shows and touches only keys that this one has not changed.
     pub(crate) fn aside(&self) -> Txn<'s> {
-        let mut aside = Txn::new(self.engine, self.spaces, self.held.hot(), self.db);
+        let mut aside = Txn::new(self.engine, self.databases, self.held.hot(), self.db);
         (aside.slot, aside.now_ms) = (self.slot, self.now_ms);
         aside.annexed.clone_from(&self.annexed);
         aside

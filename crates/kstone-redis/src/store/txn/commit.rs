@@ -1,4 +1,4 @@
-//! The end of a transaction: all that it changed, in one batch.
+//! Commits a transaction: everything that it changed, in one batch.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use kstone_core::{Durability, KeyRef, WriteBatch};
 use crate::fault::Result;
 use crate::store::annex;
 use crate::store::changes::{Changes, Head, KeyChanges};
-use crate::store::spaces::DATABASES;
+use crate::store::databases::DATABASES;
 use crate::store::txn::{ALARM, Committed, Txn};
 
 /// The first byte of the sort keys of parts that are looked up by their names, in keys of all types
@@ -23,8 +23,8 @@ impl Txn<'_> {
         self.held.before_commit(|slot, key| writes_to(&self.changes, slot, key));
         if self.is_clean() {
             self.held.committed();
-            self.told.seq = self.engine.applied_seq();
-            return Ok(self.told);
+            self.committed.seq = self.engine.applied_seq();
+            return Ok(self.committed);
         }
         if let Some(fault) = self.failure.take().or(self.refused.take()) {
             return Err(fault);
@@ -33,16 +33,16 @@ impl Txn<'_> {
         if let Some(layout) = &mut self.layout {
             for &slot in &self.emptied {
                 let is_written_to = self.changes.slot(slot).next().is_some();
-                self.spaces.flush(layout, slot, &mut batch, is_written_to)?;
+                self.databases.flush(layout, slot, &mut batch, is_written_to)?;
             }
             // A table that is made from here on would not be in the layout that is written down.
             for slot in self.changes.slots() {
-                self.spaces.ensure_table(layout, slot)?;
+                self.databases.ensure_table(layout, slot)?;
             }
-            self.spaces.note(layout, &mut batch)?;
+            self.databases.note(layout, &mut batch)?;
         }
         for (name, text) in &self.libraries {
-            self.spaces.note_library(name, text.as_deref(), &mut batch)?;
+            self.databases.note_library(name, text.as_deref(), &mut batch)?;
         }
         let mut counts = [0i64; DATABASES];
         batch.reserve(self.changes.heads_len());
@@ -52,7 +52,7 @@ impl Txn<'_> {
             let table = match (own, last) {
                 (Some(table), _) => table,
                 (None, Some((of, table))) if of == slot => table,
-                (None, _) => self.spaces.table_for_writes(slot)?,
+                (None, _) => self.databases.table_for_writes(slot)?,
             };
             last = Some((slot, table));
             let at = |sk| KeyRef { pk: key.as_slice(), sk };
@@ -62,7 +62,7 @@ impl Txn<'_> {
             }
             let mut annex = changes.annex;
             if let Some(old) = self.stored_annex(slot, key)
-                && let Some(annexes) = self.spaces.annex_table(slot)
+                && let Some(annexes) = self.databases.annex_table(slot)
                 && !self.emptied.contains(&slot)
             {
                 if changes.dropped {
@@ -72,7 +72,7 @@ impl Txn<'_> {
                 }
             }
             if let Some(annex) = annex {
-                parts_table = self.spaces.annex_table_for_writes(slot)?;
+                parts_table = self.databases.annex_table_for_writes(slot)?;
                 parts_pk = Cow::Owned(annex.partition().to_vec());
             }
             match &changes.head {
@@ -111,10 +111,10 @@ impl Txn<'_> {
             }
         }
         for (entry, is_written) in self.index_entries() {
-            self.spaces.note_subject(entry, is_written, &mut batch)?;
+            self.databases.note_subject(entry, is_written, &mut batch)?;
         }
         for (slot, annex) in &self.orphans {
-            if let Some(table) = self.spaces.annex_table(*slot)
+            if let Some(table) = self.databases.annex_table(*slot)
                 && !self.emptied.contains(slot)
             {
                 batch.drop_partition(table, &annex.partition())?;
@@ -136,19 +136,19 @@ impl Txn<'_> {
         self.keep_recent(commit.is_ok());
         let commit = commit?;
         self.filling.handed_over();
-        self.told.seq = commit.seq();
+        self.committed.seq = commit.seq();
         // Whoever has to wait for the disk waits by the number.
         drop(commit);
         self.held.committed();
         if let Some(layout) = self.layout {
-            self.spaces.install(layout, &self.emptied);
+            self.databases.install(layout, &self.emptied);
         }
         for (slot, count) in counts.into_iter().enumerate() {
             if count != 0 {
-                self.spaces.counts.add(slot as u8, count);
+                self.databases.counts.add(slot as u8, count);
             }
         }
-        Ok(self.told)
+        Ok(self.committed)
     }
 }
 
@@ -156,10 +156,10 @@ impl Txn<'_> {
     /// What was written takes the place of what was kept; nothing is kept of what may or may not
     /// have been written.
     fn keep_recent(&self, is_written: bool) {
-        let (heads, members) = (&self.spaces.heads, &self.spaces.members);
+        let (heads, members) = (&self.databases.heads, &self.databases.members);
         for (slot, key, changes) in self.changes.iter() {
             let own = self.layout.as_ref().and_then(|layout| layout.table(slot));
-            let Some(table) = own.or_else(|| self.spaces.table(slot)) else { continue };
+            let Some(table) = own.or_else(|| self.databases.table(slot)) else { continue };
             let at = |sk| KeyRef { pk: key.as_slice(), sk };
             // A head that names an annex is not stored as it is here, and its parts are elsewhere.
             let has_annex = changes.annex.is_some() || self.stored_annex(slot, key).is_some();

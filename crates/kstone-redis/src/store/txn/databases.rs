@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use crate::fault::Result;
 use crate::store::Kind;
 use crate::store::txn::commit::difference;
-use crate::store::txn::governed::Move;
+use crate::store::txn::governed::DatabaseChange;
 use crate::store::txn::{PARTS_WALKED_MAX, Txn, kind_of};
 
 impl Txn<'_> {
     /// Removes every key of a logical database, in constant time. The caller has the keyspace for
     /// itself.
     pub(crate) fn flush(&mut self, db: u8) {
-        let layout = self.layout.get_or_insert_with(|| self.spaces.layout());
+        let layout = self.layout.get_or_insert_with(|| self.databases.layout());
         let slot = layout.slot(db);
         self.changes.forget_slot(slot);
         self.held.forget_slot(slot);
@@ -23,16 +23,16 @@ impl Txn<'_> {
         if !self.emptied.contains(&slot) {
             self.emptied.push(slot);
         }
-        self.told.flushed.push(db);
-        self.note_move(Move::Emptied(db));
+        self.committed.flushed.push(db);
+        self.note_move(DatabaseChange::Emptied(db));
     }
 
-    /// Swaps two logical databases. The caller has the keyspace for itself.
+    /// Swaps two logical databases. The caller has the whole keyspace to itself.
     pub(crate) fn swap(&mut self, one: u8, other: u8) {
-        let layout = self.layout.get_or_insert_with(|| self.spaces.layout());
+        let layout = self.layout.get_or_insert_with(|| self.databases.layout());
         layout.slots.swap(usize::from(one), usize::from(other));
-        self.told.flushed.extend([one, other]);
-        self.note_move(Move::Swapped(one, other));
+        self.committed.flushed.extend([one, other]);
+        self.note_move(DatabaseChange::Swapped(one, other));
         self.select(self.db);
     }
 
@@ -51,7 +51,7 @@ impl Txn<'_> {
         stripe: u8,
         mut see: impl FnMut(&[u8], Kind, Option<u64>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        let table = self.spaces.table(self.slot).filter(|_| !self.emptied.contains(&self.slot));
+        let table = self.databases.table(self.slot).filter(|_| !self.emptied.contains(&self.slot));
         let snapshot = self.engine.snapshot();
         for stripe in (stripe..=u8::MAX).chain(0..stripe) {
             let cursor = kstone_core::ScanCursor::segment(u32::from(stripe), 256)?;
@@ -96,7 +96,7 @@ impl Txn<'_> {
         if self.emptied.contains(&self.slot) {
             return Ok(pending);
         }
-        if let Some(count) = self.spaces.counts.get(self.slot) {
+        if let Some(count) = self.databases.counts.get(self.slot) {
             return Ok(count + pending);
         }
         let mut count = 0;

@@ -1,9 +1,9 @@
-//! What a policy is shown of a transaction: which keys a command has changed, what they were before
-//! it and are after it, and what it said about their lives. Who asks the policy is
-//! `server::governed`.
+//! What a transaction shows to the write policy: which keys a command has changed, what they were
+//! before and are now, and what the command said about their expiry. `server::governed` asks the
+//! policy.
 //!
-//! What a command changed is what was changed since the last [mark](Txn::mark), or everything if
-//! there is none: several commands in one transaction are marked, one need not be.
+//! A command's changes are those since the last [savepoint](Txn::set_savepoint), or all of them if
+//! there is none: each of several commands in a transaction sets one, a single command need not.
 
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow, Deref};
@@ -14,15 +14,15 @@ use kstone::policy::{AskedTtl, Counted, Effect, IndexEntry, PatternId, WritePoli
 
 use crate::fault::Result;
 use crate::store::changes::{Head, KeyChanges};
-use crate::store::state::State;
+use crate::store::key_state::KeyState;
 use crate::store::strings::StringValue;
 use crate::store::txn::Txn;
 use crate::store::{Entry, Kind};
 
-/// A string of pieces up to this long is read in full when a part of it is changed: its value may be
-/// a document that names a person. Longer ones are bitmaps and files, of which a bit is to cost no
-/// more for being governed. The policy hears how long they are, and refuses the change where it would
-/// have to see all of it.
+/// A string of pieces up to this long is read in full when a part of it is changed: its value may
+/// be a document that names a person. Longer ones are bitmaps and files, of which a bit is to cost
+/// no more for being governed. The policy hears how long they are, and refuses the change where it
+/// would have to see all of it.
 const READ_LEN_MAX: u64 = 1 << 20;
 
 /// The policy that a transaction is under.
@@ -71,18 +71,18 @@ impl PatternSeries {
 
 /// What a transaction under a policy remembers.
 #[derive(Debug)]
-pub(super) struct Governed<'s> {
+pub(super) struct PolicyState<'s> {
     /// Not here while it is asked.
     policy: Option<PolicyRef<'s>>,
     /// What the engine has under the key that was looked for last.
-    pub(super) seen: Option<State>,
+    pub(super) seen: Option<KeyState>,
     /// What was noted with that.
     pub(super) seen_mark: u32,
     /// Tells the marks of this policy from those of others.
     series: PatternSeries,
-    said: Said,
+    hints: CommandHints,
     /// The elements that the command added and removed, if what it wrote does not tell.
-    named: Option<Box<Named>>,
+    named: Option<Box<NamedElements>>,
     /// How far the policy has been asked.
     asked_up_to: u64,
     pending: Option<Box<Pending>>,
@@ -90,7 +90,7 @@ pub(super) struct Governed<'s> {
 
 /// What a command says that cannot be seen in what it leaves.
 #[derive(Debug, Clone, Copy, Default)]
-struct Said {
+struct CommandHints {
     /// It writes whole values, whatever was there.
     is_whole: bool,
     /// It is about the lives of keys.
@@ -99,7 +99,7 @@ struct Said {
 
 /// Elements by their names.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedElements {
     pub(crate) added: Vec<Bytes>,
     pub(crate) removed: Vec<Bytes>,
 }
@@ -110,7 +110,7 @@ pub(crate) struct Pending {
     /// What the commands so far changed.
     pub(crate) counted: Vec<Counted>,
     /// What happened to whole databases, each after so many of those.
-    pub(crate) moves: Vec<(usize, Move)>,
+    pub(crate) moves: Vec<(usize, DatabaseChange)>,
     /// Entries of the index of persons that are written, or deleted, the last word last.
     index: Vec<(IndexEntry, bool)>,
     /// What they take in a commit, at most.
@@ -119,7 +119,7 @@ pub(crate) struct Pending {
 
 /// Something that happens to all keys of a logical database at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Move {
+pub(crate) enum DatabaseChange {
     Emptied(u8),
     Swapped(u8, u8),
 }
@@ -135,15 +135,15 @@ pub(super) struct PendingMark {
 
 /// A key that a command has changed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedKey {
     /// Where its changes are.
     at: usize,
     slot: u8,
     pub(crate) db: u8,
     /// What it was, even if its time was over; `None` if it was not there.
-    pub(crate) before: Option<State>,
+    pub(crate) before: Option<KeyState>,
     /// What it is; `None` if it is gone.
-    pub(crate) after: Option<State>,
+    pub(crate) after: Option<KeyState>,
     pub(crate) effect: Effect,
     pub(crate) asked: AskedTtl,
     /// The pattern that the policy had for the key when it was written last, if that is known.
@@ -159,12 +159,12 @@ pub(crate) struct Touched {
 impl<'s> Txn<'s> {
     /// A policy is asked about everything that this transaction changes.
     pub(crate) fn govern_by(&mut self, policy: PolicyRef<'s>, number: u64) {
-        self.governed = Some(Governed {
+        self.governed = Some(PolicyState {
             policy: Some(policy),
             seen: None,
             seen_mark: 0,
             series: PatternSeries::of(number),
-            said: Said::default(),
+            hints: CommandHints::default(),
             named: None,
             asked_up_to: 0,
             pending: None,
@@ -198,7 +198,7 @@ impl<'s> Txn<'s> {
     pub(crate) fn note_asked(&mut self) {
         let touches = self.changes.touches();
         if let Some(governed) = &mut self.governed {
-            (governed.asked_up_to, governed.said) = (touches, Said::default());
+            (governed.asked_up_to, governed.hints) = (touches, CommandHints::default());
             governed.named = None;
         }
     }
@@ -207,29 +207,30 @@ impl<'s> Txn<'s> {
     /// when they would have ended.
     pub(crate) fn note_whole(&mut self) {
         if let Some(governed) = &mut self.governed {
-            governed.said.is_whole = true;
+            governed.hints.is_whole = true;
         }
     }
 
     /// The command that runs says so about the lives of its keys.
     pub(crate) fn note_life(&mut self, life: AskedTtl) {
         if let Some(governed) = &mut self.governed {
-            governed.said.life = Some(life);
+            governed.hints.life = Some(life);
         }
     }
 
-    /// The command that runs adds and removes these elements of its key, and no others: some of what
-    /// it writes has only moved.
+    /// The command that runs adds and removes these elements of its key, and no others: some of
+    /// what it writes has only moved.
     pub(crate) fn note_named(&mut self, added: &[&[u8]], removed: &[&[u8]]) {
         if let Some(governed) = &mut self.governed {
             let copy =
                 |names: &[&[u8]]| names.iter().copied().map(Bytes::copy_from_slice).collect();
-            governed.named = Some(Box::new(Named { added: copy(added), removed: copy(removed) }));
+            governed.named =
+                Some(Box::new(NamedElements { added: copy(added), removed: copy(removed) }));
         }
     }
 
     /// What [`note_named`](Txn::note_named) said.
-    pub(crate) fn named(&self) -> Option<&Named> {
+    pub(crate) fn named(&self) -> Option<&NamedElements> {
         self.governed.as_ref().and_then(|governed| governed.named.as_deref())
     }
 
@@ -246,7 +247,7 @@ impl<'s> Txn<'s> {
     }
 
     /// All keys of a logical database are moved at once.
-    pub(super) fn note_move(&mut self, moved: Move) {
+    pub(super) fn note_move(&mut self, moved: DatabaseChange) {
         if let Some(governed) = &mut self.governed {
             let pending = governed.pending.get_or_insert_default();
             pending.moves.push((pending.counted.len(), moved));
@@ -326,7 +327,7 @@ impl<'s> Txn<'s> {
     /// Where to go back to if the command that begins fails.
     pub(super) fn pending_mark(&mut self) -> PendingMark {
         if let Some(governed) = &mut self.governed {
-            (governed.said, governed.named) = (Said::default(), None);
+            (governed.hints, governed.named) = (CommandHints::default(), None);
         }
         self.pending().map_or(PendingMark::default(), |pending| PendingMark {
             counted: pending.counted.len(),
@@ -348,9 +349,13 @@ impl<'s> Txn<'s> {
         pending.index_len = mark.index_len;
     }
 
-    /// Fills in the next key that the last command changed; `nth` says which that is. False if there
-    /// are no more.
-    pub(crate) fn next_touched(&mut self, nth: &mut usize, touched: &mut Touched) -> Result<bool> {
+    /// Fills in the next key that the last command changed; `nth` says which that is. False if
+    /// there are no more.
+    pub(crate) fn next_touched(
+        &mut self,
+        nth: &mut usize,
+        touched: &mut TouchedKey,
+    ) -> Result<bool> {
         while let Some((at, was)) = self.changes.touched(*nth) {
             *nth += 1;
             let Some((slot, key, changes)) = self.changes.nth(at) else { continue };
@@ -367,7 +372,7 @@ impl<'s> Txn<'s> {
             let removals = changes.removals - was.map_or(0, |was| was.removals);
             match was.and_then(|was| was.head.as_ref()) {
                 Some(head) => {
-                    touched.before = head.as_ref().and_then(|head| State::of(key, head));
+                    touched.before = head.as_ref().and_then(|head| KeyState::of(key, head));
                     let series = self.governed.as_ref().map(|governed| governed.series);
                     touched.pattern = series.and_then(|it| it.read(changes.pattern_mark));
                 }
@@ -383,15 +388,15 @@ impl<'s> Txn<'s> {
             match &changes.head {
                 None => touched.after = touched.before,
                 Some(None) => touched.after = None,
-                Some(Some(head)) => touched.after = State::of(key, head),
+                Some(Some(head)) => touched.after = KeyState::of(key, head),
             }
             if touched.before.is_none() && touched.after.is_none() {
                 continue;
             }
             touched.is_timed = changes.is_timed;
             (touched.at, touched.slot, touched.db) = (at, slot, self.db_of(slot));
-            let said = self.governed.as_ref().map(|governed| governed.said).unwrap_or_default();
-            touched.judge(removals > 0 || said.is_whole, said.life, self.now_ms);
+            let hints = self.governed.as_ref().map(|governed| governed.hints).unwrap_or_default();
+            touched.judge(removals > 0 || hints.is_whole, hints.life, self.now_ms);
             return Ok(true);
         }
         Ok(false)
@@ -411,8 +416,9 @@ impl<'s> Txn<'s> {
         Ok(())
     }
 
-    /// The policy has this pattern for the key: it need not look for it when the key is written next.
-    pub(crate) fn note_pattern(&mut self, touched: &Touched, pattern: PatternId) {
+    /// The policy has this pattern for the key: it need not look for it when the key is written
+    /// next.
+    pub(crate) fn note_pattern(&mut self, touched: &TouchedKey, pattern: PatternId) {
         if let Some(governed) = &self.governed {
             self.changes.note_pattern(touched.at, governed.series.mark(pattern));
         }
@@ -422,27 +428,27 @@ impl<'s> Txn<'s> {
     fn db_of(&self, slot: u8) -> u8 {
         match &self.layout {
             _ if slot == self.slot => self.db,
-            None => self.spaces.db_of(slot),
+            None => self.databases.db_of(slot),
             Some(layout) => layout.db_of(slot),
         }
     }
 
     /// The key that was changed.
-    pub(crate) fn touched_key(&self, touched: &Touched) -> &[u8] {
+    pub(crate) fn touched_key(&self, touched: &TouchedKey) -> &[u8] {
         self.changes.nth(touched.at).map_or(&[], |(_, key, _)| key)
     }
 
     /// What the key is now.
-    pub(crate) fn touched_state(&self, touched: &Touched) -> Option<State> {
+    pub(crate) fn touched_state(&self, touched: &TouchedKey) -> Option<KeyState> {
         let (_, key, changes) = self.changes.nth(touched.at)?;
         match &changes.head {
             None => touched.before,
-            Some(head) => head.as_ref().and_then(|head| State::of(key, head)),
+            Some(head) => head.as_ref().and_then(|head| KeyState::of(key, head)),
         }
     }
 
     /// How long the string is of which the command has written at least a part.
-    pub(crate) fn touched_value_len(&self, touched: &Touched) -> Option<u64> {
+    pub(crate) fn touched_value_len(&self, touched: &TouchedKey) -> Option<u64> {
         let after = touched.after.filter(|_| touched.is_value_written)?;
         let key_len = self.touched_key(touched).len() as u64;
         let is_string = matches!(after.kind, Kind::String | Kind::LongString);
@@ -450,7 +456,7 @@ impl<'s> Txn<'s> {
     }
 
     /// The string that the command has written, if it is short enough to be in the head.
-    pub(crate) fn touched_value(&self, touched: &Touched) -> Option<&[u8]> {
+    pub(crate) fn touched_value(&self, touched: &TouchedKey) -> Option<&[u8]> {
         let (_, _, changes) = self.changes.nth(touched.at)?;
         let head = changes.head.as_ref()?.as_ref()?;
         let is_whole = touched.is_value_written && touched.after?.kind == Kind::String;
@@ -459,7 +465,7 @@ impl<'s> Txn<'s> {
 
     /// The string in pieces that the command has made, or changed if it is not too long to be read
     /// for that.
-    pub(crate) fn touched_long_value(&mut self, touched: &Touched) -> Result<Option<Bytes>> {
+    pub(crate) fn touched_long_value(&mut self, touched: &TouchedKey) -> Result<Option<Bytes>> {
         let is_short = touched.after.is_some_and(|state| state.footprint.bytes <= READ_LEN_MAX);
         let is_read = is_short || touched.effect == Effect::Makes;
         if !is_read || !touched.is_value_written {
@@ -471,11 +477,11 @@ impl<'s> Txn<'s> {
         })
     }
 
-    /// Shows the parts of the key that the command wrote or removed, as far as they are held back for
-    /// the commit: what went to an annex is not.
+    /// Shows the parts of the key that the command wrote or removed, as far as they are held back
+    /// for the commit: what went to an annex is not.
     pub(crate) fn each_touched_part<'t>(
         &'t self,
-        touched: &Touched,
+        touched: &TouchedKey,
         mut see: impl FnMut(&'t [u8], Option<&'t [u8]>),
     ) {
         if let Some((_, _, changes)) = self.changes.nth(touched.at) {
@@ -484,7 +490,7 @@ impl<'s> Txn<'s> {
     }
 
     /// Whether parts that the command wrote are not held back any more.
-    pub(crate) fn has_annex(&self, touched: &Touched) -> bool {
+    pub(crate) fn has_annex(&self, touched: &TouchedKey) -> bool {
         let is_made = touched.effect == Effect::Makes;
         let has_one = |changes: &KeyChanges| changes.annex.is_some();
         let changes = self.changes.nth(touched.at).map(|(_, _, changes)| changes);
@@ -494,7 +500,7 @@ impl<'s> Txn<'s> {
     /// Shows all parts of the key.
     pub(crate) fn each_part_of(
         &mut self,
-        touched: &Touched,
+        touched: &TouchedKey,
         mut see: impl FnMut(&[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         let all = Bound::Unbounded;
@@ -510,7 +516,7 @@ impl<'s> Txn<'s> {
     /// Does something with the key where it is.
     pub(crate) fn in_its_database<T>(
         &mut self,
-        touched: &Touched,
+        touched: &TouchedKey,
         work: impl FnOnce(&mut Txn<'s>, &[u8], Entry) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let key = self.touched_key(touched).to_vec();
@@ -526,7 +532,7 @@ impl<'s> Txn<'s> {
     }
 
     /// The key is to end at this time, or never.
-    pub(crate) fn set_end(&mut self, touched: &Touched, at_ms: Option<u64>) -> Result<()> {
+    pub(crate) fn set_end(&mut self, touched: &TouchedKey, at_ms: Option<u64>) -> Result<()> {
         if self.touched_state(touched).is_none_or(|now| now.footprint.expires_at_ms == at_ms) {
             return Ok(());
         }
@@ -540,9 +546,9 @@ impl<'s> Txn<'s> {
     }
 }
 
-impl Touched {
+impl TouchedKey {
     /// None yet.
-    pub(crate) const NONE: Touched = Touched {
+    pub(crate) const NONE: TouchedKey = TouchedKey {
         at: 0,
         slot: 0,
         db: 0,
@@ -558,7 +564,7 @@ impl Touched {
 
     /// Adds what the command does to the key, and what it says about its life.
     fn judge(&mut self, is_replaced: bool, life: Option<AskedTtl>, now_ms: u64) {
-        let ends = |state: &State| state.footprint.expires_at_ms;
+        let ends = |state: &KeyState| state.footprint.expires_at_ms;
         let live = self.before.as_ref().filter(|was| ends(was).is_none_or(|at_ms| at_ms > now_ms));
         let (had, has) = (live.and_then(ends), self.after.as_ref().and_then(ends));
         self.effect = match live {

@@ -1,5 +1,5 @@
-//! Records that are kept in memory because they were used lately: heads of keys, and parts that are
-//! looked up by their names.
+//! Fetches records into the record cache before they are needed: heads of keys, and parts that are
+//! looked up by name.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,16 @@ use crate::store::txn::Txn;
 impl Txn<'_> {
     /// These keys are about to be looked up.
     pub(crate) fn expect<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
-        if let Some(table) = self.spaces.table(self.slot) {
-            self.spaces.heads.warm(table, keys.map(|pk| KeyRef { pk, sk: None }));
+        if let Some(table) = self.databases.table(self.slot) {
+            self.databases.heads.warm(table, keys.map(|pk| KeyRef { pk, sk: None }));
         }
     }
 
     /// These members of keys are about to be looked up: key and sort key of each.
     pub(crate) fn expect_members<'k>(&self, members: impl Iterator<Item = (&'k [u8], &'k [u8])>) {
-        if let Some(table) = self.spaces.table(self.slot) {
+        if let Some(table) = self.databases.table(self.slot) {
             let keys = members.map(|(pk, sk)| KeyRef { pk, sk: Some(sk) });
-            self.spaces.members.warm(table, keys);
+            self.databases.members.warm(table, keys);
         }
     }
 
@@ -37,13 +37,13 @@ impl Txn<'_> {
         let at = KeyRef { pk: &pk, sk: Some(sk) };
         // What is written to an annex is not told.
         let is_told = matches!(pk, Cow::Borrowed(_));
-        if is_told && let Some(known) = self.spaces.members.get(table, at) {
+        if is_told && let Some(known) = self.databases.members.get(table, at) {
             return Ok(known.value);
         }
         self.has_read.set(true);
         let found = self.engine.get(table, at)?.map(|record| record.value);
         if is_told {
-            self.spaces.members.keep(table, at, found.as_deref(), None);
+            self.databases.members.keep(table, at, found.as_deref(), None);
         }
         Ok(found)
     }

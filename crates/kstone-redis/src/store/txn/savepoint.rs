@@ -1,15 +1,15 @@
-//! Several commands in one transaction: one that fails leaves nothing of itself.
+//! Savepoints: rolls back one of several commands of a transaction.
 //!
-//! A command checks everything before it writes, or nearly: that a key is too long, or that the
-//! engine cannot be read, shows later. On its own such a command is simply not committed. In a MULTI
-//! or in a script what came before it stays, so its own changes are taken back.
+//! A command checks nearly everything before it writes, but that a key is too long, or that the
+//! engine cannot be read, shows later. A command that runs alone is then simply not committed. In a
+//! MULTI or a script the commands before it stay, so only its own changes are rolled back.
 
 use bytes::Bytes;
 use kstone_core::BATCH_LEN_MAX;
 
 use crate::fault::{Fault, Result};
 use crate::store::annex::AnnexId;
-use crate::store::spaces::Layout;
+use crate::store::databases::Layout;
 use crate::store::txn::governed::PendingMark;
 use crate::store::txn::{KEY_TOO_LONG, Txn};
 
@@ -19,7 +19,7 @@ const REST_LEN_MAX: usize = 64 << 10;
 
 /// How a transaction was, but for its changes to keys, which know that themselves.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct Savepoint {
     layout: Option<Layout>,
     emptied: usize,
     libraries: usize,
@@ -37,19 +37,19 @@ pub(super) struct Mark {
 }
 
 impl Txn<'_> {
-    /// A command begins of which nothing may stay if it fails ([`take_back`](Txn::take_back)).
-    pub(crate) fn mark(&mut self) {
+    /// A command begins of which nothing may stay if it fails ([`roll_back`](Txn::roll_back)).
+    pub(crate) fn set_savepoint(&mut self) {
         self.changes.mark();
-        let mark = Mark {
+        let mark = Savepoint {
             layout: self.layout.clone(),
             emptied: self.emptied.len(),
             libraries: self.libraries.len(),
-            touched: self.told.touched.len(),
-            flushed: self.told.flushed.len(),
-            events: self.told.events.len(),
-            ready: self.told.ready.len(),
-            dirty: self.told.dirty,
-            expired: self.told.expired,
+            touched: self.committed.touched.len(),
+            flushed: self.committed.flushed.len(),
+            events: self.committed.events.len(),
+            ready: self.committed.ready.len(),
+            dirty: self.committed.dirty,
+            expired: self.committed.expired,
             annexed: self.annexed.clone(),
             orphans: self.orphans.clone(),
             filling: self.filling.ids().collect(),
@@ -62,7 +62,7 @@ impl Txn<'_> {
     }
 
     /// The command that was begun last has failed: nothing of it stays.
-    pub(crate) fn take_back(&mut self) {
+    pub(crate) fn roll_back(&mut self) {
         const LOST: Fault = Fault::fixed(
             "ERR a command failed after it had written too much to be taken back: nothing was done",
         );
@@ -75,15 +75,15 @@ impl Txn<'_> {
         self.layout = mark.layout;
         self.emptied.truncate(mark.emptied);
         self.libraries.truncate(mark.libraries);
-        self.told.touched.truncate(mark.touched);
-        self.told.flushed.truncate(mark.flushed);
-        self.told.events.truncate(mark.events);
-        self.told.ready.truncate(mark.ready);
-        (self.told.dirty, self.told.expired) = (mark.dirty, mark.expired);
+        self.committed.touched.truncate(mark.touched);
+        self.committed.flushed.truncate(mark.flushed);
+        self.committed.events.truncate(mark.events);
+        self.committed.ready.truncate(mark.ready);
+        (self.committed.dirty, self.committed.expired) = (mark.dirty, mark.expired);
         (self.annexed, self.orphans) = (mark.annexed, mark.orphans);
         self.take_back_pending(mark.pending);
         self.seen.2 = None;
-        // A quick form that has seen more than there was must not be taken for one in step.
+        // An in-memory form that has seen more than there was must not be taken for one in step.
         let changes = &self.changes;
         self.held
             .before_commit(|slot, key| changes.get(slot, key).map_or(0, |changes| changes.writes));

@@ -37,7 +37,7 @@ impl Txn<'_> {
             .collect();
         changed.sort_by_key(|(key, _)| *key);
         let mut changed = changed.into_iter().peekable();
-        let stored = match self.spaces.table(self.slot) {
+        let stored = match self.databases.table(self.slot) {
             Some(table) if !self.emptied.contains(&self.slot) => {
                 ScanCursor::segment(u32::from(stripe), 256)?.map(|cursor| (table, cursor))
             }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use kstone::{Database, DatabaseOptions};
-use kstone_core::env::{Env, ManualClock};
 use kstone_redis::Value;
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
 use crate::governed::index_of;
 use crate::governed::policy::Rules;
-use crate::support::Client;
+use crate::support::{Client, machine_with};
 
 const COMMANDS: [&str; 12] = [
     "SET of:ann:a v",
@@ -27,13 +26,8 @@ const COMMANDS: [&str; 12] = [
 ];
 
 fn open(disk: &SimDisk) -> Database {
-    let env = Env {
-        vfs: Arc::new(disk.clone()),
-        clock: Arc::new(ManualClock::at(1_700_000_000_000)),
-        threads: None,
-        ..Env::memory()
-    };
-    let database = Database::open_with(env, "db", DatabaseOptions::default()).unwrap();
+    let database =
+        Database::open_with(machine_with(disk), "db", DatabaseOptions::default()).unwrap();
     database.govern(Arc::new(Rules::default())).unwrap();
     database
 }

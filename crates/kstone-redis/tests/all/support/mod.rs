@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kstone::{Database, DatabaseOptions};
 use kstone_core::env::{Env, ManualClock, MemoryVfs, SeededRandom};
 use kstone_redis::{Redis, Session, Value};
+use kstone_sim::SimDisk;
 
 /// One client of a database of its own.
 pub struct Client {
@@ -71,6 +72,12 @@ pub fn machine() -> (Env, Arc<ManualClock>) {
         threads: None,
     };
     (env, clock)
+}
+
+/// A machine with this disk and without threads, where time stands still.
+pub fn machine_with(disk: &SimDisk) -> Env {
+    let (env, _) = machine();
+    Env { vfs: Arc::new(disk.clone()), ..env }
 }
 
 /// A byte string.

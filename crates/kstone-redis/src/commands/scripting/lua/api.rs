@@ -1,9 +1,9 @@
-//! `redis`: what scripts reach the server by.
+//! The `redis` table of Lua: `redis.call`, `redis.log` and the rest.
 
 use mlua::{Lua, MultiValue, Table, Value};
 use sha1::{Digest as _, Sha1};
 
-use super::arguments::Word;
+use super::arguments::CommandArgument;
 use super::failure::Failure;
 use super::{host, reply};
 
@@ -57,12 +57,12 @@ pub(super) fn constants(lua: &Lua) -> mlua::Result<Table> {
 }
 
 /// The words of a command.
-fn words(args: &MultiValue) -> Result<Vec<Word>, Failure> {
+fn words(args: &MultiValue) -> Result<Vec<CommandArgument>, Failure> {
     if args.is_empty() {
         let text = "Please specify at least one argument for this redis lib call";
         return Err(Failure::reply(text));
     }
-    args.iter().map(Word::of).collect::<Option<_>>().ok_or_else(|| {
+    args.iter().map(CommandArgument::of).collect::<Option<_>>().ok_or_else(|| {
         Failure::reply("Lua redis lib command arguments must be strings or integers")
     })
 }
@@ -73,7 +73,7 @@ fn call(lua: &Lua, args: &MultiValue, raises: bool) -> mlua::Result<Value> {
         return Failure::reply(text).raise();
     }
     let called = words(args).and_then(|words| {
-        let words: Vec<&[u8]> = words.iter().map(Word::as_bytes).collect();
+        let words: Vec<&[u8]> = words.iter().map(CommandArgument::as_bytes).collect();
         host::with(|host| host.call(&words))
             .unwrap_or_else(|| Err(Failure::reply("no script is running")))
     });
@@ -171,7 +171,7 @@ fn may_run(_: &Lua, args: MultiValue) -> mlua::Result<bool> {
         Ok(words) => words,
         Err(failure) => return failure.raise(),
     };
-    let words: Vec<&[u8]> = words.iter().map(Word::as_bytes).collect();
+    let words: Vec<&[u8]> = words.iter().map(CommandArgument::as_bytes).collect();
     match host::with(|host| host.may_run(&words)).flatten() {
         Some(may) => Ok(may),
         None => Failure::reply("Invalid command passed to redis.acl_check_cmd()").raise(),

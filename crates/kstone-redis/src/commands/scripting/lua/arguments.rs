@@ -49,10 +49,10 @@ impl<'l> Arguments<'l> {
         }
     }
 
-    /// A whole number; `otherwise` if it is not given.
-    pub(super) fn integer_or(&self, position: usize, otherwise: i64) -> mlua::Result<i64> {
+    /// A whole number; `default` if it is not given.
+    pub(super) fn integer_or(&self, position: usize, default: i64) -> mlua::Result<i64> {
         match self.get(position) {
-            None | Some(Value::Nil) => Ok(otherwise),
+            None | Some(Value::Nil) => Ok(default),
             Some(_) => Ok(super::number::to_i64(self.number(position)?)),
         }
     }
@@ -74,26 +74,28 @@ impl<'l> Arguments<'l> {
 
 /// One argument of a Redis command.
 #[derive(Debug)]
-pub(super) enum Word {
+pub(super) enum CommandArgument {
     Text(BorrowedBytes),
     Number(String),
 }
 
-impl Word {
+impl CommandArgument {
     /// What a script may hand to a command: a text or a number.
-    pub(super) fn of(value: &Value) -> Option<Word> {
+    pub(super) fn of(value: &Value) -> Option<CommandArgument> {
         match value {
-            Value::String(text) => Some(Word::Text(text.as_bytes())),
-            Value::Integer(number) => Some(Word::Number(number.to_string())),
-            Value::Number(number) => Some(Word::Number(super::number::general(*number, 17))),
+            Value::String(text) => Some(CommandArgument::Text(text.as_bytes())),
+            Value::Integer(number) => Some(CommandArgument::Number(number.to_string())),
+            Value::Number(number) => {
+                Some(CommandArgument::Number(super::number::general(*number, 17)))
+            }
             _ => None,
         }
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         match self {
-            Word::Text(text) => text,
-            Word::Number(text) => text.as_bytes(),
+            CommandArgument::Text(text) => text,
+            CommandArgument::Number(text) => text.as_bytes(),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What goes wrong in a script, on its way from where it is raised to the reply.
+//! Errors in scripts, from where they are raised to the reply.
 //!
 //! Redis's own functions raise a table, `{err = "CODE message"}`; everything else raises a text
-//! that begins with its place, `user_script:1: `. A function of ours cannot raise a table, so it
+//! that begins with its position, `user_script:1: `. A Rust function cannot raise a table, so it
 //! raises a [`Failure`], which becomes a table or a text wherever a script could look at it.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a running script reaches of the world outside the interpreter.
+//! The connection between Lua's functions and the script that runs.
 //!
 //! The functions of `redis.*` live as long as the interpreter; the transaction that they work on
 //! lives for one script. They meet in [`HOST`], which holds the running script's host for as long
@@ -14,7 +14,7 @@ scoped_thread_local!(pub(in super::super) static mut HOST: for<'a> &'a mut (dyn 
 /// See the module.
 pub(in super::super) trait Host {
     /// Runs a command. An error reply of the command is a reply; what keeps the command from being
-    /// run is a failure. Answers too whether the script speaks RESP3.
+    /// run is a failure. Returns too whether the script speaks RESP3.
     fn call(&mut self, args: &[&[u8]]) -> Result<(Value, bool), Failure>;
     /// Chooses the protocol that replies come in: 2 or 3.
     fn set_protocol(&mut self, version: u8);

@@ -47,7 +47,7 @@ pub(super) fn prepare(sandbox: &Sandbox) -> mlua::Result<()> {
     lua.set_named_registry_value(LOADING_GLOBALS, globals)
 }
 
-/// Runs a library's code; answers what it registered, or why it could not.
+/// Runs a library's code; returns what it registered, or why it could not.
 pub(super) fn load(sandbox: &Sandbox, code: &[u8], is_over: Deadline) -> Result<Library, String> {
     let compiled = sandbox
         .compile(code, "@user_function")

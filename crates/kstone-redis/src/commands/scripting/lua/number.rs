@@ -1,4 +1,4 @@
-//! Numbers as C's `printf` writes them.
+//! Formats numbers as C's `printf` does.
 
 use mlua::Value;
 

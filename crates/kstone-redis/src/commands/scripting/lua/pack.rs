@@ -25,12 +25,12 @@ impl<'a> Format<'a> {
         Format { lua, left, is_big: false, align: 1 }
     }
 
-    fn number(&mut self, otherwise: usize) -> mlua::Result<usize> {
+    fn number(&mut self, default: usize) -> mlua::Result<usize> {
         let digits = self.left.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, left) = self.left.split_at(digits);
         self.left = left;
         if digits.is_empty() {
-            return Ok(otherwise);
+            return Ok(default);
         }
         let text = std::str::from_utf8(digits).unwrap_or_default();
         match text.parse::<i32>() {

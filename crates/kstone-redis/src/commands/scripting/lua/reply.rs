@@ -1,4 +1,4 @@
-//! Replies of commands as Lua values, and what a script returns as a reply.
+//! Converts replies of commands to Lua values, and the value that a script returns to a reply.
 
 use mlua::{Function, Lua, Table, Value};
 
@@ -77,7 +77,7 @@ fn list<'v>(
 
 /// A collection that is being replied, and how far it is. Its values are taken one by one: Lua lets
 /// us hold a few thousand at a time.
-enum Open {
+enum OpenContainer {
     Array { table: Table, next: usize, mark: Mark },
     Pairs { table: Table, last: Value, value: Option<Value>, len: usize, is_map: bool, mark: Mark },
 }
@@ -90,7 +90,7 @@ pub(in super::super) struct Returned {
     pub(in super::super) is_counted: bool,
 }
 
-/// Says what a script returned. Answers the errors in it. Tables are read past their metatables,
+/// Says what a script returned. Returns the errors in it. Tables are read past their metatables,
 /// so that none of the script's code runs any more; `next` is Lua's own function.
 pub(super) fn write(
     value: &Value,
@@ -103,7 +103,7 @@ pub(super) fn write(
     write_one(value, is_resp3, out, &mut open, &mut errors)?;
     while let Some(last) = open.last_mut() {
         let value = match last {
-            Open::Array { table, next, mark } => match table.raw_get::<Value>(*next)? {
+            OpenContainer::Array { table, next, mark } => match table.raw_get::<Value>(*next)? {
                 Value::Nil => {
                     out.array_at(*mark, *next - 1);
                     open.pop();
@@ -114,8 +114,10 @@ pub(super) fn write(
                     value
                 }
             },
-            Open::Pairs { value: value @ Some(_), .. } => value.take().unwrap_or(Value::Nil),
-            Open::Pairs { table, last, value, len, is_map, mark } => {
+            OpenContainer::Pairs { value: value @ Some(_), .. } => {
+                value.take().unwrap_or(Value::Nil)
+            }
+            OpenContainer::Pairs { table, last, value, len, is_map, mark } => {
                 let (key, of_key): (Value, Value) = next.call((&*table, &*last))?;
                 if key.is_nil() {
                     if *is_map {
@@ -141,7 +143,7 @@ fn write_one(
     value: &Value,
     is_resp3: bool,
     out: &mut dyn Sink,
-    open: &mut Vec<Open>,
+    open: &mut Vec<OpenContainer>,
     errors: &mut Vec<Returned>,
 ) -> mlua::Result<()> {
     match value {
@@ -164,7 +166,7 @@ fn write_one(
 fn write_table(
     table: &Table,
     out: &mut dyn Sink,
-    open: &mut Vec<Open>,
+    open: &mut Vec<OpenContainer>,
     errors: &mut Vec<Returned>,
 ) -> mlua::Result<()> {
     if let Value::String(message) = table.raw_get("err")? {
@@ -200,11 +202,11 @@ fn write_table(
     for (name, is_map) in [("map", true), ("set", false)] {
         if let Value::Table(pairs) = table.raw_get(name)? {
             let (last, value, mark) = (Value::Nil, None, out.later());
-            open.push(Open::Pairs { table: pairs, last, value, len: 0, is_map, mark });
+            open.push(OpenContainer::Pairs { table: pairs, last, value, len: 0, is_map, mark });
             return Ok(());
         }
     }
-    open.push(Open::Array { table: table.clone(), next: 1, mark: out.later() });
+    open.push(OpenContainer::Array { table: table.clone(), next: 1, mark: out.later() });
     Ok(())
 }
 

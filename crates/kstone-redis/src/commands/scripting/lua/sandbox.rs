@@ -1,4 +1,4 @@
-//! The interpreter that scripts run in, and what keeps them inside it.
+//! The sandboxed interpreter that scripts run in.
 
 use mlua::{
     Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState,
@@ -12,8 +12,9 @@ use super::host;
 const LOOK_EVERY: u32 = 10_000;
 
 /// All scripts and functions together may take so much memory. A script that takes more fails: the
-/// machine's memory is everybody's, and without a limit one loop ends the whole server. Not smaller,
-/// because values may be hundreds of megabytes long, and what is no longer needed is freed late.
+/// machine's memory is everybody's, and without a limit one loop ends the whole server. Not
+/// smaller, because values may be hundreds of megabytes long, and what is no longer needed is freed
+/// late.
 const MEMORY_BYTES_MAX: usize = 1 << 30;
 
 /// An interpreter with its sandbox.

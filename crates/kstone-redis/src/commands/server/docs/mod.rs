@@ -1,4 +1,4 @@
-//! COMMAND DOCS: what each command is for, and what it takes.
+//! COMMAND DOCS: describes each command and its arguments.
 
 mod syntax;
 mod table;
@@ -8,7 +8,7 @@ use crate::commands;
 use crate::commands::server::command::by_full_name;
 use crate::fault::Result;
 use crate::reply::Sink;
-use syntax::{Argument, What};
+use syntax::{Argument, ArgumentKind};
 
 pub(super) fn docs(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     let names = given.get(2..).unwrap_or_default();
@@ -19,12 +19,12 @@ pub(super) fn docs(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flo
     context.out.map(found.len());
     for command in found {
         context.out.bulk(command.name.as_bytes());
-        say(context.out, command);
+        write_reply(context.out, command);
     }
     Ok(Flow::Done)
 }
 
-fn say(out: &mut dyn Sink, command: &'static Command) {
+fn write_reply(out: &mut dyn Sink, command: &'static Command) {
     let doc = table::of(command.name);
     let texts = [
         ("summary", doc.summary),
@@ -40,27 +40,27 @@ fn say(out: &mut dyn Sink, command: &'static Command) {
     }
     // Where this is missing, redis-cli shows "(null)" for them.
     out.bulk(b"arguments");
-    say_arguments(out, &syntax::parse(doc.syntax));
+    write_arguments(out, &syntax::parse(doc.syntax));
     if has_subcommands {
         out.bulk(b"subcommands");
         out.map(command.subcommands.len());
         for sub in command.subcommands {
             out.bulk(sub.name.as_bytes());
-            say(out, sub);
+            write_reply(out, sub);
         }
     }
 }
 
-fn say_arguments(out: &mut dyn Sink, arguments: &[Argument<'_>]) {
+fn write_arguments(out: &mut dyn Sink, arguments: &[Argument<'_>]) {
     out.array(arguments.len());
     for argument in arguments {
-        let inner = match &argument.what {
-            What::OneOf(inner) | What::All(inner) => Some(inner),
-            What::Token | What::Value => None,
+        let inner = match &argument.kind {
+            ArgumentKind::OneOf(inner) | ArgumentKind::All(inner) => Some(inner),
+            ArgumentKind::Token | ArgumentKind::Value => None,
         };
         let name = argument.name();
         let flags = argument.flags();
-        let is_value = matches!(argument.what, What::Value);
+        let is_value = matches!(argument.kind, ArgumentKind::Value);
         let texts = [
             ("name", Some(name.as_ref())),
             ("type", Some(argument.kind())),
@@ -81,7 +81,7 @@ fn say_arguments(out: &mut dyn Sink, arguments: &[Argument<'_>]) {
         }
         if let Some(inner) = inner {
             out.bulk(b"arguments");
-            say_arguments(out, inner);
+            write_arguments(out, inner);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The syntax of a command as a text, and the arguments that it stands for.
+//! Parses the syntax of a command, written as a text, into its arguments.
 //!
-//! `[…]` may be left out, `(…)` belongs together, `|` is between what excludes each other, and what
-//! `...` follows can be repeated. A word in capitals is said as it is; if a value or a choice follows,
-//! it introduces that. Any other word is a value.
+//! `[…]` is optional, `(…)` is a group, `|` separates alternatives, and `...` follows what can be
+//! repeated. A word in capitals is a literal token; if a value or a choice follows, it introduces
+//! that. Any other word is a value.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -12,7 +12,7 @@ use std::iter::Peekable;
 pub(super) struct Argument<'s> {
     /// The word of a value.
     word: &'s str,
-    pub(super) what: What<'s>,
+    pub(super) kind: ArgumentKind<'s>,
     /// What introduces it, or is all of it.
     pub(super) token: Option<&'s str>,
     is_optional: bool,
@@ -23,7 +23,7 @@ pub(super) struct Argument<'s> {
 
 /// What an argument is.
 #[derive(Debug)]
-pub(super) enum What<'s> {
+pub(super) enum ArgumentKind<'s> {
     Value,
     Token,
     OneOf(Vec<Argument<'s>>),
@@ -53,7 +53,7 @@ fn sequence<'s>(words: &mut Peekable<impl Iterator<Item = &'s str>>) -> Vec<Argu
             "[" => Argument { is_optional: true, ..group(words) },
             "(" => group(words),
             token if is_token(token) => introduced(token, words),
-            word => Argument::new(word, What::Value),
+            word => Argument::new(word, ArgumentKind::Value),
         };
         let is_repeated = words.next_if_eq(&"...").is_some();
         let is_token_repeated = is_repeated && word == "(" && argument.token.is_some();
@@ -73,9 +73,9 @@ fn introduced<'s>(
 ) -> Argument<'s> {
     let next = words.next_if(|next| *next == "(" || next.starts_with(|c: char| c.is_lowercase()));
     let argument = match next {
-        None => Argument::new("", What::Token),
+        None => Argument::new("", ArgumentKind::Token),
         Some("(") => group(words),
-        Some(word) => Argument::new(word, What::Value),
+        Some(word) => Argument::new(word, ArgumentKind::Value),
     };
     Argument { token: Some(token), ..argument }
 }
@@ -89,7 +89,7 @@ fn group<'s>(words: &mut Peekable<impl Iterator<Item = &'s str>>) -> Argument<'s
             Some(only) if choice.is_empty() => only,
             last => {
                 choice.extend(last);
-                Argument::new("", What::All(choice))
+                Argument::new("", ArgumentKind::All(choice))
             }
         });
         if words.next() != Some("|") {
@@ -100,7 +100,7 @@ fn group<'s>(words: &mut Peekable<impl Iterator<Item = &'s str>>) -> Argument<'s
         Some(only) if choices.is_empty() => only,
         last => {
             choices.extend(last);
-            Argument::new("", What::OneOf(choices))
+            Argument::new("", ArgumentKind::OneOf(choices))
         }
     }
 }
@@ -110,17 +110,17 @@ fn is_token(word: &str) -> bool {
 }
 
 impl<'s> Argument<'s> {
-    fn new(word: &'s str, what: What<'s>) -> Argument<'s> {
+    fn new(word: &'s str, kind: ArgumentKind<'s>) -> Argument<'s> {
         let (is_optional, is_repeated, is_token_repeated) = (false, false, false);
-        Argument { word, what, token: None, is_optional, is_repeated, is_token_repeated }
+        Argument { word, kind, token: None, is_optional, is_repeated, is_token_repeated }
     }
 
     /// What the argument is called: several are called by all of their names.
     pub(super) fn name(&self) -> Cow<'s, str> {
-        match &self.what {
-            What::Value => Cow::Borrowed(self.word),
-            What::Token => Cow::Owned(self.token.unwrap_or_default().to_ascii_lowercase()),
-            What::OneOf(inner) | What::All(inner) => {
+        match &self.kind {
+            ArgumentKind::Value => Cow::Borrowed(self.word),
+            ArgumentKind::Token => Cow::Owned(self.token.unwrap_or_default().to_ascii_lowercase()),
+            ArgumentKind::OneOf(inner) | ArgumentKind::All(inner) => {
                 let names: Vec<Cow<'_, str>> = inner.iter().map(Argument::name).collect();
                 Cow::Owned(names.join("-"))
             }
@@ -129,17 +129,17 @@ impl<'s> Argument<'s> {
 
     /// Its type, as Redis calls it.
     pub(super) fn kind(&self) -> &'static str {
-        match (&self.what, self.word) {
-            (What::Token, _) => "pure-token",
-            (What::OneOf(_), _) => "oneof",
-            (What::All(_), _) => "block",
+        match (&self.kind, self.word) {
+            (ArgumentKind::Token, _) => "pure-token",
+            (ArgumentKind::OneOf(_), _) => "oneof",
+            (ArgumentKind::All(_), _) => "block",
             (
-                What::Value,
+                ArgumentKind::Value,
                 "key" | "key1" | "key2" | "source" | "destination" | "destkey" | "sourcekey"
                 | "newkey" | "dst" | "src",
             ) => "key",
             (
-                What::Value,
+                ArgumentKind::Value,
                 "seconds" | "milliseconds" | "ms" | "ttl" | "count" | "cursor" | "numkeys"
                 | "numfields" | "index" | "index1" | "index2" | "db" | "destination-db" | "offset"
                 | "bit" | "bits" | "len" | "rank" | "limit" | "port" | "client-id" | "decrement"
@@ -147,13 +147,13 @@ impl<'s> Argument<'s> {
                 | "numreplicas" | "numlocal" | "frequency" | "num-matches",
             ) => "integer",
             (
-                What::Value,
+                ArgumentKind::Value,
                 "increment" | "score" | "weight" | "timeout" | "longitude" | "latitude" | "radius"
                 | "width" | "height",
             ) => "double",
-            (What::Value, "unix-time-seconds" | "unix-time-milliseconds") => "unix-time",
-            (What::Value, "pattern") => "pattern",
-            (What::Value, _) => "string",
+            (ArgumentKind::Value, "unix-time-seconds" | "unix-time-milliseconds") => "unix-time",
+            (ArgumentKind::Value, "pattern") => "pattern",
+            (ArgumentKind::Value, _) => "string",
         }
     }
 
@@ -178,9 +178,11 @@ mod tests {
     fn shown(arguments: &[Argument<'_>]) -> String {
         let one = |argument: &Argument<'_>| {
             let token = argument.token.map(|token| format!("{token} ")).unwrap_or_default();
-            let inner = match &argument.what {
-                What::OneOf(inner) | What::All(inner) => format!("<{}>", shown(inner)),
-                What::Value | What::Token => String::new(),
+            let inner = match &argument.kind {
+                ArgumentKind::OneOf(inner) | ArgumentKind::All(inner) => {
+                    format!("<{}>", shown(inner))
+                }
+                ArgumentKind::Value | ArgumentKind::Token => String::new(),
             };
             let flags: String = argument.flags().iter().map(|flag| format!(" {flag}")).collect();
             format!("{token}{}:{}{flags}{inner}", argument.name(), argument.kind())
@@ -220,14 +222,14 @@ mod tests {
     /// The arguments as a syntax again.
     fn written(arguments: &[Argument<'_>], between: &str) -> String {
         let one = |argument: &Argument<'_>| {
-            let inner = match &argument.what {
-                What::Value => argument.word.to_owned(),
-                What::Token => String::new(),
-                What::All(inner) => written(inner, " "),
-                What::OneOf(inner) => written(inner, "|"),
+            let inner = match &argument.kind {
+                ArgumentKind::Value => argument.word.to_owned(),
+                ArgumentKind::Token => String::new(),
+                ArgumentKind::All(inner) => written(inner, " "),
+                ArgumentKind::OneOf(inner) => written(inner, "|"),
             };
             let token = argument.token.unwrap_or_default();
-            let is_choice = matches!(argument.what, What::OneOf(_));
+            let is_choice = matches!(argument.kind, ArgumentKind::OneOf(_));
             let is_group = is_choice && (!argument.is_optional || !token.is_empty());
             let is_group = is_group || (inner.contains([' ', '|']) && argument.is_repeated);
             let inner = if is_group { format!("({inner})") } else { inner };
@@ -255,12 +257,12 @@ mod tests {
     fn fewest(arguments: &[Argument<'_>]) -> usize {
         let one = |argument: &Argument<'_>| {
             let token = usize::from(argument.token.is_some());
-            match &argument.what {
+            match &argument.kind {
                 _ if argument.is_optional => 0,
-                What::Token => 1,
-                What::Value => 1 + token,
-                What::All(inner) => fewest(inner) + token,
-                What::OneOf(inner) => {
+                ArgumentKind::Token => 1,
+                ArgumentKind::Value => 1 + token,
+                ArgumentKind::All(inner) => fewest(inner) + token,
+                ArgumentKind::OneOf(inner) => {
                     let each = inner.iter().map(|one| fewest(std::slice::from_ref(one)));
                     each.min().unwrap_or_default() + token
                 }

@@ -1,8 +1,8 @@
-//! What there is to say about each command, read from the texts beside this file, one for each group.
+//! The documentation of each command, read from the texts beside this file, one for each group.
 //!
-//! An entry is a command's name, the version of Redis that first had it and its [syntax](super::syntax),
-//! maybe on several lines; then a line that says what it is for, and one that says what it costs, which
-//! is what it costs here and not always what it costs in Redis. Entries are apart by an empty line.
+//! An entry is a command's name, the version of Redis that first had it and its
+//! [syntax](super::syntax), maybe on several lines; then a line with a summary, and one with the
+//! complexity here, which is not always that in Redis. An empty line separates entries.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Reading JSON.
+//! `cjson.decode`: reads JSON.
 
 use std::sync::atomic::Ordering;
 
@@ -43,7 +43,7 @@ impl Token {
 }
 
 /// A list or an object that has not ended yet.
-enum Open {
+enum OpenContainer {
     Array { table: Table, len: usize },
     Object { table: Table, key: Vec<u8> },
 }
@@ -57,7 +57,7 @@ pub(super) fn decode(lua: &Lua, text: &[u8], settings: &Settings) -> mlua::Resul
     let allows_invalid = settings.decode_invalid.load(Ordering::Relaxed);
     let mut reader = Reader { lua, text, at: 0, start: 0, allows_invalid };
     let depth_max = settings.decode_depth_max.load(Ordering::Relaxed);
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenContainer> = Vec::new();
     let mut token = reader.next();
     loop {
         // A value begins with this token.
@@ -83,11 +83,11 @@ pub(super) fn decode(lua: &Lua, text: &[u8], settings: &Settings) -> mlua::Resul
                     (_, true) => {
                         let key = reader.key(token)?;
                         token = reader.next();
-                        open.push(Open::Object { table, key });
+                        open.push(OpenContainer::Object { table, key });
                         continue;
                     }
                     (_, false) => {
-                        open.push(Open::Array { table, len: 0 });
+                        open.push(OpenContainer::Array { table, len: 0 });
                         continue;
                     }
                 }
@@ -103,26 +103,26 @@ pub(super) fn decode(lua: &Lua, text: &[u8], settings: &Settings) -> mlua::Resul
                         other => reader.unexpected("the end", &other),
                     };
                 }
-                Some(Open::Array { table, len }) => {
+                Some(OpenContainer::Array { table, len }) => {
                     table.raw_seti(len + 1, value)?;
                     match reader.next() {
                         Token::ArrayEnd => value = Value::Table(table),
                         Token::Comma => {
-                            open.push(Open::Array { table, len: len + 1 });
+                            open.push(OpenContainer::Array { table, len: len + 1 });
                             token = reader.next();
                             break;
                         }
                         other => return reader.unexpected("comma or array end", &other),
                     }
                 }
-                Some(Open::Object { table, key }) => {
+                Some(OpenContainer::Object { table, key }) => {
                     table.raw_set(lua.create_string(&key)?, value)?;
                     match reader.next() {
                         Token::ObjectEnd => value = Value::Table(table),
                         Token::Comma => {
                             let next = reader.next();
                             let key = reader.key(next)?;
-                            open.push(Open::Object { table, key });
+                            open.push(OpenContainer::Object { table, key });
                             token = reader.next();
                             break;
                         }

@@ -1,4 +1,4 @@
-//! Writing JSON.
+//! `cjson.encode`: writes JSON.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ const PAIRS_HELD: usize = 32;
 const DEPTH_HELD: usize = 32;
 
 /// A table that is being written, and how far it is.
-enum Open {
+enum OpenContainer {
     Array {
         table: Table,
         next: usize,
@@ -38,7 +38,7 @@ pub(super) fn encode(lua: &Lua, value: &Value, settings: &Settings) -> mlua::Res
     encode_one(lua, value, settings, &mut out, &mut open)?;
     while let Some(last) = open.last_mut() {
         let value = match last {
-            Open::Array { table, next, len } => {
+            OpenContainer::Array { table, next, len } => {
                 if *next > *len {
                     out.push(b']');
                     open.pop();
@@ -51,7 +51,7 @@ pub(super) fn encode(lua: &Lua, value: &Value, settings: &Settings) -> mlua::Res
                 *next += 1;
                 value
             }
-            Open::Small { pairs, is_first } => {
+            OpenContainer::Small { pairs, is_first } => {
                 let Some((key, value)) = pairs.next() else {
                     out.push(b'}');
                     open.pop();
@@ -63,7 +63,7 @@ pub(super) fn encode(lua: &Lua, value: &Value, settings: &Settings) -> mlua::Res
                 encode_key(lua, &key, settings, &mut out)?;
                 value
             }
-            Open::Object { table, last } => {
+            OpenContainer::Object { table, last } => {
                 let (key, value): (Value, Value) = settings.next.call((&*table, &*last))?;
                 if key.is_nil() {
                     out.push(b'}');
@@ -89,7 +89,7 @@ fn encode_one(
     value: &Value,
     settings: &Settings,
     out: &mut Vec<u8>,
-    open: &mut Vec<Open>,
+    open: &mut Vec<OpenContainer>,
 ) -> mlua::Result<()> {
     match value {
         Value::String(text) => encode_text(&text.as_bytes(), out),
@@ -121,7 +121,7 @@ fn begin(
     settings: &Settings,
     may_hold: bool,
     out: &mut Vec<u8>,
-) -> mlua::Result<Open> {
+) -> mlua::Result<OpenContainer> {
     let mut pairs = Vec::new();
     let (mut is_array, mut highest, mut len) = (true, 0.0f64, 0);
     table.for_each(|key: Value, value: Value| {
@@ -147,13 +147,13 @@ fn begin(
     }
     if is_array && highest > 0.0 {
         out.push(b'[');
-        Ok(Open::Array { table: table.clone(), next: 1, len: highest as usize })
+        Ok(OpenContainer::Array { table: table.clone(), next: 1, len: highest as usize })
     } else {
         out.push(b'{');
         if pairs.len() == len as usize {
-            return Ok(Open::Small { pairs: pairs.into_iter(), is_first: true });
+            return Ok(OpenContainer::Small { pairs: pairs.into_iter(), is_first: true });
         }
-        Ok(Open::Object { table: table.clone(), last: Value::Nil })
+        Ok(OpenContainer::Object { table: table.clone(), last: Value::Nil })
     }
 }
 

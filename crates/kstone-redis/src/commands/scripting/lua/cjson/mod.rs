@@ -138,7 +138,7 @@ fn at_most(args: &Arguments<'_>, count: usize) -> mlua::Result<()> {
     Ok(())
 }
 
-/// Sets a number if it is given; answers what it is.
+/// Sets a number if it is given; returns what it is.
 fn whole(
     args: &Arguments<'_>,
     position: usize,
@@ -156,7 +156,7 @@ fn whole(
     Ok(Value::Integer(setting.load(Ordering::Relaxed)))
 }
 
-/// Sets a switch if it is given; answers what it is.
+/// Sets a switch if it is given; returns what it is.
 fn switch(args: &Arguments<'_>, position: usize, setting: &AtomicBool) -> mlua::Result<Value> {
     match args.get(position) {
         None | Some(Value::Nil) => {}

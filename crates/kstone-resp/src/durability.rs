@@ -1,9 +1,9 @@
-//! Replies that wait for the disk, wait together.
+//! Waits for commits to become durable, in one task for all connections.
 //!
-//! A sync of the log covers what many clients wrote. If each of them waited for it by itself, the
-//! thread that syncs would wake the executor once for each, while the next sync waits for that
-//! thread. So one task waits, and wakes the others from inside the executor, where that costs next
-//! to nothing.
+//! A sync of the log covers what many clients wrote. If each connection waited for it by itself,
+//! the thread that syncs would wake the executor once for each, while the next sync waits for that
+//! thread. So one task waits, and wakes the connections from inside the executor, where that costs
+//! next to nothing.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use kstone_core::sync::Mutex;
 use kstone_redis::Redis;
 use tokio::task::JoinHandle;
 
-/// Those who wait, and the task that waits for them. It ends with this.
+/// The connections that wait, and the task that waits for the log. Dropping this ends the task.
 #[derive(Debug)]
-pub(crate) struct Durably {
+pub(crate) struct DurabilityNotifier {
     shared: Arc<Shared>,
     task: JoinHandle<()>,
 }
@@ -31,36 +31,36 @@ struct Waiting {
     /// What each waits for.
     tasks: Vec<(u64, Waker)>,
     /// The task that waits for them all, once it has run.
-    one_for_all: Option<Waker>,
+    notifier: Option<Waker>,
     /// It will be woken by the disk.
     is_awaited: bool,
-    /// The disk failed: nobody need wait any more.
+    /// The disk failed, so waiting is pointless.
     has_failed: bool,
 }
 
-impl Durably {
-    /// Must be called on an executor.
-    pub(crate) fn new(redis: Redis) -> Durably {
+impl DurabilityNotifier {
+    /// Starts the task. Must be called on an executor.
+    pub(crate) fn new(redis: Redis) -> DurabilityNotifier {
         let shared = Arc::new(Shared { redis, waiting: Mutex::default() });
         let task = Arc::clone(&shared);
         let task = tokio::spawn(poll_fn(move |context| task.poll_all(context)));
-        Durably { shared, task }
+        DurabilityNotifier { shared, task }
     }
 
     /// Waits until everything up to this number is durable; false if the disk failed.
-    pub(crate) async fn reached(&self, seq: u64) -> bool {
-        poll_fn(|context| self.shared.poll_reached(seq, context)).await
+    pub(crate) async fn wait_durable(&self, seq: u64) -> bool {
+        poll_fn(|context| self.shared.poll_durable(seq, context)).await
     }
 }
 
-impl Drop for Durably {
+impl Drop for DurabilityNotifier {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 impl Shared {
-    fn poll_reached(&self, seq: u64, context: &Context<'_>) -> Poll<bool> {
+    fn poll_durable(&self, seq: u64, context: &Context<'_>) -> Poll<bool> {
         if self.redis.durable_seq() >= seq {
             return Poll::Ready(true);
         }
@@ -71,12 +71,12 @@ impl Shared {
         waiting.tasks.push((seq, context.waker().clone()));
         // The disk begins now, and not when the task that waits for it has its turn.
         if !waiting.is_awaited
-            && let Some(one_for_all) = waiting.one_for_all.clone()
+            && let Some(notifier) = waiting.notifier.clone()
         {
             waiting.is_awaited = true;
             drop(waiting);
-            if self.redis.poll_durable(seq, &mut Context::from_waker(&one_for_all)).is_ready() {
-                one_for_all.wake();
+            if self.redis.poll_durable(seq, &mut Context::from_waker(&notifier)).is_ready() {
+                notifier.wake();
             }
         }
         Poll::Pending
@@ -87,8 +87,8 @@ impl Shared {
         loop {
             let durable = self.redis.durable_seq();
             let mut waiting = self.waiting.lock();
-            if !waiting.one_for_all.as_ref().is_some_and(|have| have.will_wake(context.waker())) {
-                waiting.one_for_all = Some(context.waker().clone());
+            if !waiting.notifier.as_ref().is_some_and(|have| have.will_wake(context.waker())) {
+                waiting.notifier = Some(context.waker().clone());
             }
             let has_failed = waiting.has_failed;
             let done = waiting.tasks.extract_if(.., |(seq, _)| has_failed || *seq <= durable);

@@ -1,8 +1,8 @@
-//! The logical databases: which engine table each of them is.
+//! The logical databases (SELECT 0 to 15), and which engine table each of them is.
 //!
 //! A database keeps its keys in a *slot*; swapping two databases swaps their slots. A slot's table
-//! is made when the first key is written to it; flushing drops it, in the commit that takes it away
-//! from its slot.
+//! is made when the first key is written to it; flushing drops the table in the same commit that
+//! takes it away from its slot.
 
 use bytes::Bytes;
 use kstone::Database;
@@ -14,7 +14,7 @@ use crate::fault::{Fault, Result};
 use crate::store::accesses::Accesses;
 use crate::store::annex;
 use crate::store::counts::Counts;
-use crate::store::recent::Recent;
+use crate::store::record_cache::RecordCache;
 
 /// How many logical databases there are.
 pub(crate) const DATABASES: usize = 16;
@@ -89,7 +89,7 @@ impl Layout {
 
 /// The logical databases of one [`Database`].
 #[derive(Debug)]
-pub(crate) struct Spaces {
+pub(crate) struct Databases {
     database: Database,
     catalog: TableId,
     layout: RwLock<Layout>,
@@ -102,18 +102,18 @@ pub(crate) struct Spaces {
     /// When keys were used last.
     pub(crate) accesses: Accesses,
     /// The heads of keys that were used lately.
-    pub(crate) heads: Recent,
+    pub(crate) heads: RecordCache,
     /// The members and fields that were used lately.
-    pub(crate) members: Recent,
+    pub(crate) members: RecordCache,
 }
 
-impl Spaces {
+impl Databases {
     /// Whether the database was ever opened by Redis.
     pub(crate) fn are_in(database: &Database) -> kstone::Result<bool> {
         database.has_side(LAYER)
     }
 
-    pub(crate) fn open(database: &Database) -> kstone::Result<Spaces> {
+    pub(crate) fn open(database: &Database) -> kstone::Result<Databases> {
         let catalog = database.side_catalog(LAYER)?;
         let layout = match database.engine().get(catalog, &Key::new(LAYOUT))? {
             None => Layout::new(),
@@ -130,8 +130,8 @@ impl Spaces {
         let accesses = Accesses::new(database.engine().now_ms());
         let (numbering, database) = (Mutex::new(()), database.clone());
         let most = recent_bytes_max(database.engine());
-        let (heads, members) = (Recent::new(most), Recent::new(most));
-        let spaces = Spaces {
+        let (heads, members) = (RecordCache::new(most), RecordCache::new(most));
+        let databases = Databases {
             database,
             catalog,
             layout,
@@ -142,8 +142,8 @@ impl Spaces {
             heads,
             members,
         };
-        spaces.drop_unfinished_annexes()?;
-        Ok(spaces)
+        databases.drop_unfinished_annexes()?;
+        Ok(databases)
     }
 
     /// Drops the annexes that were being filled when the machine stopped.
@@ -258,8 +258,9 @@ impl Spaces {
         Ok(table)
     }
 
-    /// Adds to a batch what empties a slot: its tables are dropped, and it gets another one if it is
-    /// written to in the same commit. The layout is in force from [`Spaces::install`] on. Nobody else may change it meanwhile.
+    /// Adds to a batch what empties a slot: its tables are dropped, and it gets another one if it
+    /// is written to in the same commit. The layout is in force from [`Databases::install`] on, and
+    /// must not change meanwhile.
     pub(crate) fn flush(
         &self,
         layout: &mut Layout,
@@ -346,7 +347,7 @@ pub(crate) fn recent_bytes_max(engine: &Engine) -> usize {
     engine.memory_budget_bytes()
 }
 
-impl Drop for Spaces {
+impl Drop for Databases {
     fn drop(&mut self) {
         // If this fails, they are counted again.
         let _ = self.counts.save(self.database.engine(), self.catalog);

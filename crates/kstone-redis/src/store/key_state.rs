@@ -1,4 +1,4 @@
-//! What a key is at a moment, as far as those who count keys care.
+//! A key's type, size and expiry at one moment, as policies count them.
 
 use kstone::policy::Footprint;
 
@@ -7,7 +7,7 @@ use crate::store::{Entry, Kind, annex};
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct KeyState {
     pub(crate) kind: Kind,
     /// Bytes of the key and of a string's value; members of a collection; when it ends.
     pub(crate) footprint: Footprint,
@@ -15,23 +15,24 @@ pub(crate) struct State {
     pub(crate) first: u64,
 }
 
-impl State {
+impl KeyState {
     /// What a head says of its key; `None` if it is of no type that is known.
-    // A call would hand it over in memory, to be copied on at once, which is what it would cost most.
+    // A call would hand it over in memory, to be copied on at once, which is what it would cost
+    // most.
     #[inline(always)]
-    pub(super) fn of(key: &[u8], head: &Head) -> Option<State> {
+    pub(super) fn of(key: &[u8], head: &Head) -> Option<KeyState> {
         let tag = head.value.first().map(|first| first & !annex::ANNEXED)?;
         let (kind, body) = (Kind::from_tag(tag)?, annex::body_of(&head.value));
-        Some(State::new(key, kind, body, head.expires_at_ms))
+        Some(KeyState::new(key, kind, body, head.expires_at_ms))
     }
 
     /// What a key is that was found.
-    pub(crate) fn of_entry(key: &[u8], entry: &Entry) -> State {
-        State::new(key, entry.kind, &entry.body, entry.expires_at_ms)
+    pub(crate) fn of_entry(key: &[u8], entry: &Entry) -> KeyState {
+        KeyState::new(key, entry.kind, &entry.body, entry.expires_at_ms)
     }
 
     #[inline(always)]
-    fn new(key: &[u8], kind: Kind, body: &[u8], expires_at_ms: Option<u64>) -> State {
+    fn new(key: &[u8], kind: Kind, body: &[u8], expires_at_ms: Option<u64>) -> KeyState {
         let (value_bytes, members, first) = match kind {
             Kind::String => (body.len() as u64, 0, 0),
             Kind::LongString => (number_at(body, 0), 0, 0),
@@ -41,7 +42,7 @@ impl State {
         };
         let bytes = key.len() as u64 + value_bytes;
         let footprint = Footprint { bytes, members, expires_at_ms };
-        State { kind, footprint, first }
+        KeyState { kind, footprint, first }
     }
 }
 

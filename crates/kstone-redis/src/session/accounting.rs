@@ -1,4 +1,5 @@
-//! What is noted of every command that was carried out.
+//! Accounts for every command that was executed: statistics, slow log, latency, MONITOR; and
+//! applies CLIENT REPLY.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -13,7 +14,7 @@ use crate::server::{Server, slowlog};
 use crate::session::{Client, Replies, Session};
 
 impl Session {
-    /// Counts a command that was carried out, and shows it to who wants to see commands.
+    /// Counts a command that was executed, logs it if it was slow, and shows it to MONITOR.
     pub(crate) fn note_called(
         &mut self,
         command: &'static Command,
@@ -22,7 +23,7 @@ impl Session {
         outcome: Outcome,
     ) {
         let server = &self.server;
-        let place = commands::place(command);
+        let place = commands::index_of(command);
         let usec = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let is_tracked = server.config.is_on(config::LATENCY_TRACKING);
         server.stats.called(place, usec, outcome == Outcome::Failed, is_tracked);
@@ -53,8 +54,8 @@ impl Session {
         }
     }
 
-    /// Takes back the reply of a client that wants none.
-    pub(super) fn mind_replies(
+    /// Takes back the reply if the client has turned replies off: CLIENT REPLY.
+    pub(super) fn suppress_reply(
         &mut self,
         command: Option<&'static Command>,
         start: Mark,
@@ -80,7 +81,7 @@ impl Session {
     }
 }
 
-/// What a command came to.
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
@@ -97,7 +98,7 @@ impl Outcome {
 }
 
 impl Server {
-    /// Something took so long, which LATENCY shows if it is too long.
+    /// Records how long something took, if that is long enough for LATENCY.
     pub(crate) fn note_latency(&self, name: &str, took: Duration) {
         let threshold_ms = self.config.size(config::LATENCY_THRESHOLD);
         let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
@@ -106,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Keeps a command that took long.
+    /// Adds a command to SLOWLOG if it was slow.
     pub(crate) fn note_slow(&self, client: &Client, command: &Command, args: &[&[u8]], usec: u64) {
         let slower_than = self.config.number(config::SLOWLOG_SLOWER_THAN);
         let is_slow = slower_than >= 0 && usec >= slower_than.unsigned_abs();

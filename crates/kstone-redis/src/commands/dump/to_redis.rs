@@ -1,4 +1,4 @@
-//! Dumping keys in Redis's form.
+//! Writes a key's value in Redis's own encoding.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use crate::commands::lists::List;
 use crate::commands::sorted_sets::{SortedSet, Walk};
 use crate::commands::{sets, streams, strings};
 use crate::fault::{Fault, Result};
-use crate::rdb::write::{Plain, Writer, string};
+use crate::rdb::write::{ValueType, Writer, string};
 use crate::store::fields::{self, HashHead, Payload};
 use crate::store::{Entry, Kind, Txn};
 
@@ -34,14 +34,14 @@ pub(super) fn write(txn: &mut Txn<'_>, key: &[u8], entry: &Entry) -> Result<Opti
                     go_on(out.len())
                 })?;
             }
-            Plain::List
+            ValueType::List
         }
         Kind::Set => {
             sets::each_member(txn, key, |member| {
                 out.element(member);
                 Ok(go_on(out.len()))
             })?;
-            Plain::Set
+            ValueType::Set
         }
         Kind::SortedSet => {
             if let Some(set) = SortedSet::find(txn, key)? {
@@ -50,7 +50,7 @@ pub(super) fn write(txn: &mut Txn<'_>, key: &[u8], entry: &Entry) -> Result<Opti
                     go_on(out.len())
                 })?;
             }
-            Plain::SortedSet
+            ValueType::SortedSet
         }
         Kind::Hash if HashHead::decode(&entry.body)?.next_expiry_ms.is_none() => {
             let count = HashHead::decode(&entry.body)?.count;
@@ -58,7 +58,7 @@ pub(super) fn write(txn: &mut Txn<'_>, key: &[u8], entry: &Entry) -> Result<Opti
                 out.field(name, Payload::read(payload).value);
                 Ok(go_on(out.len()))
             })?;
-            Plain::Hash
+            ValueType::Hash
         }
         Kind::Stream => return streams::dump::write(txn, key, entry, check_len).map(Some),
         Kind::Hash => return Ok(None),

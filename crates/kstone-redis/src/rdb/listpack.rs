@@ -1,4 +1,4 @@
-//! Writing listpacks: a list of texts and numbers in one piece, as Redis keeps small things.
+//! Writes listpacks: the form in which Redis packs a small list of texts and numbers.
 
 use crate::args;
 
@@ -9,12 +9,12 @@ const COUNT_UNKNOWN: u16 = u16::MAX;
 
 /// A listpack being written.
 #[derive(Debug, Default)]
-pub(crate) struct Pack {
+pub(crate) struct Listpack {
     elements: Vec<u8>,
     count: usize,
 }
 
-impl Pack {
+impl Listpack {
     /// A text. One that is a number is written as such, as Redis does.
     pub(crate) fn text(&mut self, text: &[u8]) {
         if let Some(number) = args::parse_integer(text) {
@@ -96,7 +96,7 @@ mod tests {
     fn what_was_packed_is_unpacked() {
         let numbers = [0, 127, 128, -1, -4096, 4095, 4096, -32768, 8_388_607, -8_388_609, i64::MIN];
         let texts = [0, 1, 63, 64, 127, 4095, 4096, 20_000].map(|len| "x".repeat(len));
-        let mut pack = Pack::default();
+        let mut pack = Listpack::default();
         numbers.iter().for_each(|number| pack.number(*number));
         texts.iter().for_each(|text| pack.text(text.as_bytes()));
         pack.text(b"123");

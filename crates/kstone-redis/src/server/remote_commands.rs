@@ -1,5 +1,5 @@
-//! Commands for other servers: what MIGRATE sends. A door makes the connection, because this layer
-//! knows no network.
+//! Commands that are sent to another server, for MIGRATE. A door makes the connection, because this
+//! crate does no networking.
 
 use std::future::Future;
 use std::io;
@@ -10,7 +10,7 @@ use crate::reply::Value;
 
 /// Commands for another server.
 #[derive(Debug)]
-pub struct Errand {
+pub struct RemoteCommands {
     /// The server's name or address.
     pub host: String,
     /// Its port.
@@ -21,5 +21,6 @@ pub struct Errand {
     pub commands: Vec<Vec<Vec<u8>>>,
 }
 
-/// Runs an errand: answers a reply for each command.
-pub type RunErrand = fn(Errand) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>>;
+/// Sends the commands to the server; returns a reply for each.
+pub type RunRemoteCommands =
+    fn(RemoteCommands) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>>;

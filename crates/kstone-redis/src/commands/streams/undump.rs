@@ -1,7 +1,8 @@
 //! Reads a stream that Redis dumped, of any version that has streams.
 //!
-//! A dumped stream is a list of nodes, each the name of its first entry and a listpack, then the
-//! counts, then the groups. A listpack has first what its node holds, then the entries.
+//! A dumped stream is a list of nodes, each with the ID of its first entry and a listpack, then the
+//! counts, then the groups. A listpack has first the fields that its entries share, then the
+//! entries.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

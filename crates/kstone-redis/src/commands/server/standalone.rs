@@ -1,4 +1,5 @@
-//! What there is only one of: no replicas, no cluster, no modules. Clients that ask are told so.
+//! Commands about replication, cluster and modules, which this server does not have: the replies of
+//! a standalone Redis.
 
 use crate::args;
 use crate::command::{Command, Context, Flow, Run, flag::*};

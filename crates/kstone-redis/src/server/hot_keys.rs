@@ -1,8 +1,8 @@
-//! Keys that are asked about often, kept in memory in a form that answers quickly what the engine's
-//! records answer slowly: the rank of a member, the element in the middle.
+//! A cache of keys in a form that answers quickly what the engine's records answer slowly: the rank
+//! of a member, the element in the middle.
 //!
-//! The engine stays the truth. What is kept here is a function of a key's *parts* as they were last
-//! committed, and it is never newer or older than they are:
+//! The engine stays the truth. A form is a function of a key's *parts* as they were last committed,
+//! and is never newer or older than they are:
 //! - A transaction takes it out of here (its keys are locked, so nobody else asks for it), keeps it
 //!   in step with every part it writes, and gives it back when its commit has succeeded.
 //! - The transaction counts the writes to each key's parts. Whoever keeps the form in step says how
@@ -21,64 +21,64 @@ use hashbrown::{Equivalent, HashMap};
 use kstone_core::Engine;
 use kstone_core::sync::Mutex;
 
-/// All of them together may take this part of what the engine was given, on top of it. A million
-/// members of a sorted set take 70 MB: with less than half of the usual 256 MiB one large leaderboard
-/// would not be kept, and with more the engine's own caches should rather grow.
+/// The cache may take this part of the engine's memory budget, on top of it. A million
+/// members of a sorted set take 70 MB: with less than half of the usual 256 MiB one large
+/// leaderboard would not be kept, and with more the engine's own caches should rather grow.
 const SHARE_OF_ENGINE: usize = 2;
-/// How many keys are remembered for having been slow.
-const ASKED_MAX: usize = 4096;
-/// How many are compared to find one that was not used for long.
+/// Most keys that are remembered with what reading their records has cost.
+const READS_MAX: usize = 4096;
+/// How many forms are compared to find one that was not used for long.
 const SAMPLE: usize = 8;
 
-/// The quick form of a key. It depends on the key's parts and on nothing else.
+/// A key's form in memory. It depends on the key's parts and on nothing else.
 pub(crate) trait Resident: Any + Send + Debug {
     /// How much memory it takes.
     fn bytes(&self) -> usize;
 }
 
 /// Which key: slot and name.
-type At = (u8, Vec<u8>);
+type SlotKey = (u8, Vec<u8>);
 
 /// The same, borrowed.
 #[derive(Hash)]
-struct AtRef<'k>(u8, &'k [u8]);
+struct SlotKeyRef<'k>(u8, &'k [u8]);
 
-impl Equivalent<At> for AtRef<'_> {
-    fn equivalent(&self, at: &At) -> bool {
+impl Equivalent<SlotKey> for SlotKeyRef<'_> {
+    fn equivalent(&self, at: &SlotKey) -> bool {
         self.0 == at.0 && self.1 == at.1
     }
 }
 
-/// See the module.
+/// The cache. See the module.
 #[derive(Debug)]
-pub(crate) struct Hot {
+pub(crate) struct HotKeys {
     bytes_max: AtomicUsize,
-    /// So that nobody takes the lock when there is nothing.
+    /// Read before the lock is taken, which is not needed if this is 0.
     len: AtomicUsize,
-    kept: Mutex<Kept>,
+    kept: Mutex<Forms>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    residents: HashMap<At, Place>,
+struct Forms {
+    residents: HashMap<SlotKey, CachedForm>,
     bytes: usize,
     /// Counts the uses.
     now: u64,
     /// What reading the records of a key that is not here has cost so far.
-    asked: HashMap<At, usize>,
+    reads: HashMap<SlotKey, usize>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct CachedForm {
     resident: Box<dyn Resident>,
     bytes: usize,
     used: u64,
 }
 
-impl Hot {
+impl HotKeys {
     /// With a part of what the engine was given to use.
-    pub(crate) fn beside(engine: &Engine) -> Self {
-        Hot::new(Hot::share_of(engine))
+    pub(crate) fn for_engine(engine: &Engine) -> Self {
+        HotKeys::new(HotKeys::share_of(engine))
     }
 
     /// What they may take beside this engine.
@@ -93,33 +93,33 @@ impl Hot {
 
     fn new(bytes_max: usize) -> Self {
         let bytes_max = AtomicUsize::new(bytes_max);
-        Hot { bytes_max, len: AtomicUsize::new(0), kept: Mutex::new(Kept::default()) }
+        HotKeys { bytes_max, len: AtomicUsize::new(0), kept: Mutex::new(Forms::default()) }
     }
 
-    /// Records of this key were read, so many, for want of its quick form.
+    /// Records of this key were read, so many, for want of its in-memory form.
     pub(crate) fn note_read(&self, slot: u8, key: &[u8], records: usize) {
         let mut kept = self.kept.lock();
-        if let Some(read) = kept.asked.get_mut(&AtRef(slot, key)) {
+        if let Some(read) = kept.reads.get_mut(&SlotKeyRef(slot, key)) {
             *read = read.saturating_add(records);
             return;
         }
-        if kept.asked.len() >= ASKED_MAX {
-            kept.asked.clear();
+        if kept.reads.len() >= READS_MAX {
+            kept.reads.clear();
         }
-        kept.asked.insert((slot, key.to_vec()), records);
+        kept.reads.insert((slot, key.to_vec()), records);
     }
 
-    /// Whether the quick form of a key is to be loaded, which means reading `records` of them and
-    /// takes about so much memory: if as many were read in its place.
+    /// Whether the in-memory form of a key is to be loaded, which means reading `records` of them
+    /// and takes about so much memory: if as many were read in its place.
     pub(crate) fn is_due(&self, slot: u8, key: &[u8], records: usize, bytes: usize) -> bool {
         if bytes > self.bytes_max.load(Ordering::Relaxed) {
             return false;
         }
         let mut kept = self.kept.lock();
-        if kept.asked.get(&AtRef(slot, key)).is_none_or(|read| *read < records) {
+        if kept.reads.get(&SlotKeyRef(slot, key)).is_none_or(|read| *read < records) {
             return false;
         }
-        kept.asked.remove(&AtRef(slot, key));
+        kept.reads.remove(&SlotKeyRef(slot, key));
         true
     }
 
@@ -129,18 +129,18 @@ impl Hot {
         (kept.residents.len(), kept.bytes)
     }
 
-    fn take(&self, slot: u8, key: &[u8]) -> Option<(At, Box<dyn Resident>)> {
+    fn take(&self, slot: u8, key: &[u8]) -> Option<(SlotKey, Box<dyn Resident>)> {
         if self.len.load(Ordering::Acquire) == 0 {
             return None;
         }
         let mut kept = self.kept.lock();
-        let (at, place) = kept.residents.remove_entry(&AtRef(slot, key))?;
+        let (at, place) = kept.residents.remove_entry(&SlotKeyRef(slot, key))?;
         kept.bytes -= place.bytes;
         self.len.store(kept.residents.len(), Ordering::Release);
         Some((at, place.resident))
     }
 
-    fn give_back(&self, at: At, resident: Box<dyn Resident>) {
+    fn give_back(&self, at: SlotKey, resident: Box<dyn Resident>) {
         let bytes = resident.bytes() + at.1.len();
         // Dropped after the lock is released: a large one takes its time.
         let mut evicted = Vec::new();
@@ -156,7 +156,7 @@ impl Hot {
                 evicted.push(place);
             }
         }
-        let place = Place { resident, bytes, used };
+        let place = CachedForm { resident, bytes, used };
         if bytes <= bytes_max {
             kept.bytes += bytes;
             if let Some(old) = kept.residents.insert(at, place) {
@@ -188,25 +188,25 @@ impl Hot {
 /// The forms that one transaction has taken out. Those that it has not stepped forward go back when
 /// it ends in whatever way; the others only after its commit.
 #[derive(Debug)]
-pub(crate) struct Held<'s> {
-    hot: &'s Hot,
-    held: Vec<One>,
+pub(crate) struct HeldForms<'s> {
+    hot: &'s HotKeys,
+    held: Vec<HeldForm>,
 }
 
 #[derive(Debug)]
-struct One {
-    at: At,
+struct HeldForm {
+    at: SlotKey,
     resident: Box<dyn Resident>,
     /// How many of the transaction's writes to the key's parts it has seen.
     seen: u64,
 }
 
-impl<'s> Held<'s> {
-    pub(crate) fn new(hot: &'s Hot) -> Held<'s> {
-        Held { hot, held: Vec::new() }
+impl<'s> HeldForms<'s> {
+    pub(crate) fn new(hot: &'s HotKeys) -> HeldForms<'s> {
+        HeldForms { hot, held: Vec::new() }
     }
 
-    pub(crate) fn hot(&self) -> &'s Hot {
+    pub(crate) fn hot(&self) -> &'s HotKeys {
         self.hot
     }
 
@@ -216,7 +216,7 @@ impl<'s> Held<'s> {
             return held;
         }
         let (at, resident) = self.hot.take(slot, key)?;
-        self.held.push(One { at, resident, seen: 0 });
+        self.held.push(HeldForm { at, resident, seen: 0 });
         Some(self.held.len() - 1)
     }
 
@@ -256,7 +256,7 @@ impl<'s> Held<'s> {
     pub(crate) fn admit(&mut self, slot: u8, key: &[u8], writes: u64, resident: Box<dyn Resident>) {
         self.held.retain(|one| one.at.0 != slot || one.at.1 != key);
         self.hot.forget(slot, key);
-        self.held.push(One { at: (slot, key.to_vec()), resident, seen: writes });
+        self.held.push(HeldForm { at: (slot, key.to_vec()), resident, seen: writes });
     }
 
     /// All keys of a slot are gone.
@@ -285,7 +285,7 @@ impl<'s> Held<'s> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldForms<'_> {
     fn drop(&mut self) {
         self.held.retain(|one| one.seen == 0);
         self.committed();
@@ -305,31 +305,31 @@ mod tests {
         }
     }
 
-    fn admit(hot: &Hot, key: &[u8], bytes: usize) {
-        let mut held = Held::new(hot);
+    fn admit(hot: &HotKeys, key: &[u8], bytes: usize) {
+        let mut held = HeldForms::new(hot);
         held.admit(0, key, 0, Box::new(Sized(bytes)));
         held.committed();
     }
 
     #[test]
     fn the_least_recently_used_makes_room() {
-        let hot = Hot::new(100);
+        let hot = HotKeys::new(100);
         admit(&hot, b"a", 39);
         admit(&hot, b"b", 39);
-        assert!(Held::new(&hot).get::<Sized>(0, b"a", 0).is_some());
+        assert!(HeldForms::new(&hot).get::<Sized>(0, b"a", 0).is_some());
         admit(&hot, b"c", 39);
         assert_eq!(hot.size(), (2, 80));
-        assert!(Held::new(&hot).get::<Sized>(0, b"b", 0).is_none());
-        assert!(Held::new(&hot).get::<Sized>(0, b"a", 0).is_some());
+        assert!(HeldForms::new(&hot).get::<Sized>(0, b"b", 0).is_none());
+        assert!(HeldForms::new(&hot).get::<Sized>(0, b"a", 0).is_some());
         admit(&hot, b"d", 200);
-        assert!(Held::new(&hot).get::<Sized>(0, b"d", 0).is_none());
+        assert!(HeldForms::new(&hot).get::<Sized>(0, b"d", 0).is_none());
     }
 
     #[test]
     fn a_write_that_nobody_accounted_for_throws_the_form_away() {
-        let hot = Hot::new(100);
+        let hot = HotKeys::new(100);
         admit(&hot, b"a", 10);
-        let mut held = Held::new(&hot);
+        let mut held = HeldForms::new(&hot);
         held.step::<Sized>(0, b"a", 2, 2, |form| form.0 = 20);
         assert!(held.get::<Sized>(0, b"a", 2).is_some());
         held.step::<Sized>(0, b"a", 5, 2, |form| form.0 = 30);
@@ -340,9 +340,9 @@ mod tests {
 
     #[test]
     fn a_form_that_was_stepped_forward_goes_back_only_by_a_commit() {
-        let hot = Hot::new(100);
+        let hot = HotKeys::new(100);
         admit(&hot, b"a", 10);
-        let mut held = Held::new(&hot);
+        let mut held = HeldForms::new(&hot);
         held.step::<Sized>(0, b"a", 1, 1, |form| form.0 = 20);
         drop(held);
         assert_eq!(hot.size(), (0, 0));
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_key_is_due_when_reading_it_has_cost_as_much_as_loading_it() {
-        let hot = Hot::new(1000);
+        let hot = HotKeys::new(1000);
         assert!(!hot.is_due(0, b"a", 100, 10));
         hot.note_read(0, b"a", 60);
         assert!(!hot.is_due(0, b"a", 100, 10));

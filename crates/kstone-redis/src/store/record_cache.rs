@@ -1,10 +1,10 @@
-//! The records that were used lately, in memory: a key that is asked for again and again is found by
-//! one hash, not by a way through the engine's trees. One of these has the heads of keys, another
-//! the parts that are looked up by name: the members of sets and the fields of hashes.
+//! A cache of the records that were used lately: a key that is used again and again is found by one
+//! hash instead of a walk through the engine's trees. One such cache has the heads of keys, another
+//! the parts that are looked up by name: members of sets and fields of hashes.
 //!
-//! The engine stays the truth. What is kept here for a record is exactly what the engine has for it,
-//! or that it has nothing; whoever reads or writes a key has it locked, so nobody sees one without
-//! the other:
+//! The engine stays the truth. What is kept here for a record is exactly what the engine has for
+//! it, or that it has nothing; whoever reads or writes a key has it locked, so nobody sees one
+//! without the other:
 //! - What was found in the engine is kept.
 //! - What a commit has written to the engine takes the place of what was kept, before the keys are
 //!   unlocked.
@@ -14,8 +14,8 @@
 //! Records are kept by table, and a database that is emptied gets another table: what was kept for
 //! the old one is never found again, and makes room like everything that is not used for long.
 //!
-//! As long as nothing had to make room since a table was made, all its records are here: what is not
-//! found here does not exist, and the engine is not asked.
+//! As long as nothing had to make room since a table was made, all its records are here: what is
+//! not found here does not exist, and the engine is not asked.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -25,25 +25,25 @@ use hashbrown::DefaultHashBuilder;
 use kstone_core::sync::Mutex;
 use kstone_core::{KeyRef, TableId, prefetch};
 
-/// Records are spread over so many shards, each with its own lock.
+/// Shards that records are spread over, each with its own lock.
 const SHARDS: usize = 64;
 /// Keys share so many counters of how often all their parts were dropped.
 const DROPS: usize = 4096;
-/// What keeping a record costs beside its own bytes: its entry, its bucket, what an allocation takes;
-/// each with the room for growth.
+/// What keeping a record costs beside its own bytes: its entry, its bucket, what an allocation
+/// takes; each with the room for growth.
 const ENTRY_BYTES: usize = 80;
 /// Key and value together are kept up to this length: a copy of what is longer saves little.
 const RECORD_LEN_MAX: usize = 4096;
-/// So many tables are known to be whole at most.
+/// Most tables that are known to be whole.
 const WHOLE_MAX: usize = 16;
-/// So much of a record is asked for ahead of its use.
+/// Bytes of a record that are prefetched.
 const SOON_LEN: usize = 192;
 /// What a record without a sort key has as its length.
 const NO_SK: u32 = u32::MAX;
 
 /// What is known of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownRecord {
     /// The value as the engine has it; `None` if the engine has none.
     pub(crate) value: Option<Bytes>,
     pub(crate) expires_at_ms: Option<u64>,
@@ -51,13 +51,13 @@ pub(crate) struct Known {
     pub(crate) mark: u32,
 }
 
-impl Known {
-    const NOTHING: Known = Known { value: None, expires_at_ms: None, mark: 0 };
+impl KnownRecord {
+    const NOTHING: KnownRecord = KnownRecord { value: None, expires_at_ms: None, mark: 0 };
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Recent {
+pub(crate) struct RecordCache {
     hasher: DefaultHashBuilder,
     shards: Vec<Mutex<Shard>>,
     drops: Vec<AtomicU32>,
@@ -77,9 +77,9 @@ struct Shard {
     whole: Vec<TableId>,
 }
 
-/// What an entry says of its record.
+/// What an entry knows of its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum Presence {
     /// This is its value.
     Value,
     /// There is none.
@@ -101,9 +101,9 @@ struct Entry {
     tag: u32,
     /// How often all parts of the key had been dropped.
     drops: u32,
-    /// What was noted with it by who wrote it.
+    /// What the transaction that wrote it noted with it.
     mark: u32,
-    what: What,
+    presence: Presence,
     /// Somebody asked for it since the hand passed.
     is_used: bool,
 }
@@ -142,13 +142,13 @@ fn key_len(key: KeyRef<'_>) -> usize {
     key.pk.len() + key.sk.map_or(0, <[u8]>::len)
 }
 
-impl Recent {
+impl RecordCache {
     /// With so much memory.
-    pub(crate) fn new(bytes_max: usize) -> Recent {
+    pub(crate) fn new(bytes_max: usize) -> RecordCache {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         let drops = (0..DROPS).map(|_| AtomicU32::new(0)).collect();
         let bytes_max = AtomicUsize::new(bytes_max);
-        Recent { hasher: DefaultHashBuilder::default(), shards, drops, bytes_max }
+        RecordCache { hasher: DefaultHashBuilder::default(), shards, drops, bytes_max }
     }
 
     /// From now on with so much memory. What is too much goes when something is kept next.
@@ -188,9 +188,9 @@ impl Recent {
         key.sk.map_or(0, |_| self.drops(table, key.pk).load(Ordering::Acquire))
     }
 
-    /// These records are about to be asked for: fetches what is kept of them from memory, for all of
-    /// them at once. Each is in four places that lie far apart, and each place says where the next
-    /// one is; one record after the other would wait four times for each.
+    /// These records are about to be asked for: fetches what is kept of them from memory, for all
+    /// of them at once. Each is in four places that lie far apart, and each place says where the
+    /// next one is; one record after the other would wait four times for each.
     pub(crate) fn warm<'k>(&self, table: TableId, keys: impl Iterator<Item = KeyRef<'k>>) {
         let hashes: Vec<Hash> = keys.map(|key| self.hash(table, key)).collect();
         for hash in &hashes {
@@ -228,24 +228,24 @@ impl Recent {
     }
 
     /// What is known of a record.
-    pub(crate) fn get(&self, table: TableId, key: KeyRef<'_>) -> Option<Known> {
+    pub(crate) fn get(&self, table: TableId, key: KeyRef<'_>) -> Option<KnownRecord> {
         let drops = self.drops_so_far(table, key);
         let hash = self.hash(table, key);
         let mut shard = self.shard(hash).lock();
         let Some((_, at)) = shard.find(hash.tag(), table, key) else {
-            return shard.is_whole(table).then_some(Known::NOTHING);
+            return shard.is_whole(table).then_some(KnownRecord::NOTHING);
         };
         let entry = shard.entries.get_mut(at)?;
         if entry.drops != drops {
             return None;
         }
         entry.is_used = true;
-        match entry.what {
-            What::Nothing => Some(Known::NOTHING),
-            What::Unknown => None,
-            What::Value => {
+        match entry.presence {
+            Presence::Nothing => Some(KnownRecord::NOTHING),
+            Presence::Unknown => None,
+            Presence::Value => {
                 let value = entry.record.get(key_len(key)..).unwrap_or_default();
-                Some(Known {
+                Some(KnownRecord {
                     value: Some(Bytes::copy_from_slice(value)),
                     expires_at_ms: Some(entry.expires_at_ms).filter(|at_ms| *at_ms != 0),
                     mark: entry.mark,
@@ -265,7 +265,7 @@ impl Recent {
         self.keep_marked(table, key, value, expires_at_ms, 0);
     }
 
-    /// The same, with a mark that whoever finds the record gets back.
+    /// The same, with a mark that a lookup of the record returns.
     pub(crate) fn keep_marked(
         &self,
         table: TableId,
@@ -274,18 +274,18 @@ impl Recent {
         expires_at_ms: Option<u64>,
         mark: u32,
     ) {
-        let what = match value {
-            None => What::Nothing,
-            Some(value) if key_len(key) + value.len() > RECORD_LEN_MAX => What::Unknown,
-            Some(_) => What::Value,
+        let presence = match value {
+            None => Presence::Nothing,
+            Some(value) if key_len(key) + value.len() > RECORD_LEN_MAX => Presence::Unknown,
+            Some(_) => Presence::Value,
         };
-        let value = value.filter(|_| what == What::Value).unwrap_or_default();
-        self.note(table, key, what, value, expires_at_ms.unwrap_or(0), mark);
+        let value = value.filter(|_| presence == Presence::Value).unwrap_or_default();
+        self.note(table, key, presence, value, expires_at_ms.unwrap_or(0), mark);
     }
 
     /// Nothing is known of a record any more.
     pub(crate) fn forget(&self, table: TableId, key: KeyRef<'_>) {
-        self.note(table, key, What::Unknown, &[], 0, 0);
+        self.note(table, key, Presence::Unknown, &[], 0, 0);
     }
 
     /// All parts of a key were dropped, or may have been.
@@ -297,7 +297,7 @@ impl Recent {
         &self,
         table: TableId,
         key: KeyRef<'_>,
-        what: What,
+        presence: Presence,
         value: &[u8],
         expires_at_ms: u64,
         mark: u32,
@@ -309,10 +309,10 @@ impl Recent {
         let found = shard.find(hash.tag(), table, key);
         // What need not be said: that something is not there where all is that is there, and that
         // nothing is known where something may be known of what is not here.
-        let is_said = match what {
-            What::Value => false,
-            What::Nothing => shard.is_whole(table),
-            What::Unknown => !shard.is_whole(table),
+        let is_said = match presence {
+            Presence::Value => false,
+            Presence::Nothing => shard.is_whole(table),
+            Presence::Unknown => !shard.is_whole(table),
         };
         match found {
             Some((bucket, at)) if is_said => shard.remove(bucket, at),
@@ -321,7 +321,7 @@ impl Recent {
                 if let Some(entry) = shard.entries.get_mut(at) {
                     let before = entry.bytes();
                     entry.set_value(key_len(key), value);
-                    (entry.what, entry.expires_at_ms) = (what, expires_at_ms);
+                    (entry.presence, entry.expires_at_ms) = (presence, expires_at_ms);
                     (entry.drops, entry.mark, entry.is_used) = (drops, mark, true);
                     let after = entry.bytes();
                     shard.bytes = shard.bytes + after - before;
@@ -342,7 +342,7 @@ impl Recent {
                     tag,
                     drops,
                     mark,
-                    what,
+                    presence,
                     is_used,
                 });
             }
@@ -390,8 +390,8 @@ impl Shard {
         tag as usize & self.buckets.len().wrapping_sub(1)
     }
 
-    /// The buckets from where a record belongs on, up to the first free one: where each is, its tag,
-    /// and its entry's place.
+    /// The buckets from where a record belongs on, up to the first free one: where each is, its
+    /// tag, and its entry's place.
     #[inline]
     fn chain(&self, tag: u32) -> impl Iterator<Item = (usize, u32, usize)> {
         let (mut at, mask) = (self.home(tag), self.buckets.len().wrapping_sub(1));
@@ -496,7 +496,7 @@ impl Shard {
         }
     }
 
-    /// Lets those go that nobody asked for since the hand passed them last.
+    /// Evicts records that were not used since the hand passed them last (the clock algorithm).
     fn make_room(&mut self, bytes_max: usize) {
         while self.bytes > bytes_max && !self.entries.is_empty() {
             if self.hand >= self.entries.len() {
@@ -508,8 +508,8 @@ impl Shard {
                 self.hand += 1;
                 continue;
             }
-            let (tag, table, what) = (entry.tag, entry.table, entry.what);
-            if what != What::Nothing {
+            let (tag, table, presence) = (entry.tag, entry.table, entry.presence);
+            if presence != Presence::Nothing {
                 self.is_not_whole(table);
             }
             let Some(bucket) = self.bucket_of(tag, hand) else { return };
@@ -536,14 +536,14 @@ mod tests {
         KeyRef { pk, sk: Some(sk) }
     }
 
-    fn known(value: &[u8]) -> Option<Known> {
+    fn known(value: &[u8]) -> Option<KnownRecord> {
         let value = Some(Bytes::copy_from_slice(value));
-        Some(Known { value, expires_at_ms: None, mark: 0 })
+        Some(KnownRecord { value, expires_at_ms: None, mark: 0 })
     }
 
     #[test]
     fn a_record_is_found_until_it_is_forgotten_or_replaced() {
-        let recent = Recent::new(1 << 20);
+        let recent = RecordCache::new(1 << 20);
         assert_eq!(recent.get(TABLE, head(b"a")), None);
         recent.keep(TABLE, head(b"a"), Some(b"1"), None);
         assert_eq!(recent.get(TABLE, head(b"a")), known(b"1"));
@@ -552,10 +552,10 @@ mod tests {
         let value = Some(Bytes::from_static(b"22"));
         assert_eq!(
             recent.get(TABLE, head(b"a")),
-            Some(Known { value, expires_at_ms: Some(5), mark: 7 })
+            Some(KnownRecord { value, expires_at_ms: Some(5), mark: 7 })
         );
         recent.keep(TABLE, head(b"a"), None, None);
-        assert_eq!(recent.get(TABLE, head(b"a")), Some(Known::NOTHING));
+        assert_eq!(recent.get(TABLE, head(b"a")), Some(KnownRecord::NOTHING));
         recent.forget(TABLE, head(b"a"));
         assert_eq!(recent.get(TABLE, head(b"a")), None);
         assert_eq!(recent.size(), (0, 0));
@@ -563,7 +563,7 @@ mod tests {
 
     #[test]
     fn records_whose_keys_begin_alike_are_different_records() {
-        let recent = Recent::new(1 << 20);
+        let recent = RecordCache::new(1 << 20);
         let keys = [head(b"ab"), part(b"ab", b""), part(b"a", b"b"), part(b"", b"ab"), head(b"a")];
         for (n, key) in keys.into_iter().enumerate() {
             recent.keep(TABLE, key, Some(&[n as u8]), None);
@@ -576,7 +576,7 @@ mod tests {
     #[test]
     fn what_is_kept_of_dropped_parts_is_not_believed() {
         for is_new in [true, false] {
-            let recent = Recent::new(1 << 20);
+            let recent = RecordCache::new(1 << 20);
             if is_new {
                 recent.begin(TABLE);
             }
@@ -594,24 +594,24 @@ mod tests {
 
     #[test]
     fn of_a_new_table_everything_is_known_until_something_has_to_make_room() {
-        let recent = Recent::new(ROOM);
+        let recent = RecordCache::new(ROOM);
         recent.begin(TABLE);
-        assert_eq!(recent.get(TABLE, head(b"a")), Some(Known::NOTHING));
+        assert_eq!(recent.get(TABLE, head(b"a")), Some(KnownRecord::NOTHING));
         assert_eq!(recent.get(TableId(8), head(b"a")), None);
         recent.keep(TABLE, head(b"a"), Some(b"1"), None);
         assert_eq!(recent.get(TABLE, head(b"a")), known(b"1"));
         recent.keep(TABLE, head(b"a"), None, None);
-        assert_eq!(recent.get(TABLE, head(b"a")), Some(Known::NOTHING));
+        assert_eq!(recent.get(TABLE, head(b"a")), Some(KnownRecord::NOTHING));
         // That it is not there need not be kept.
         recent.keep(TABLE, head(b"b"), None, None);
-        assert_eq!(recent.get(TABLE, head(b"b")), Some(Known::NOTHING));
+        assert_eq!(recent.get(TABLE, head(b"b")), Some(KnownRecord::NOTHING));
         assert_eq!(recent.size(), (0, 0));
         // What is too long, and what may or may not be there, is looked for in the engine.
         recent.keep(TABLE, head(b"long"), Some(&[0; RECORD_LEN_MAX]), None);
         recent.forget(TABLE, head(b"forgotten"));
         assert_eq!(recent.get(TABLE, head(b"long")), None);
         assert_eq!(recent.get(TABLE, head(b"forgotten")), None);
-        assert_eq!(recent.get(TABLE, head(b"other")), Some(Known::NOTHING));
+        assert_eq!(recent.get(TABLE, head(b"other")), Some(KnownRecord::NOTHING));
         for n in 0..100_000u32 {
             recent.keep(TABLE, head(&n.to_be_bytes()), Some(&[2; 100]), None);
         }
@@ -621,7 +621,7 @@ mod tests {
 
     #[test]
     fn what_is_used_stays_and_what_is_not_makes_room() {
-        let recent = Recent::new(ROOM);
+        let recent = RecordCache::new(ROOM);
         recent.keep(TABLE, head(b"used"), Some(&[1; 100]), None);
         for n in 0..100_000u32 {
             recent.keep(TABLE, head(&n.to_be_bytes()), Some(&[2; 100]), None);
@@ -638,7 +638,7 @@ mod tests {
 
     #[test]
     fn a_value_too_long_to_be_kept_takes_the_one_before_it_along() {
-        let recent = Recent::new(ROOM);
+        let recent = RecordCache::new(ROOM);
         recent.keep(TABLE, head(b"a"), Some(b"small"), None);
         recent.keep(TABLE, head(b"a"), Some(&[0; 64 * 1024]), None);
         assert_eq!((recent.get(TABLE, head(b"a")), recent.size()), (None, (0, 0)));
@@ -650,15 +650,15 @@ mod tests {
             is_new in any::<bool>(),
             steps in prop::collection::vec((any::<u8>(), 0usize..150, 0u8..8), 1..600),
         ) {
-            let recent = Recent::new(SHARDS * 2048);
+            let recent = RecordCache::new(SHARDS * 2048);
             let mut kept = 0;
             if is_new {
                 recent.begin(TABLE);
             }
             let mut model: HashMap<[u8; 1], Option<Vec<u8>>> = HashMap::new();
-            for (key, len, what) in steps {
+            for (key, len, presence) in steps {
                 let key = [key];
-                match what {
+                match presence {
                     0 => {
                         recent.forget(TABLE, head(&key));
                         model.remove(&key);
@@ -668,8 +668,8 @@ mod tests {
                         model.insert(key, None);
                     }
                     _ => {
-                        recent.keep(TABLE, head(&key), Some(&vec![what; len]), None);
-                        model.insert(key, Some(vec![what; len]));
+                        recent.keep(TABLE, head(&key), Some(&vec![presence; len]), None);
+                        model.insert(key, Some(vec![presence; len]));
                     }
                 }
                 for (key, value) in &model {

@@ -1,4 +1,4 @@
-//! The server's time, and what becomes of its data.
+//! TIME, LOLWUT, SAVE and its variants, LASTSAVE, SHUTDOWN.
 
 use std::sync::atomic::Ordering;
 
@@ -69,7 +69,7 @@ pub(super) fn shutdown(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result
     }
     // What was acknowledged is kept whatever the client says: this is no cache.
     sync(context)?;
-    match &*context.server.stop.lock() {
+    match &*context.server.shutdown_hook.lock() {
         Some(stop) => {
             (stop.0)();
             Ok(Flow::Close)

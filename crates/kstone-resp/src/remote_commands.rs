@@ -1,11 +1,11 @@
-//! Commands for other servers: connecting, sending, and reading what they answer.
+//! Sends commands to another server, for MIGRATE: connects, sends, and reads the replies.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use kstone_redis::{Errand, Sink, Value};
+use kstone_redis::{RemoteCommands, Sink, Value};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -17,10 +17,13 @@ const PIECE_LEN: usize = 64 << 10;
 /// The longest reply that is read: what answers a command that stores something is short.
 const REPLY_LEN_MAX: u64 = 64 << 10;
 
-/// Runs an errand. An error of the kind `NotConnected` is one of reaching the server at all.
-pub(crate) fn run(errand: Errand) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>> {
+/// Sends the commands and returns their replies. An error of the kind `NotConnected` means that the
+/// server could not be reached.
+pub(crate) fn run(
+    remote: RemoteCommands,
+) -> Pin<Box<dyn Future<Output = io::Result<Vec<Value>>> + Send>> {
     Box::pin(async move {
-        let Errand { host, port, timeout: most, commands } = errand;
+        let RemoteCommands { host, port, timeout: most, commands } = remote;
         let connect = TcpStream::connect((host.as_str(), port));
         let stream = within(most, connect).await;
         let mut stream = stream.map_err(|error| io::Error::new(NotConnected, error))?;
@@ -47,7 +50,7 @@ async fn within<T>(most: Duration, step: impl Future<Output = io::Result<T>>) ->
     timeout(most, step).await.unwrap_or_else(|_| Err(TimedOut.into()))
 }
 
-/// One reply of the kinds that commands answer which store something.
+/// One reply of the kinds that commands return which store something.
 async fn reply(reader: &mut BufReader<TcpStream>) -> io::Result<Value> {
     let mut line = Vec::new();
     let mut limited = (&mut *reader).take(REPLY_LEN_MAX);

@@ -1,4 +1,4 @@
-//! Keys that come from Redis.
+//! Writes a key from a value in Redis's own encoding.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! What the parts of keys are to clients, whatever the type: fields, members, entries. And keeping
-//! the newest or highest of them.
+//! Shows the parts of a key as what they are to clients (fields, members, entries), whatever the
+//! key's type; and trims a key to its newest or highest ones.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::store::{Kind, Txn, elements};
 
 /// What a part is.
 #[derive(Debug)]
-pub(crate) enum Shown<'p> {
+pub(crate) enum ElementView<'p> {
     /// A field of a hash, and its value.
     Field(&'p [u8], &'p [u8]),
     /// An element of a list, a member of a set.
@@ -26,38 +26,38 @@ pub(crate) enum Shown<'p> {
 }
 
 /// What a part of a key of this kind is that was written, or removed if it has no value.
-pub(crate) fn part<'p>(kind: Kind, sk: &'p [u8], value: Option<&'p [u8]>) -> Shown<'p> {
+pub(crate) fn part<'p>(kind: Kind, sk: &'p [u8], value: Option<&'p [u8]>) -> ElementView<'p> {
     match kind {
         Kind::Hash | Kind::Set => {
             if sk.first() != Some(&elements::ELEMENT) {
-                return Shown::Nothing;
+                return ElementView::Nothing;
             }
             let Some(value) = value else {
-                return elements::short_name(sk).map_or(Shown::Nothing, Shown::Gone);
+                return elements::short_name(sk).map_or(ElementView::Nothing, ElementView::Gone);
             };
             let (name, payload) = elements::split(sk, value);
             match kind {
-                Kind::Hash => Shown::Field(name, Payload::read(payload).value),
-                _ => Shown::Member(name),
+                Kind::Hash => ElementView::Field(name, Payload::read(payload).value),
+                _ => ElementView::Member(name),
             }
         }
         Kind::SortedSet => match (sorted_sets::member_of(sk), value) {
-            (Some(member), Some(_)) => Shown::Member(member),
-            (Some(member), None) => Shown::Gone(member),
-            (None, _) => Shown::Nothing,
+            (Some(member), Some(_)) => ElementView::Member(member),
+            (Some(member), None) => ElementView::Gone(member),
+            (None, _) => ElementView::Nothing,
         },
-        Kind::List => value.map_or(Shown::Nothing, Shown::Member),
+        Kind::List => value.map_or(ElementView::Nothing, ElementView::Member),
         Kind::Stream => match value.and_then(|value| streams::fields_of(sk, value)) {
-            Some(fields) => Shown::Entry(fields),
-            None => Shown::Nothing,
+            Some(fields) => ElementView::Entry(fields),
+            None => ElementView::Nothing,
         },
-        Kind::String | Kind::LongString => Shown::Nothing,
+        Kind::String | Kind::LongString => ElementView::Nothing,
     }
 }
 
 /// Keeps so many members of a key that has more: of a list those at the end that it was pushed to,
 /// of a stream the newest, of a sorted set the highest. `was_first` is where a list that was there
-/// began. Answers the members that went, where each is there only once.
+/// began. Returns the members that went, where each is there only once.
 pub(crate) fn trim(
     txn: &mut Txn<'_>,
     key: &[u8],
