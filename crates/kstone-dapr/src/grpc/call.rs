@@ -1,4 +1,4 @@
-//! One call: its message, the work, and the answer.
+//! Carries out one gRPC call with one request message and one response message.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ use tonic_prost::ProstCodec;
 
 use crate::door::DoorOptions;
 
-/// What stands before a message: whether it is compressed, and its length.
+/// The header before each message: a flag for compression, and the length.
 const FRAME_BYTES: usize = 5;
 
-/// Reads the one message of a call, and answers with one.
+/// Reads the request message, hands it to `work`, and responds with its result.
 pub(super) async fn unary<M, R, W, F>(
     request: Request<Incoming>,
     options: &DoorOptions,
@@ -31,7 +31,7 @@ where
 {
     let (head, body) = request.into_parts();
     let bytes_max = options.body_bytes_max;
-    // All of it within a time: a client that sends a byte now and then would keep its place else.
+    // One deadline for the whole body, so that a client cannot hold the call open byte by byte.
     let body = Limited::new(body, bytes_max.saturating_add(FRAME_BYTES)).collect();
     let body = match tokio::time::timeout(options.read_timeout, body).await {
         Ok(Ok(body)) => Full::new(body.to_bytes()),
@@ -52,7 +52,7 @@ where
     Grpc::new(codec).max_decoding_message_size(bytes_max).unary(Call(work), request).await
 }
 
-/// A function as the one method of a service.
+/// A function as a tonic service with one method.
 struct Call<W>(W);
 
 impl<M, R, W, F> UnaryService<M> for Call<W>
