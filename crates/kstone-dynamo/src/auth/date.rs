@@ -1,4 +1,4 @@
-//! The dates of signatures: `20150830T123600Z`, and the `Date` header of HTTP.
+//! Parses and prints the dates of signatures: `20150830T123600Z`, and HTTP's `Date` header.
 
 use std::borrow::Cow;
 
@@ -28,8 +28,8 @@ pub(super) fn print(seconds: i64) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-/// A signature without `X-Amz-Date` counts from the `Date` header, `Sun, 30 Aug 2015 12:36:00 GMT`;
-/// what is not in that form stays as it is.
+/// Converts the `Date` header, `Sun, 30 Aug 2015 12:36:00 GMT`, on which a signature without
+/// `X-Amz-Date` relies, to ISO-8601 basic format. Text in another form is returned as it is.
 pub(super) fn to_basic(text: &str) -> Cow<'_, str> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let read = || {
@@ -45,7 +45,7 @@ pub(super) fn to_basic(text: &str) -> Cow<'_, str> {
 
 /// The days from 1970-01-01 to a date of the Gregorian calendar.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March here, so that the day that comes and goes is the last one.
+    // Years are counted from March, so that a leap day is the last of its year.
     let year = if month > 2 { year } else { year - 1 };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -53,7 +53,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// The date that is so many days after 1970-01-01.
+/// The date that is this many days after 1970-01-01.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
