@@ -1,19 +1,20 @@
-//! What a key must be like, as DynamoDB's expressions. An item whose time is over counts as absent,
-//! also where the database takes its time to remove it.
+//! Conditions of writes as DynamoDB's expressions. An expired item counts as absent, even if the
+//! database has not removed it yet.
 
 use kstone::ops::Placeholders;
 use kstone::{Item, Value};
 
 use crate::entry::{ETAG, PK, TTL, VALUE};
 
-/// A condition with what its placeholders stand for.
-pub(crate) type Text = (String, Placeholders);
+/// A condition's text and its placeholders.
+pub(crate) type ConditionText = (String, Placeholders);
 
-/// How many attributes are compared: DynamoDB takes an expression of 4 KiB with 300 operators.
+/// How many attributes are compared at most: DynamoDB limits an expression to 4 KiB and 300
+/// operators.
 const COMPARED_MAX: usize = 100;
 
-/// There is nothing.
-pub(crate) fn absent(now_ms: u64) -> Text {
+/// The key holds nothing.
+pub(crate) fn absent(now_ms: u64) -> ConditionText {
     let name = |name: &str, means: &str| (name.to_owned(), means.to_owned());
     let placeholders = Placeholders {
         names: Some([name("#pk", PK), name("#ttl", TTL)].into_iter().collect()),
@@ -22,10 +23,9 @@ pub(crate) fn absent(now_ms: u64) -> Text {
     ("attribute_not_exists(#pk) OR #ttl <= :now".to_owned(), placeholders)
 }
 
-/// It holds what it held when it was read a moment ago. No expression can say that an item has no
-/// attribute but these: one of another name that comes in this moment is not noticed, nor a change of
-/// one beyond the first hundred.
-pub(crate) fn content_is(item: Item) -> Text {
+/// The item is still as it was read a moment ago. No expression can say that an item has no further
+/// attributes, so one that was added since is not noticed, nor a change beyond the first hundred.
+pub(crate) fn is_unchanged(item: Item) -> ConditionText {
     let (mut clauses, mut names, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for (at, name) in [VALUE, ETAG, TTL].into_iter().enumerate() {
         if item.get(name).is_none() {

@@ -1,4 +1,4 @@
-//! What both protocols share: the state, its names, and who may ask.
+//! The Dapr door: its options, its access token, and the entry points of its protocols.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::store::{KeyPrefix, Store};
 
 /// The header, or gRPC metadata, that carries the token.
 pub(crate) const API_TOKEN: &str = "dapr-api-token";
-/// What the metadata calls say that the store can do.
+/// The features of the store, as metadata calls list them.
 pub(crate) const CAPABILITIES: [&str; 5] =
     ["ETAG", "TRANSACTIONAL", "TTL", "QUERY_API", "PARTITION_KEY"];
-/// What the metadata calls say that the store is.
+/// The component type of the store in metadata calls.
 pub(crate) const COMPONENT_TYPE: &str = "state.kstone";
-/// What the metadata calls say that this is.
+/// The runtime version in metadata calls.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How the door is served.
@@ -30,7 +30,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct DoorOptions {
     /// The names of the state store. All of them are the same state.
     pub stores: Vec<String>,
-    /// What stands before each key.
+    /// The prefix of each key.
     pub key_prefix: KeyPrefix,
     /// What clients must send as `dapr-api-token`. Without one, every request passes: then listen
     /// on loopback only.
@@ -39,7 +39,7 @@ pub struct DoorOptions {
     pub limits: Limits,
     /// How long a request may be.
     pub body_bytes_max: usize,
-    /// What counts requests and connections, for whoever keeps another handle to it.
+    /// Counts requests and connections; other handles to it read the counts.
     pub meter: Arc<Meter>,
 }
 
@@ -120,7 +120,7 @@ impl Door {
         &self.options
     }
 
-    /// The state that a store's name means.
+    /// The store with this name.
     pub(crate) fn store(&self, name: &str) -> Result<Store<'_>> {
         match self.options.stores.iter().any(|store| store == name) {
             true => Ok(Store::new(&self.state, name, &self.options.key_prefix)),
@@ -128,8 +128,8 @@ impl Door {
         }
     }
 
-    /// Whether this token opens the door. Takes as long for a wrong one as for the right one.
-    pub(crate) fn admits(&self, token: Option<&[u8]>) -> bool {
+    /// Whether a client's token is the right one, compared in constant time.
+    pub(crate) fn accepts_token(&self, token: Option<&[u8]>) -> bool {
         let Some(secret) = &self.options.api_token else { return true };
         secret.as_bytes().ct_eq(token.unwrap_or_default()).into()
     }

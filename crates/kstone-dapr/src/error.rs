@@ -1,25 +1,25 @@
-//! What can be wrong with a request, or go wrong with it, and how Dapr says so.
+//! The errors of operations on state, with their Dapr error codes and HTTP statuses.
 
 use http::StatusCode;
 
 /// The result of an operation on state.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation was refused or failed. Nothing was written when one of these comes back, except
-/// that a save of several keys writes those that are as expected also when others are not, and that
-/// a save of more than 100 keys is several transactions.
+/// Why an operation was refused or failed. Nothing was written then, with two exceptions: a save of
+/// several keys writes those whose ETags match even if others do not, and a save of more than 100
+/// keys is several transactions.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No store has this name. Ask for one that there is.
+    /// No store has this name.
     #[error("state store {0} is not found")]
     NoSuchStore(String),
 
-    /// The request is not what Dapr's API says. Sending it again cannot help.
+    /// The request does not follow Dapr's API. Sending it again does not help.
     #[error("{0}")]
     Malformed(String),
 
-    /// More than the door takes at once, or than an item may hold. Send less.
+    /// The request is more than the door accepts at once, or than an item may hold. Send less.
     #[error("{0}")]
     TooLarge(String),
 
@@ -27,32 +27,32 @@ pub enum Error {
     #[error("{0}")]
     Unavailable(String),
 
-    /// A transaction with something that is neither an upsert nor a delete.
+    /// An operation of a transaction is neither an upsert nor a delete.
     #[error("operation type {0} not supported")]
     UnsupportedOperation(String),
 
-    /// The ETag is none that this store ever gave.
+    /// The ETag does not have the form of this store's ETags.
     #[error("invalid etag value: `{etag}` for key {key}")]
     BadEtag {
         /// The key.
         key: String,
-        /// What was given.
+        /// The ETag as the client sent it.
         etag: String,
     },
 
-    /// The key was changed, made or deleted in between. Read it again and decide anew.
+    /// The key was written or deleted in between. Read it again, and decide anew.
     #[error("possible etag mismatch: key {key} is not as it was read")]
     EtagMismatch {
         /// The key.
         key: String,
     },
 
-    /// A rule that is in force says that such a key cannot hold this.
+    /// A rule of the catalogue forbids the write.
     #[error("key {key}: {refusal}")]
     Refused {
         /// The key.
         key: String,
-        /// Which rule of which pattern.
+        /// The pattern, and the rule of it that is broken.
         refusal: String,
     },
 
@@ -61,9 +61,9 @@ pub enum Error {
     Items(#[from] kstone::Error),
 }
 
-/// What was being done, for the code of an error.
+/// The kind of a request, on which the code of an error depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum RequestKind {
     Get,
     BulkGet,
     Save,
@@ -77,19 +77,19 @@ impl Error {
         Error::Malformed(message.into())
     }
 
-    /// Dapr's name for it.
-    pub(crate) fn code(&self, doing: Doing) -> &'static str {
+    /// Dapr's error code.
+    pub(crate) fn code(&self, kind: RequestKind) -> &'static str {
         match self {
             Error::NoSuchStore(_) => "ERR_STATE_STORE_NOT_FOUND",
             Error::Malformed(_) => "ERR_MALFORMED_REQUEST",
             Error::UnsupportedOperation(_) => "ERR_NOT_SUPPORTED_STATE_OPERATION",
-            _ => match doing {
-                Doing::Get => "ERR_STATE_GET",
-                Doing::BulkGet => "ERR_STATE_BULK_GET",
-                Doing::Save => "ERR_STATE_SAVE",
-                Doing::Delete => "ERR_STATE_DELETE",
-                Doing::Transaction => "ERR_STATE_TRANSACTION",
-                Doing::Query => "ERR_STATE_QUERY",
+            _ => match kind {
+                RequestKind::Get => "ERR_STATE_GET",
+                RequestKind::BulkGet => "ERR_STATE_BULK_GET",
+                RequestKind::Save => "ERR_STATE_SAVE",
+                RequestKind::Delete => "ERR_STATE_DELETE",
+                RequestKind::Transaction => "ERR_STATE_TRANSACTION",
+                RequestKind::Query => "ERR_STATE_QUERY",
             },
         }
     }
@@ -104,7 +104,7 @@ impl Error {
         }
     }
 
-    /// Whether the client can do nothing about it.
+    /// Whether the fault is the server's, so that a client can do nothing about it.
     pub(crate) fn is_servers_fault(&self) -> bool {
         matches!(self, Error::Items(error) if !matches!(error, kstone::Error::Validation(_) | kstone::Error::Refused(_)))
     }

@@ -1,12 +1,12 @@
-//! ETags: which state of a key somebody has read.
+//! ETags: they identify the state of a key that a client has read.
 //!
-//! An ETag has two parts. The version is what this door wrote in the attribute `etag`: microseconds
-//! since 1970, or the one before plus one if that is more, so that each write has another and a key
-//! that was deleted and made again never has an old one. The checksum is of all else that the item
-//! holds: whoever changes it at another door and knows nothing of versions changes the ETag too. An
-//! item that another door put has a checksum alone.
+//! An ETag has two parts. The version is what this door wrote to the attribute `etag`: microseconds
+//! since 1970, or the previous version plus one if that is greater. So each write has its own, and a
+//! key that was deleted and written again never has an old one. The checksum covers everything else
+//! in the item, so that a write at another door, which does not maintain versions, changes the ETag
+//! too. An item that another door wrote has only a checksum.
 //!
-//! As text it is one number, as in most stores of Dapr: the version, and the checksum in 20 digits.
+//! As text it is one number, as in most of Dapr's stores: the version, then the checksum in 20 digits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,10 +17,10 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::entry::{ETAG, PK, SK};
 
-/// The digits of the greatest checksum.
+/// How many decimal digits the greatest checksum has.
 const SUM_DIGITS: usize = 20;
 
-/// Which state of a key is meant.
+/// Identifies one state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Etag {
     version: Option<u64>,
@@ -31,14 +31,14 @@ impl Etag {
     /// The ETag of an item.
     pub(crate) fn of(item: &Item) -> Etag {
         let version = match item.get(ETAG) {
-            // Zero is not told from none in the text, and none of ours.
+            // In the text, zero would look like no version. This door never writes it.
             Some(Value::N(version)) => version.to_u64().filter(|version| *version > 0),
             _ => None,
         };
         let mut sum = Xxh3Default::new();
         for (name, value) in item.iter() {
-            let is_known = name == PK || name == SK || (name == ETAG && version.is_some());
-            if !is_known {
+            let is_excluded = name == PK || name == SK || (name == ETAG && version.is_some());
+            if !is_excluded {
                 add(&mut sum, name, value);
             }
         }
@@ -46,7 +46,7 @@ impl Etag {
     }
 }
 
-/// Adds an attribute to the checksum, in a form that says where it ends.
+/// Adds an attribute to the checksum, each part with its length before it.
 fn add(sum: &mut Xxh3Default, name: &str, value: &Value) {
     let mut add = |kind: u8, bytes: &[u8]| {
         sum.update(&[kind]);
@@ -70,34 +70,34 @@ impl fmt::Display for Etag {
     }
 }
 
-/// The text is no ETag.
+/// The text does not have the form of an ETag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoEtag;
+pub struct InvalidEtag;
 
 impl FromStr for Etag {
-    type Err = NoEtag;
+    type Err = InvalidEtag;
 
-    fn from_str(text: &str) -> Result<Self, NoEtag> {
-        // Some clients quote it as HTTP does.
+    fn from_str(text: &str) -> Result<Self, InvalidEtag> {
+        // Some clients send it in quotes, as HTTP does.
         let text = text.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(text);
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(NoEtag);
+            return Err(InvalidEtag);
         }
         let (version, sum) = text.split_at(text.len().saturating_sub(SUM_DIGITS));
-        let number = |digits: &str| digits.parse::<u64>().map_err(|_| NoEtag);
+        let number = |digits: &str| digits.parse::<u64>().map_err(|_| InvalidEtag);
         let version = if version.is_empty() { None } else { Some(number(version)?) };
         Ok(Etag { version, sum: number(sum)? })
     }
 }
 
-/// Gives versions.
+/// Issues the versions of writes.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
     last: AtomicU64,
 }
 
 impl Versions {
-    /// Another one than ever before, as long as the clock does not run backwards across a restart.
+    /// A greater version than any before, unless the clock runs backwards across a restart.
     pub(crate) fn next(&self, now_ms: u64) -> u64 {
         let now = now_ms.saturating_mul(1000);
         let after = |last: u64| last.saturating_add(1).max(now);
@@ -122,7 +122,7 @@ mod tests {
         }
         let beyond = "9".repeat(20);
         for wrong in ["", "bad-etag", "x12", "+1", "-1", "1.0", " 1", "\u{661}", &beyond] {
-            assert_eq!(wrong.parse::<Etag>(), Err(NoEtag), "{wrong}");
+            assert_eq!(wrong.parse::<Etag>(), Err(InvalidEtag), "{wrong}");
         }
     }
 

@@ -2,42 +2,43 @@
 //! a sidecar.
 //!
 //! A door translates: parse, call, encode. It uses only the port to items
-//! ([`kstone::ports::Items`]), so it serves an embedded database and a DynamoDB far away alike.
+//! ([`kstone::ports::Items`]), so it serves an embedded database and a remote DynamoDB alike.
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `door` | the options of the door, and its entry points |
 //! | `http` | the state API as paths and JSON |
-//! | `grpc` | the same as messages of `dapr.proto.runtime.v1`; and the component that a sidecar plugs in |
-//! | `store` | a store's name, and what stands before its keys |
-//! | `write` | what is to be written, whichever protocol said so |
-//! | `lookup`, `state` | from keys to items and back; reads, and writes |
-//! | `plan` | several operations on one key as one write |
+//! | `grpc` | the same as messages of `dapr.proto.runtime.v1`; and a sidecar's pluggable component |
+//! | `store` | a named store, and the prefix of its keys |
+//! | `write` | writes as clients request them, in one form for both protocols |
+//! | `lookup`, `state` | reads and writes of keys, as reads and writes of items |
+//! | `plan` | merges several operations on one key into one write |
 //! | `query` | filter, order and pages over all keys, or those with a prefix |
-//! | `key`, `entry`, `etag`, `time_to_live`, `condition` | the form of an item, below |
+//! | `key`, `entry`, `etag`, `time_to_live`, `condition` | the parts of an item, as below |
 //!
-//! # Where state is
-//! In items of the table `state`, which the DynamoDB door shows too:
+//! # How state is stored
+//! As items of the table `state`, which the DynamoDB door shows too:
 //!
 //! | attribute | type | what it is |
 //! |---|---|---|
 //! | `pk` | S | the key up to where the catalogue says that its partition ends |
 //! | `sk` | S | the rest of the key; `#` when there is none, or no pattern declares the key |
 //! | `value` | S, or B if it is no UTF-8 | the value, byte for byte as the client sent it |
-//! | `etag` | N | the version: another, greater one with each write here. It is part of the ETag |
-//! | `ttl` | N | the second since 1970 at which the item is gone, if it ends |
+//! | `etag` | N | the version: a greater one with each write at this door. It is part of the ETag |
+//! | `ttl` | N | the second since 1970 at which the item expires, if it does |
 //!
 //! So `student:s1:mastery:2026-01-14` is `{pk: "student:s1", sk: "mastery:2026-01-14", …}`, and all of
-//! a learner's state is one partition. Before a key stands an application's name, with `||`
-//! between, if a sidecar puts it there or the door is told to ([`KeyPrefix`]); it is before `pk` then.
+//! a learner's state is one partition. A sidecar, or the door if it is told to ([`KeyPrefix`]), puts
+//! an application's name and `||` before each key; `pk` begins with them then.
 //!
-//! What other doors put there is read here as well: a `value` of another type as JSON, and an item
-//! without `value` as the JSON object of its attributes. An ETag is made of the version and of a
-//! checksum of what the item holds, so a change at another door changes it as well, whether or not
-//! that door knows of `etag`.
+//! Items that other doors put there are read here as well: a `value` of another type as JSON, and an
+//! item without `value` as the JSON object of its attributes. An ETag consists of the version and a
+//! checksum of the item's content, so a write at another door changes it too, even if that door does
+//! not maintain `etag`.
 //!
-//! What a catalogue declares is the database's to apply, at every door: the time to live that a
-//! write does not name, and the type, fields and sizes that it may have. Here it only says where a
-//! key's item is.
+//! The rules of a catalogue are applied by the database, for every door: the default time to live,
+//! and the type, fields and sizes that a value may have. This crate uses a catalogue only to split
+//! keys into `pk` and `sk`.
 //!
 //! ```no_run
 //! # async fn f() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,8 +75,10 @@ mod write;
 pub use door::{Door, DoorOptions};
 pub use entry::Entry;
 pub use error::{Error, Result};
-pub use etag::{Etag, NoEtag};
+pub use etag::{Etag, InvalidEtag};
+#[doc(hidden)]
+pub use grpc::messages;
 pub use key::TABLE;
 pub use state::State;
-pub use store::{KeyPrefix, NoKeyPrefix};
+pub use store::{InvalidKeyPrefix, KeyPrefix};
 pub use write::{Expected, Operation};

@@ -1,4 +1,4 @@
-//! Reads: what keys hold.
+//! Reads of keys, one or many.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,52 +7,56 @@ use kstone::ops::{BatchGet, BatchGetTable, GetItem};
 
 use crate::entry::{self, Entry};
 use crate::error::Result;
-use crate::key::{Place, TABLE};
+use crate::key::{ItemKey, TABLE};
 use crate::state::{BATCH_MAX, State};
 
 impl State {
-    /// What a key holds.
+    /// Reads a key.
     pub async fn get(&self, key: &str) -> Result<Option<Entry>> {
         let read = |item: Option<Item>| item.and_then(|item| entry::read(item, self.now_ms()));
-        let place = Place::of(self.keyspace(), key)?;
-        match read(self.item_at(&place).await?) {
+        let item_key = ItemKey::of(self.keyspace(), key)?;
+        match read(self.read_item(&item_key).await?) {
             Some(entry) => Ok(Some(entry)),
-            None => match Place::of_long_form(self.keyspace(), key)? {
-                Some(long) => Ok(read(self.item_at(&long).await?)),
+            None => match ItemKey::of_long_form(self.keyspace(), key)? {
+                Some(long) => Ok(read(self.read_item(&long).await?)),
                 None => Ok(None),
             },
         }
     }
 
-    /// What keys hold, each for itself, in the order of the keys.
+    /// Reads keys, not as of one moment. The entries are in the order of the keys.
     pub async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Entry>>> {
-        let places = |key: &String| {
-            let long = Place::of_long_form(self.keyspace(), key)?;
-            Ok((Place::of(self.keyspace(), key)?, long))
+        let item_keys = |key: &String| {
+            let long = ItemKey::of_long_form(self.keyspace(), key)?;
+            Ok((ItemKey::of(self.keyspace(), key)?, long))
         };
-        let places: Vec<(Place, Option<Place>)> = keys.iter().map(places).collect::<Result<_>>()?;
-        let all = places.iter().flat_map(|(place, long)| [Some(place), long.as_ref()]);
-        let items = self.items_at(all.flatten().collect()).await?;
-        let read = |(place, item)| Some((place, entry::read(item, self.now_ms())?));
-        let entries: HashMap<Place, Entry> = items.into_iter().filter_map(read).collect();
-        let found = |(place, long): &(Place, Option<Place>)| {
-            entries.get(place).or_else(|| entries.get(long.as_ref()?)).cloned()
+        let item_keys: Vec<(ItemKey, Option<ItemKey>)> =
+            keys.iter().map(item_keys).collect::<Result<_>>()?;
+        let all = item_keys.iter().flat_map(|(item_key, long)| [Some(item_key), long.as_ref()]);
+        let items = self.read_items(all.flatten().collect()).await?;
+        let read = |(item_key, item)| Some((item_key, entry::read(item, self.now_ms())?));
+        let entries: HashMap<ItemKey, Entry> = items.into_iter().filter_map(read).collect();
+        let found = |(item_key, long): &(ItemKey, Option<ItemKey>)| {
+            entries.get(item_key).or_else(|| entries.get(long.as_ref()?)).cloned()
         };
-        Ok(places.iter().map(found).collect())
+        Ok(item_keys.iter().map(found).collect())
     }
 
-    /// The items at these places, those whose time is over included.
-    pub(crate) async fn items_at(&self, places: HashSet<&Place>) -> Result<HashMap<Place, Item>> {
-        let mut found = HashMap::with_capacity(places.len());
-        let places: Vec<&Place> = places.into_iter().collect();
-        if let [place] = places[..] {
-            if let Some(item) = self.item_at(place).await? {
-                found.insert(place.clone(), item);
+    /// Reads the items with these primary keys, expired ones included.
+    pub(crate) async fn read_items(
+        &self,
+        item_keys: HashSet<&ItemKey>,
+    ) -> Result<HashMap<ItemKey, Item>> {
+        let mut found = HashMap::with_capacity(item_keys.len());
+        let item_keys: Vec<&ItemKey> = item_keys.into_iter().collect();
+        if let [item_key] = item_keys[..] {
+            if let Some(item) = self.read_item(item_key).await? {
+                found.insert(item_key.clone(), item);
             }
             return Ok(found);
         }
-        for batch in places.chunks(BATCH_MAX) {
-            let mut keys: Vec<Item> = batch.iter().map(|place| place.key_item()).collect();
+        for batch in item_keys.chunks(BATCH_MAX) {
+            let mut keys: Vec<Item> = batch.iter().map(|item_key| item_key.to_item()).collect();
             while !keys.is_empty() {
                 keys = self.get_batch(keys, &mut found).await?;
             }
@@ -60,22 +64,22 @@ impl State {
         Ok(found)
     }
 
-    async fn item_at(&self, place: &Place) -> Result<Option<Item>> {
+    async fn read_item(&self, item_key: &ItemKey) -> Result<Option<Item>> {
         let request = GetItem {
             table: TABLE.to_owned(),
-            key: place.key_item(),
+            key: item_key.to_item(),
             consistent_read: true,
             ..GetItem::default()
         };
-        let found = or_nothing(self.items().get(&request).await)?.item;
+        let found = empty_if_no_table(self.items().get(&request).await)?.item;
         Ok(found.map(|item| item.decode()).transpose().map_err(kstone::Error::from)?)
     }
 
-    /// Reads some of the keys, at least one, and gives back the others.
+    /// Reads some of the keys, at least one, and returns those that are left.
     async fn get_batch(
         &self,
         keys: Vec<Item>,
-        found: &mut HashMap<Place, Item>,
+        found: &mut HashMap<ItemKey, Item>,
     ) -> Result<Vec<Item>> {
         let table = BatchGetTable {
             table: TABLE.to_owned(),
@@ -84,11 +88,11 @@ impl State {
             ..BatchGetTable::default()
         };
         let mut request = BatchGet { tables: vec![table], ..BatchGet::default() };
-        let output = or_nothing(self.items().batch_get(&request).await)?;
+        let output = empty_if_no_table(self.items().batch_get(&request).await)?;
         for item in output.found.into_iter().flat_map(|(_, items)| items) {
             let item = item.decode().map_err(kstone::Error::from)?;
-            if let Some(place) = Place::of_item(&item) {
-                found.insert(place, item);
+            if let Some(item_key) = ItemKey::from_item(&item) {
+                found.insert(item_key, item);
             }
         }
         let left: Vec<usize> = output.unprocessed.into_iter().flat_map(|(_, at)| at).collect();
@@ -98,10 +102,10 @@ impl State {
     }
 }
 
-/// Before the first write there is no table, and nothing in it.
-pub(crate) fn or_nothing<T: Default>(answer: kstone::Result<T>) -> kstone::Result<T> {
-    match answer {
+/// Reads a missing table as an empty one: the first write creates it.
+pub(crate) fn empty_if_no_table<T: Default>(output: kstone::Result<T>) -> kstone::Result<T> {
+    match output {
         Err(kstone::Error::NotFound(_)) => Ok(T::default()),
-        answer => answer,
+        output => output,
     }
 }

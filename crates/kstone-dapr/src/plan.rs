@@ -1,37 +1,37 @@
-//! What a transaction comes to. Dapr carries out operations in their order, and one key may be in
-//! several; DynamoDB knows no order, and takes each key once.
+//! Merges the operations of a transaction into one write for each key. Dapr carries out operations in
+//! order, several on one key if need be; a DynamoDB transaction has no order and takes each key once.
 
 use std::collections::HashMap;
 
 use kstone::Item;
 
 use crate::error::{Error, Result};
-use crate::key::Place;
+use crate::key::ItemKey;
 use crate::write::Expected;
 
-/// A write that is ready to happen.
+/// A write of one item that is ready to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedWrite {
     pub(crate) key: String,
-    pub(crate) place: Place,
-    /// What the key must be like before the first operation on it.
+    pub(crate) item_key: ItemKey,
+    /// The condition before the first operation on the key.
     pub(crate) expected: Expected,
-    /// What is there after the last one; `None` when it is deleted.
+    /// The item after the last operation; `None` if it is deleted.
     pub(crate) item: Option<Item>,
 }
 
-impl Planned {
+impl PlannedWrite {
     pub(crate) fn bytes(&self) -> usize {
         self.item.as_ref().map_or(0, Item::size)
     }
 }
 
-/// One write for each key that comes to the same as all of them in their order.
-pub(crate) fn one_for_each_key(writes: Vec<Planned>) -> Result<Vec<Planned>> {
-    let mut planned: Vec<Planned> = Vec::with_capacity(writes.len());
-    let mut known: HashMap<Place, usize> = HashMap::with_capacity(writes.len());
+/// Merges writes so that each key has one, with the effect of all of them in order.
+pub(crate) fn one_write_per_key(writes: Vec<PlannedWrite>) -> Result<Vec<PlannedWrite>> {
+    let mut planned: Vec<PlannedWrite> = Vec::with_capacity(writes.len());
+    let mut known: HashMap<ItemKey, usize> = HashMap::with_capacity(writes.len());
     for write in writes {
-        let at = *known.entry(write.place.clone()).or_insert(planned.len());
+        let at = *known.entry(write.item_key.clone()).or_insert(planned.len());
         let Some(before) = planned.get_mut(at) else {
             planned.push(write);
             continue;
@@ -39,7 +39,7 @@ pub(crate) fn one_for_each_key(writes: Vec<Planned>) -> Result<Vec<Planned>> {
         let holds = match write.expected {
             Expected::Anything => true,
             Expected::Absent => before.item.is_none(),
-            // Nobody has read what this transaction itself is about to write.
+            // No client can have read what this transaction is about to write.
             Expected::Unchanged(_) => false,
         };
         if !holds {
@@ -54,16 +54,16 @@ pub(crate) fn one_for_each_key(writes: Vec<Planned>) -> Result<Vec<Planned>> {
 mod tests {
     use super::*;
 
-    fn write(key: &str, expected: Expected, value: Option<i32>) -> Planned {
-        let place = Place { pk: key.to_owned(), sk: "#".to_owned() };
-        let item = value.map(|value| place.key_item().with("value", value));
-        Planned { key: key.to_owned(), place, expected, item }
+    fn write(key: &str, expected: Expected, value: Option<i32>) -> PlannedWrite {
+        let item_key = ItemKey { pk: key.to_owned(), sk: "#".to_owned() };
+        let item = value.map(|value| item_key.to_item().with("value", value));
+        PlannedWrite { key: key.to_owned(), item_key, expected, item }
     }
 
     #[test]
     fn the_last_of_several_writes_to_a_key_counts_and_the_first_ones_condition() {
         let etag = Expected::Unchanged("1".parse().unwrap());
-        let planned = one_for_each_key(vec![
+        let planned = one_write_per_key(vec![
             write("a", etag, Some(1)),
             write("b", Expected::Anything, Some(1)),
             write("a", Expected::Anything, None),
@@ -81,7 +81,7 @@ mod tests {
         for expected in [Expected::Absent, Expected::Unchanged("1".parse().unwrap())] {
             let writes =
                 vec![write("a", Expected::Anything, Some(1)), write("a", expected, Some(2))];
-            assert!(matches!(one_for_each_key(writes), Err(Error::EtagMismatch { .. })));
+            assert!(matches!(one_write_per_key(writes), Err(Error::EtagMismatch { .. })));
         }
     }
 }

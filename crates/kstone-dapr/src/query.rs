@@ -1,8 +1,7 @@
-//! Queries: which keys hold JSON like this, in which order, page by page.
+//! Dapr's query API: filters keys by the JSON in their values, sorts them, and returns pages.
 //!
-//! There is no index of values, so a query looks at every key of the store, or of one partition if
-//! it names that: of all that is kept about one learner, say. With an order it has to know all that
-//! it finds before it can answer with the first.
+//! There is no index of values, so a query reads every key of the store, or of one partition if it
+//! names one. A sorted query has to find all matches before it can return the first.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -14,24 +13,24 @@ use serde_json::{Map, Value as Json};
 
 use crate::entry::{self, Entry, PK};
 use crate::error::{Error, Result};
-use crate::key::{Place, SEPARATOR, TABLE};
-use crate::lookup::or_nothing;
+use crate::key::{ItemKey, SEPARATOR, TABLE};
+use crate::lookup::empty_if_no_table;
 use crate::state::State;
 use crate::write::Operation;
 
-/// What one answer holds at most, and what an ordered query may find at all.
+/// The limits of one page, and of all matches of a sorted query.
 const FOUND_MAX: usize = 10_000;
 const FOUND_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The metadata that asks only for keys that begin so. An extension: Dapr cannot list keys.
+/// The metadata that limits a query to keys with a prefix. An extension: Dapr cannot list keys.
 const KEY_PREFIX: &str = "keyPrefix";
-/// The metadata that asks only for one partition, by the name that Dapr's own stores use.
+/// The metadata that limits a query to one partition, under the name that Dapr's own stores use.
 const PARTITION: &str = "partitionKey";
 
-/// A query.
+/// A query, parsed.
 #[derive(Debug)]
 pub(crate) struct Query {
     filter: Filter,
-    /// Fields, and whether from the greatest down.
+    /// Fields to sort by, each with whether it is descending.
     order: Vec<(String, bool)>,
     limit: usize,
     token: Option<String>,
@@ -39,11 +38,11 @@ pub(crate) struct Query {
     partition: Option<String>,
 }
 
-/// One page of an answer.
+/// One page of a query's result.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct QueryPage {
     pub(crate) entries: Vec<(String, Entry)>,
-    /// What the next page is asked for with; `None` after the last.
+    /// The token to request the next page with; `None` on the last one.
     pub(crate) token: Option<String>,
 }
 
@@ -81,7 +80,7 @@ struct Page {
     token: String,
 }
 
-/// The filter of a query is no JSON.
+/// The error for a query that is not valid JSON.
 pub(crate) fn not_json(error: serde_json::Error) -> Error {
     Error::malformed(format!("failed deserializing the query: {error}"))
 }
@@ -101,8 +100,8 @@ impl Query {
         Query::new(body.filter, order, body.page.limit, body.page.token, metadata)
     }
 
-    /// A query for what the filter accepts, by these fields, each downwards or not. Without a limit
-    /// for as much as an answer holds.
+    /// A query with this filter, sorted by fields (each with whether it is descending). A limit of
+    /// zero means as much as a page holds.
     pub(crate) fn new(
         filter: Map<String, Json>,
         order: Vec<(String, bool)>,
@@ -123,7 +122,7 @@ impl Query {
         })
     }
 
-    /// The same among the keys that begin so, whose names are told without it.
+    /// Limits the query to the keys of a store, all of which have this prefix.
     pub(crate) fn of_store(mut self, prefix: &str) -> Query {
         self.key_prefix.insert_str(0, prefix);
         if let Some(partition) = &mut self.partition {
@@ -217,7 +216,7 @@ fn equal(a: &Json, b: &Json) -> bool {
     a == b || compare(a, b) == Some(Ordering::Equal)
 }
 
-/// Numbers and texts have an order, and nothing else.
+/// Compares two numbers or two texts. Other values have no order.
 fn compare(a: &Json, b: &Json) -> Option<Ordering> {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => match (a.as_i64(), b.as_i64()) {
@@ -234,37 +233,37 @@ fn json(entry: &Entry) -> Json {
 }
 
 impl State {
-    /// One page of what a query finds.
-    pub(crate) async fn query(&self, query: &Query) -> Result<Found> {
+    /// One page of a query's result.
+    pub(crate) async fn query(&self, query: &Query) -> Result<QueryPage> {
         match query.order.is_empty() {
-            true => self.query_page(query).await,
-            false => self.query_in_order(query).await,
+            true => self.unsorted_page(query).await,
+            false => self.sorted_page(query).await,
         }
     }
 
-    /// The pages follow each other as the items lie, and each is in the order of its keys. The token
-    /// is the place of the last one.
-    async fn query_page(&self, query: &Query) -> Result<Found> {
+    /// A page of an unsorted query: as many items as fit, in the table's order, sorted by key within
+    /// the page. The token is the primary key of its last item.
+    async fn unsorted_page(&self, query: &Query) -> Result<QueryPage> {
         let start = match &query.token {
             Some(token) => Some(serde_json::from_str(token).map_err(|_| bad_token(token))?),
             None => None,
         };
         let start: Option<(String, String)> = start;
-        let start = start.map(|(pk, sk)| Place { pk, sk }.key_item());
-        let mut found = Found::default();
-        self.look_through(start, query, query.limit, &mut found).await?;
+        let start = start.map(|(pk, sk)| ItemKey { pk, sk }.to_item());
+        let mut found = QueryPage::default();
+        self.collect_matches(start, query, query.limit, &mut found).await?;
         found.entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok(found)
     }
 
-    /// The token is how many came before.
-    async fn query_in_order(&self, query: &Query) -> Result<Found> {
+    /// A page of a sorted query. The token is how many matches were on the pages before.
+    async fn sorted_page(&self, query: &Query) -> Result<QueryPage> {
         let skip: usize = match &query.token {
             Some(token) => token.parse().map_err(|_| bad_token(token))?,
             None => 0,
         };
-        let mut found = Found::default();
-        self.look_through(None, query, FOUND_MAX, &mut found).await?;
+        let mut found = QueryPage::default();
+        self.collect_matches(None, query, FOUND_MAX, &mut found).await?;
         if found.token.is_some() {
             return Err(Error::TooLarge(format!(
                 "more than {FOUND_MAX} keys or {FOUND_BYTES_MAX} bytes are too many to put in order"
@@ -286,11 +285,11 @@ impl State {
         let end = skip.saturating_add(query.limit);
         let token = (end < all.len()).then(|| end.to_string());
         let entries = all.into_iter().skip(skip).take(query.limit).map(|(_, it)| it).collect();
-        Ok(Found { entries, token })
+        Ok(QueryPage { entries, token })
     }
 
-    /// Some items among which the query looks.
-    async fn page(&self, query: &Query, start: Option<Item>) -> Result<QueryOutput> {
+    /// Reads the next items that may match the query.
+    async fn read_candidates(&self, query: &Query, start: Option<Item>) -> Result<QueryOutput> {
         let (table, consistent_read) = (TABLE.to_owned(), true);
         let page = match &query.partition {
             None => {
@@ -313,15 +312,15 @@ impl State {
                 self.items().query(&query).await
             }
         };
-        Ok(or_nothing(page)?)
+        Ok(empty_if_no_table(page)?)
     }
 
-    /// Deletes all keys of one owner, as Dapr names it: those that begin with the prefix and `||`,
-    /// and have no further `||` behind it. Says how many there were.
+    /// Deletes all keys of one owner, as Dapr does: those that begin with the prefix and `||`, and
+    /// have no further `||` after it. Returns how many there were.
     ///
     /// # Errors
-    /// If the prefix is empty, or the database refuses something or fails. Some keys may be deleted
-    /// then.
+    /// If the prefix is empty, or the database refuses something or fails. Some keys may have been
+    /// deleted then.
     pub async fn delete_with_prefix(&self, prefix: &str) -> Result<u64> {
         let owner = prefix.strip_suffix(SEPARATOR).unwrap_or(prefix);
         if owner.is_empty() {
@@ -345,23 +344,23 @@ impl State {
         }
     }
 
-    /// Adds what the query accepts, until that is enough.
-    async fn look_through(
+    /// Adds matches until there are enough, or the page is full.
+    async fn collect_matches(
         &self,
         mut start: Option<Item>,
         query: &Query,
         enough: usize,
-        found: &mut Found,
+        found: &mut QueryPage,
     ) -> Result<()> {
         let mut bytes = 0;
         loop {
-            let page = self.page(query, start).await?;
+            let page = self.read_candidates(query, start).await?;
             let (items, next) = (page.items.unwrap_or_default(), page.next);
             let mut items = items.into_iter().peekable();
             while let Some(item) = items.next() {
                 let item = item.decode().map_err(kstone::Error::from)?;
-                let Some(place) = Place::of_item(&item) else { continue };
-                let Some(key) = place.key(self.keyspace()) else { continue };
+                let Some(item_key) = ItemKey::from_item(&item) else { continue };
+                let Some(key) = item_key.state_key(self.keyspace()) else { continue };
                 let Some(entry) = entry::read(item, self.now_ms()) else { continue };
                 if !query.accepts(&key, || json(&entry)) {
                     continue;
@@ -370,7 +369,7 @@ impl State {
                 found.entries.push((key, entry));
                 let is_enough = found.entries.len() >= enough || bytes >= FOUND_BYTES_MAX;
                 if is_enough && (items.peek().is_some() || next.is_some()) {
-                    found.token = serde_json::to_string(&(place.pk, place.sk)).ok();
+                    found.token = serde_json::to_string(&(item_key.pk, item_key.sk)).ok();
                     return Ok(());
                 }
             }
@@ -378,7 +377,7 @@ impl State {
                 Some(next) => start = Some(next),
                 None => return Ok(()),
             }
-            // A long look through the table lets others have their turn.
+            // A long scan lets other tasks run in between.
             tokio::task::yield_now().await;
         }
     }

@@ -1,5 +1,5 @@
-//! State: keys with values, ETags and lives, as items of the table `state`. Uses only the port to
-//! items, so it is the same on the embedded database and on a DynamoDB far away.
+//! State: keys with values, ETags and times to live, as items of the table `state`; and its writes.
+//! Uses only the port to items, so it is the same on the embedded database and a remote DynamoDB.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use kstone_core::env::Clock;
 use kstone_keyspace::{AskedTtl, Keyspace, Ttl};
 
 use crate::condition;
-use crate::entry::{self, Life, PK, SK, TTL};
+use crate::entry::{self, Expiry, PK, SK, TTL};
 use crate::error::{Error, Result};
 use crate::etag::{Etag, Versions};
-use crate::key::{Place, TABLE};
-use crate::plan::{self, Planned};
+use crate::key::{ItemKey, TABLE};
+use crate::plan::{self, PlannedWrite};
 use crate::time_to_live;
 use crate::write::{Expected, Operation};
 
-/// The keys of one batch of reads, and the writes of one transaction, as in DynamoDB.
+/// DynamoDB's limit for the keys of a batch of reads and for the writes of a transaction.
 pub(crate) const BATCH_MAX: usize = 100;
-/// The bytes of items in one transaction; DynamoDB allows 4 MiB.
+/// DynamoDB's limit for the items of one transaction.
 const TRANSACTION_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// What an item may hold, its attribute names included.
+/// DynamoDB's limit for an item, its attribute names included.
 const ITEM_BYTES_MAX: usize = 400 * 1024;
 
 /// State behind a port to items. Cloning gives another handle to the same.
@@ -40,12 +40,12 @@ struct Inner {
     keyspace: Arc<Keyspace>,
     clock: Arc<dyn Clock>,
     versions: Versions,
-    /// Whether the table was there when it was last looked for.
+    /// Whether the table existed at the last write.
     table_is_ready: AtomicBool,
 }
 
 impl State {
-    /// State in the table `state`, which is made by the first write if it is missing.
+    /// State in the table `state`, which the first write creates if it is missing.
     pub fn new(items: Arc<dyn Items>, keyspace: Arc<Keyspace>, clock: Arc<dyn Clock>) -> State {
         let (versions, table_is_ready) = Default::default();
         State { inner: Arc::new(Inner { items, keyspace, clock, versions, table_is_ready }) }
@@ -63,9 +63,9 @@ impl State {
         self.inner.clock.now_ms()
     }
 
-    /// Writes keys, each for itself: one whose ETag does not match keeps no other from being
-    /// written, and the first of them is the answer. Any other error ends it; up to 100 keys
-    /// nothing is written then.
+    /// Writes keys independently: one whose ETag does not match does not keep the others from being
+    /// written, and the first mismatch is returned. Any other error ends the write; with up to 100
+    /// keys, nothing is written then.
     pub async fn write(&self, operations: Vec<Operation>) -> Result<()> {
         let (mut planned, mut mismatch) = (self.plan(operations)?, None);
         while !planned.is_empty() {
@@ -86,10 +86,10 @@ impl State {
         mismatch.map_or(Ok(()), Err)
     }
 
-    /// Writes keys in one commit if all of them are as expected, and else one by one.
-    async fn commit_each(&self, planned: Vec<Planned>) -> Result<()> {
-        let may_differ = planned.iter().any(|write| write.expected != Expected::Anything);
-        if planned.len() < 2 || !may_differ {
+    /// Writes keys in one commit if all conditions hold, and one by one otherwise.
+    async fn commit_each(&self, planned: Vec<PlannedWrite>) -> Result<()> {
+        let has_conditions = planned.iter().any(|write| write.expected != Expected::Anything);
+        if planned.len() < 2 || !has_conditions {
             return self.commit(planned).await;
         }
         match self.commit(planned.clone()).await {
@@ -117,7 +117,7 @@ impl State {
                 planned.len()
             )));
         }
-        let bytes: usize = planned.iter().map(Planned::bytes).sum();
+        let bytes: usize = planned.iter().map(PlannedWrite::bytes).sum();
         if bytes > TRANSACTION_BYTES_MAX {
             return Err(Error::TooLarge(format!(
                 "a transaction writes {bytes} bytes, and at most {TRANSACTION_BYTES_MAX} are allowed"
@@ -126,29 +126,29 @@ impl State {
         self.commit(planned).await
     }
 
-    /// Checks operations and makes items of them, one write for each key.
-    fn plan(&self, operations: Vec<Operation>) -> Result<Vec<Planned>> {
+    /// Checks operations, and turns them into one write for each key.
+    fn plan(&self, operations: Vec<Operation>) -> Result<Vec<PlannedWrite>> {
         let writes = operations.into_iter().map(|operation| {
-            let place = Place::of(self.keyspace(), &operation.key)?;
-            let item = self.item_of(&place, &operation)?;
-            Ok(Planned { key: operation.key, place, expected: operation.expected, item })
+            let item_key = ItemKey::of(self.keyspace(), &operation.key)?;
+            let item = self.item_of(&item_key, &operation)?;
+            Ok(PlannedWrite { key: operation.key, item_key, expected: operation.expected, item })
         });
-        plan::one_for_each_key(writes.collect::<Result<_>>()?)
+        plan::one_write_per_key(writes.collect::<Result<_>>()?)
     }
 
     /// The item that an operation puts; `None` if it deletes.
-    fn item_of(&self, place: &Place, operation: &Operation) -> Result<Option<Item>> {
+    fn item_of(&self, item_key: &ItemKey, operation: &Operation) -> Result<Option<Item>> {
         let Some(value) = &operation.value else { return Ok(None) };
         let (key, now_ms) = (operation.key.as_str(), self.now_ms());
-        let life = match time_to_live::asked(&operation.metadata)? {
-            AskedTtl::Ms(ms) => Life::UntilSecond(time_to_live::second_of_expiry(now_ms, ms)),
-            // Without a word the catalogue's rule counts, if one is in force. So a key that has
-            // one is told that its item shall not end.
-            AskedTtl::Never if self.has_life(key) => Life::WithoutEnd,
-            _ => Life::Unsaid,
+        let expiry = match time_to_live::requested(&operation.metadata)? {
+            AskedTtl::Ms(ms) => Expiry::AtSecond(time_to_live::second_of_expiry(now_ms, ms)),
+            // An item without `ttl` gets the catalogue's default, so one that is never to expire has
+            // to say so where there is a default.
+            AskedTtl::Never if self.has_declared_ttl(key) => Expiry::Never,
+            _ => Expiry::Default,
         };
         let version = self.inner.versions.next(now_ms);
-        let item = entry::item(place, value.clone(), version, life);
+        let item = entry::item(item_key, value.clone(), version, expiry);
         let bytes = item.size();
         if bytes > ITEM_BYTES_MAX {
             return Err(Error::TooLarge(format!(
@@ -158,22 +158,22 @@ impl State {
         Ok(Some(item))
     }
 
-    /// Whether a catalogue says how long such a key lives.
-    fn has_life(&self, key: &str) -> bool {
-        let place = kstone_keyspace::KeyStore::Table(TABLE);
-        let found = self.keyspace().find(place, key.as_bytes());
+    /// Whether the catalogue declares a time to live for a key.
+    fn has_declared_ttl(&self, key: &str) -> bool {
+        let table = kstone_keyspace::KeyStore::Table(TABLE);
+        let found = self.keyspace().find(table, key.as_bytes());
         found.is_some_and(|found| found.pattern.ttl != Ttl::None)
     }
 
-    async fn commit(&self, planned: Vec<Planned>) -> Result<()> {
-        let mut known = self.items_expected(&planned).await?;
+    async fn commit(&self, planned: Vec<PlannedWrite>) -> Result<()> {
+        let mut current = self.items_to_compare(&planned).await?;
         let (mut actions, mut keys) = (Vec::new(), Vec::new());
-        for Planned { key, place, expected, item } in planned {
+        for PlannedWrite { key, item_key, expected, item } in planned {
             let condition = match expected {
                 Expected::Anything => None,
                 Expected::Absent => Some(condition::absent(self.now_ms())),
-                Expected::Unchanged(etag) => match known.remove(&place) {
-                    Some(item) if self.is(&item, etag) => Some(condition::content_is(item)),
+                Expected::Unchanged(etag) => match current.remove(&item_key) {
+                    Some(item) if self.has_etag(&item, etag) => Some(condition::is_unchanged(item)),
                     _ => return Err(Error::EtagMismatch { key }),
                 },
             };
@@ -183,7 +183,7 @@ impl State {
             };
             let kind = match item {
                 Some(item) => TransactKind::Put(item),
-                None => TransactKind::Delete(place.key_item()),
+                None => TransactKind::Delete(item_key.to_item()),
             };
             let table = TABLE.to_owned();
             let return_on_failure = false;
@@ -198,18 +198,18 @@ impl State {
         }
         let request = match (actions.len(), actions.pop()) {
             (_, None) => return Ok(()),
-            (1, Some(only)) => Request::alone(only),
+            (1, Some(only)) => WriteRequest::single(only),
             (_, Some(last)) => {
                 actions.push(last);
-                Request::Together(TransactWrite { actions, ..TransactWrite::default() })
+                WriteRequest::Transaction(TransactWrite { actions, ..TransactWrite::default() })
             }
         };
-        self.send(&request).await.map_err(|error| failed(error, keys))
+        self.send(&request).await.map_err(|error| error_with_key(error, keys))
     }
 
-    /// Writes. The table is made, or looked at, before the first write, and again when somebody has
-    /// dropped it.
-    async fn send(&self, request: &Request) -> kstone::Result<()> {
+    /// Sends a write. The table is checked or created before the first write, and again after it was
+    /// dropped.
+    async fn send(&self, request: &WriteRequest) -> kstone::Result<()> {
         let is_ready = &self.inner.table_is_ready;
         if is_ready.load(Ordering::Relaxed) {
             match self.send_once(request).await {
@@ -224,69 +224,69 @@ impl State {
         self.send_once(request).await
     }
 
-    async fn send_once(&self, request: &Request) -> kstone::Result<()> {
+    async fn send_once(&self, request: &WriteRequest) -> kstone::Result<()> {
         match request {
-            Request::Put(put) => self.items().put(put).await.map(drop),
-            Request::Delete(delete) => self.items().delete(delete).await.map(drop),
-            Request::Together(all) => self.items().transact_write(all).await.map(drop),
+            WriteRequest::Put(put) => self.items().put(put).await.map(drop),
+            WriteRequest::Delete(delete) => self.items().delete(delete).await.map(drop),
+            WriteRequest::Transaction(all) => self.items().transact_write(all).await.map(drop),
         }
     }
 
-    /// The items that are to be as somebody read them. DynamoDB knows no checksums: they are read
-    /// and compared here, and the write itself compares once more what was read.
-    async fn items_expected(&self, planned: &[Planned]) -> Result<HashMap<Place, Item>> {
-        let is_read = |write: &&Planned| matches!(write.expected, Expected::Unchanged(_));
-        self.items_at(planned.iter().filter(is_read).map(|write| &write.place).collect()).await
+    /// Reads the items whose ETags have to match. DynamoDB cannot compute their checksums, so ETags
+    /// are compared here, and the condition of the write is that the item is unchanged since.
+    async fn items_to_compare(&self, planned: &[PlannedWrite]) -> Result<HashMap<ItemKey, Item>> {
+        let is_read = |write: &&PlannedWrite| matches!(write.expected, Expected::Unchanged(_));
+        self.read_items(planned.iter().filter(is_read).map(|write| &write.item_key).collect()).await
     }
 
-    fn is(&self, item: &Item, etag: Etag) -> bool {
+    fn has_etag(&self, item: &Item, etag: Etag) -> bool {
         entry::is_live(item, self.now_ms()) && Etag::of(item) == etag
     }
 }
 
-/// What is asked of the port.
-enum Request {
+/// A write as the port to items takes it.
+enum WriteRequest {
     Put(PutItem),
     Delete(DeleteItem),
-    Together(TransactWrite),
+    Transaction(TransactWrite),
 }
 
-impl Request {
-    /// One write alone needs no transaction.
-    fn alone(action: TransactAction) -> Request {
+impl WriteRequest {
+    /// A single write, which needs no transaction.
+    fn single(action: TransactAction) -> WriteRequest {
         let TransactAction { table, kind, condition, placeholders, .. } = action;
         match kind {
             TransactKind::Put(item) => {
                 let put = PutItem { table, item, condition, placeholders, ..PutItem::default() };
-                Request::Put(put)
+                WriteRequest::Put(put)
             }
             TransactKind::Check(key) | TransactKind::Delete(key) | TransactKind::Update(key, _) => {
                 let delete =
                     DeleteItem { table, key, condition, placeholders, ..DeleteItem::default() };
-                Request::Delete(delete)
+                WriteRequest::Delete(delete)
             }
         }
     }
 }
 
-/// Which key an error is about, if it is about one.
-fn failed(error: kstone::Error, keys: Vec<String>) -> Error {
-    let (at, refusal) = match &error {
+/// Adds the key to an error that is about one key.
+fn error_with_key(error: kstone::Error, keys: Vec<String>) -> Error {
+    let (index, refusal) = match &error {
         kstone::Error::ConditionFailed { .. } => (Some(0), None),
         kstone::Error::Refused(message) if keys.len() == 1 => (Some(0), Some(message.clone())),
         kstone::Error::TransactionCanceled { reasons } => {
             let with = |code| reasons.iter().position(|reason| reason.code == code);
             match with(CancellationCode::ValidationError) {
-                Some(at) => {
-                    let reason = reasons.get(at).and_then(|reason| reason.message.clone());
-                    (Some(at), Some(reason.unwrap_or_default()))
+                Some(index) => {
+                    let reason = reasons.get(index).and_then(|reason| reason.message.clone());
+                    (Some(index), Some(reason.unwrap_or_default()))
                 }
                 None => (with(CancellationCode::ConditionalCheckFailed), None),
             }
         }
         _ => (None, None),
     };
-    match (at.and_then(|at| keys.into_iter().nth(at)), refusal) {
+    match (index.and_then(|index| keys.into_iter().nth(index)), refusal) {
         (Some(key), Some(refusal)) => Error::Refused { key, refusal },
         (Some(key), None) => Error::EtagMismatch { key },
         (None, _) => Error::Items(error),

@@ -1,36 +1,36 @@
-//! A store of the door: state under a name, with what stands before its keys.
+//! A named state store of the door, with the prefix of its keys.
 //!
-//! Dapr puts the name of an application, or another prefix, before each key, with `||` between, so
-//! that several applications share a store. A sidecar does so by itself. Without one the door does,
-//! if it is told to; by default a key is what the client says.
+//! Dapr puts the name of an application, or another prefix, and `||` before each key, so that several
+//! applications can share a store. A sidecar does so itself. Without a sidecar the door does, if it
+//! is told to; by default a key is stored as the client sends it.
 
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::key::SEPARATOR;
-use crate::query::{Found, Query};
+use crate::query::{Query, QueryPage};
 use crate::state::State;
 use crate::write::Operation;
 
-/// What stands before each key: Dapr's `keyPrefix`.
+/// The prefix that the door puts before each key: Dapr's `keyPrefix`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum KeyPrefix {
-    /// Nothing: keys are what clients say.
+    /// None: keys are stored as clients send them.
     #[default]
     None,
     /// The name of the store.
     Store,
-    /// This text: an application's name, say.
+    /// This text, such as an application's name.
     Text(String),
 }
 
-/// A strategy cannot be followed, and why.
+/// Why a prefix strategy cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NoKeyPrefix(String);
+pub struct InvalidKeyPrefix(String);
 
 impl KeyPrefix {
-    /// What one of Dapr's strategies comes to: `none`, `name`, `appid`, `namespace`, or a text of
-    /// its own, which Dapr takes in small letters.
+    /// The prefix for one of Dapr's strategies: `none`, `name`, `appid`, `namespace`, or a prefix of
+    /// one's own, which Dapr converts to lower case.
     ///
     /// # Errors
     /// If the strategy needs the name of an application and there is none, or has `||` in it.
@@ -38,10 +38,10 @@ impl KeyPrefix {
         strategy: &str,
         app_id: Option<&str>,
         namespace: Option<&str>,
-    ) -> Result<KeyPrefix, NoKeyPrefix> {
+    ) -> Result<KeyPrefix, InvalidKeyPrefix> {
         let strategy = strategy.to_lowercase();
         let app_id = app_id.filter(|app_id| !app_id.is_empty()).ok_or_else(|| {
-            NoKeyPrefix(format!("`{strategy}` needs the application's name, its app id"))
+            InvalidKeyPrefix(format!("`{strategy}` needs the application's name, its app id"))
         });
         let text = match strategy.as_str() {
             "none" | "" => return Ok(KeyPrefix::None),
@@ -54,13 +54,13 @@ impl KeyPrefix {
             _ => strategy,
         };
         match text.contains(SEPARATOR) {
-            true => Err(NoKeyPrefix(format!("`{text}` has {SEPARATOR} in it"))),
+            true => Err(InvalidKeyPrefix(format!("`{text}` has {SEPARATOR} in it"))),
             false => Ok(KeyPrefix::Text(text)),
         }
     }
 }
 
-/// State with what stands before its keys.
+/// State whose keys have a prefix.
 #[derive(Debug)]
 pub(crate) struct Store<'d> {
     state: &'d State,
@@ -78,8 +78,8 @@ impl Store<'_> {
         Store { state, prefix }
     }
 
-    /// The key as it is stored.
-    fn whole(&self, key: &str) -> Result<String> {
+    /// The key with its prefix, as it is stored.
+    fn stored_key(&self, key: &str) -> Result<String> {
         match key.contains(SEPARATOR) {
             true => Err(Error::malformed(format!("key '{key}' can't contain '{SEPARATOR}'"))),
             false if key.is_empty() => Err(Error::malformed("a key must not be empty")),
@@ -87,32 +87,33 @@ impl Store<'_> {
         }
     }
 
-    fn all_whole(&self, mut operations: Vec<Operation>) -> Result<Vec<Operation>> {
+    fn with_stored_keys(&self, mut operations: Vec<Operation>) -> Result<Vec<Operation>> {
         for operation in &mut operations {
-            operation.key = self.whole(&operation.key)?;
+            operation.key = self.stored_key(&operation.key)?;
         }
         Ok(operations)
     }
 
     pub(crate) async fn get(&self, key: &str) -> Result<Option<Entry>> {
-        self.state.get(&self.whole(key)?).await
+        self.state.get(&self.stored_key(key)?).await
     }
 
     pub(crate) async fn get_many(&self, keys: &[String]) -> Result<Vec<Option<Entry>>> {
-        let keys: Vec<String> = keys.iter().map(|key| self.whole(key)).collect::<Result<_>>()?;
+        let keys: Vec<String> =
+            keys.iter().map(|key| self.stored_key(key)).collect::<Result<_>>()?;
         self.state.get_many(&keys).await
     }
 
     pub(crate) async fn write(&self, operations: Vec<Operation>) -> Result<()> {
-        self.state.write(self.all_whole(operations)?).await
+        self.state.write(self.with_stored_keys(operations)?).await
     }
 
     pub(crate) async fn transact(&self, operations: Vec<Operation>) -> Result<()> {
-        self.state.transact(self.all_whole(operations)?).await
+        self.state.transact(self.with_stored_keys(operations)?).await
     }
 
-    /// What a query finds among the keys of this store, under the names that clients know.
-    pub(crate) async fn query(&self, query: Query) -> Result<Found> {
+    /// A page of a query over the keys of this store, which are returned without their prefix.
+    pub(crate) async fn query(&self, query: Query) -> Result<QueryPage> {
         let mut found = self.state.query(&query.of_store(&self.prefix)).await?;
         for (key, _) in &mut found.entries {
             *key = key.split_off(self.prefix.len());

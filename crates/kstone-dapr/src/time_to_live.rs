@@ -1,4 +1,4 @@
-//! How long a key lives: Dapr's `ttlInSeconds`, and the second of expiry that the item holds.
+//! Time to live: Dapr's `ttlInSeconds`, and the second of expiry that an item stores.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use kstone_keyspace::AskedTtl;
 
 use crate::error::{Error, Result};
 
-/// The name in a request's metadata.
+/// The name of the setting in a request's metadata.
 const TTL: &str = "ttlInSeconds";
 
-/// What a request's metadata says about the life of its key. As in Dapr's own stores, `-1` and `0`
-/// ask for a life without end.
-pub(crate) fn asked(metadata: &HashMap<String, String>) -> Result<AskedTtl> {
-    // SDKs write it in their own way, and so do people.
+/// The time to live that a request's metadata asks for. As in Dapr's own stores, `-1` and `0` mean
+/// that the key never expires.
+pub(crate) fn requested(metadata: &HashMap<String, String>) -> Result<AskedTtl> {
+    // Not all clients write it in the same case.
     let given = metadata.iter().find(|(name, _)| name.eq_ignore_ascii_case(TTL));
     let Some((_, text)) = given else { return Ok(AskedTtl::Unsaid) };
     match text.trim().parse::<i64>() {
@@ -25,11 +25,11 @@ pub(crate) fn asked(metadata: &HashMap<String, String>) -> Result<AskedTtl> {
     }
 }
 
-/// The second at which something that lives so long is over: the nearest, so half a second early or
-/// late at most. Always the next one would be too late for Dapr's conformance suite, which wants a
-/// life of two seconds to be over within three; always the one before could take all of a short life.
-pub(crate) fn second_of_expiry(now_ms: u64, life_ms: u64) -> u64 {
-    now_ms.saturating_add(life_ms).saturating_add(500) / 1000
+/// The second of expiry for a time to live: rounded, so at most half a second early or late. Rounding
+/// up would be too late for Dapr's conformance suite, which expects two seconds to be over within
+/// three; rounding down could leave nothing of a short time.
+pub(crate) fn second_of_expiry(now_ms: u64, ttl_ms: u64) -> u64 {
+    now_ms.saturating_add(ttl_ms).saturating_add(500) / 1000
 }
 
 /// A second since 1970 as `2026-01-14T09:00:00Z`.
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     fn ask(text: &str) -> Result<AskedTtl> {
-        asked(&HashMap::from([(TTL.to_owned(), text.to_owned())]))
+        requested(&HashMap::from([(TTL.to_owned(), text.to_owned())]))
     }
 
     #[test]
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(ask("120").unwrap(), AskedTtl::Ms(120_000));
         assert_eq!(ask("-1").unwrap(), AskedTtl::Never);
         assert_eq!(ask("0").unwrap(), AskedTtl::Never);
-        assert_eq!(asked(&HashMap::new()).unwrap(), AskedTtl::Unsaid);
+        assert_eq!(requested(&HashMap::new()).unwrap(), AskedTtl::Unsaid);
         for wrong in ["", "-2", "1.5", "ten", "1s", "2147483648", "99999999999999999999"] {
             assert!(matches!(ask(wrong), Err(Error::Malformed(_))), "{wrong}");
         }

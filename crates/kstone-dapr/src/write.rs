@@ -1,4 +1,4 @@
-//! What a client wants written, whichever protocol said so.
+//! Writes as clients request them, in one form for both protocols.
 
 use std::collections::HashMap;
 
@@ -7,39 +7,47 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::etag::Etag;
 
-/// A key gets a value, or goes.
+/// One write: a key gets a value, or is deleted.
 #[derive(Debug, Clone)]
 pub struct Operation {
     /// The key.
     pub key: String,
     /// The value; `None` deletes the key.
     pub value: Option<Bytes>,
-    /// What the key must be like.
+    /// The condition under which the write happens.
     pub expected: Expected,
-    /// What else the request says, `ttlInSeconds` above all.
+    /// Further settings of the request, `ttlInSeconds` above all.
     pub metadata: HashMap<String, String>,
 }
 
 impl Operation {
-    /// The key goes, whatever it holds.
+    /// Deletes a key, whatever it holds.
     pub fn delete(key: impl Into<String>) -> Operation {
         let (key, metadata) = (key.into(), HashMap::new());
         Operation { key, value: None, expected: Expected::Anything, metadata }
     }
+
+    /// The same operation with the metadata of its whole request, where it has no value of its own.
+    pub(crate) fn with_default_metadata(mut self, of_request: &HashMap<String, String>) -> Self {
+        for (name, value) in of_request {
+            self.metadata.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        self
+    }
 }
 
-/// What a key must be like for a write to happen.
+/// The condition on a key under which a write happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// Anything: the last write wins.
     Anything,
-    /// Not there: the first write wins.
+    /// The key does not exist: the first write wins.
     Absent,
-    /// As it was when it had this ETag.
+    /// The key still has this ETag.
     Unchanged(Etag),
 }
 
-/// Whose write wins when nobody names an ETag.
+/// Which of two writes without an ETag wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Concurrency {
     First,
@@ -59,7 +67,7 @@ impl Concurrency {
     }
 }
 
-/// Every read is consistent here, so it does not matter which is asked for; but it must be one.
+/// Checks the name of a consistency model. Every read is strongly consistent, whichever is named.
 pub(crate) fn check_consistency(text: &str) -> Result<()> {
     match text {
         "" | "eventual" | "strong" => Ok(()),
@@ -70,7 +78,7 @@ pub(crate) fn check_consistency(text: &str) -> Result<()> {
 }
 
 impl Expected {
-    /// The same for a delete: one that names no ETag deletes whatever is there.
+    /// The same condition for a delete: without an ETag it deletes whatever is there.
     pub(crate) fn of_delete(self) -> Self {
         match self {
             Expected::Absent => Expected::Anything,
@@ -78,7 +86,7 @@ impl Expected {
         }
     }
 
-    /// What a request's ETag and options ask for. An empty ETag is none, as SDKs send it.
+    /// The condition that an ETag and a concurrency model ask for. SDKs send an empty ETag for none.
     pub(crate) fn new(key: &str, etag: Option<&str>, concurrency: Concurrency) -> Result<Self> {
         match etag.filter(|etag| !etag.is_empty()) {
             Some(etag) => match etag.parse() {

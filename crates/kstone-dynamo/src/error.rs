@@ -1,5 +1,5 @@
-//! Errors as they go over the wire: an HTTP status and a JSON body that names the type. Also the
-//! translation of the database's errors, which carry DynamoDB's words already.
+//! Errors as they are sent: an HTTP status and a JSON body that names the type. Also the conversion
+//! of the database's errors, whose messages are DynamoDB's already.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::fmt;
 use kstone::{CancellationReason, Error, ItemBytes};
 
 use crate::http::Status;
-use crate::wire::Out;
+use crate::wire::JsonWriter;
 
-/// The types that the service itself defines.
-const OF_DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
-/// The types of the framework that every AWS service runs on.
-const OF_SERVICE: &str = "com.amazon.coral.service#";
-const OF_VALIDATION: &str = "com.amazon.coral.validate#";
+/// The prefix of error types that DynamoDB itself defines.
+const DYNAMODB_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
+/// The prefix of error types of the framework that every AWS service runs on.
+const SERVICE_PREFIX: &str = "com.amazon.coral.service#";
+const VALIDATION_PREFIX: &str = "com.amazon.coral.validate#";
 
 /// An error, ready to be sent.
 #[derive(Debug, Clone)]
@@ -25,19 +25,19 @@ pub(crate) struct Fault {
     detail: Detail,
 }
 
-/// What the body says besides type and message.
+/// Further members of the body.
 #[derive(Debug, Clone)]
 enum Detail {
     None,
     /// The item that did not meet the condition.
     Item(ItemBytes),
-    /// Why each action of a transaction did not pass.
+    /// Why each action of a cancelled transaction failed.
     Reasons(Vec<CancellationReason>),
 }
 
 #[derive(Debug, Clone)]
 struct Message {
-    /// DynamoDB writes `message` or `Message`, depending on the error.
+    /// `message` or `Message`: DynamoDB writes one or the other, depending on the error.
     name: &'static str,
     text: Cow<'static, str>,
 }
@@ -57,14 +57,14 @@ impl Fault {
         }
     }
 
-    /// The request is wrong as it stands.
+    /// A parameter of the request is invalid.
     pub(crate) fn validation(message: impl Into<Cow<'static, str>>) -> Self {
-        Fault::new(OF_VALIDATION, "ValidationException", message)
+        Fault::new(VALIDATION_PREFIX, "ValidationException", message)
     }
 
-    /// The body has a wrong type somewhere.
+    /// A value of the body has the wrong JSON type.
     pub(crate) fn serialization(message: impl Into<Cow<'static, str>>) -> Self {
-        Fault::new(OF_SERVICE, "SerializationException", message).capital()
+        Fault::new(SERVICE_PREFIX, "SerializationException", message).with_capital_message()
     }
 
     /// The body is not JSON, or not an object.
@@ -79,31 +79,31 @@ impl Fault {
 
     /// An error of the framework: authentication and such.
     pub(crate) fn service(kind: &'static str, message: impl Into<String>) -> Self {
-        Fault::new(OF_SERVICE, kind, message.into())
+        Fault::new(SERVICE_PREFIX, kind, message.into())
     }
 
-    /// Something failed that is not the client's fault; it may try again.
+    /// A failure that is not the client's fault; it may try again.
     pub(crate) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Fault { status: Status::InternalError, ..Fault::dynamodb("InternalServerError", message) }
     }
 
-    /// There are too many requests at the moment; the client may try again.
+    /// The server is overloaded; the client may try again.
     pub(crate) fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
-        let fault = Fault::new(OF_SERVICE, "ServiceUnavailableException", message);
+        let fault = Fault::new(SERVICE_PREFIX, "ServiceUnavailableException", message);
         Fault { status: Status::ServiceUnavailable, ..fault }
     }
 
-    /// No permission, which is what AWS says about ARNs of tables that are not there.
+    /// No permission. AWS reports this for ARNs of tables that do not exist.
     pub(crate) fn access_denied(message: impl Into<String>) -> Self {
-        Fault::service("AccessDeniedException", message).capital()
+        Fault::service("AccessDeniedException", message).with_capital_message()
     }
 
     /// An error that DynamoDB defines.
     fn dynamodb(kind: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        Fault::new(OF_DYNAMODB, kind, message)
+        Fault::new(DYNAMODB_PREFIX, kind, message)
     }
 
-    fn capital(mut self) -> Self {
+    fn with_capital_message(mut self) -> Self {
         if let Some(message) = &mut self.message {
             message.name = "Message";
         }
@@ -122,7 +122,7 @@ impl Fault {
 
     /// The body to send.
     pub(crate) fn body(&self) -> Vec<u8> {
-        let mut out = Out::with_capacity(128 + self.message().len());
+        let mut out = JsonWriter::with_capacity(128 + self.message().len());
         out.object(|out| {
             out.text_member("__type", &format!("{}{}", self.prefix, self.kind));
             match &self.detail {
@@ -159,22 +159,24 @@ impl From<Error> for Fault {
             Error::InUse(_) => Fault::dynamodb("ResourceInUseException", message),
             Error::LimitExceeded(_) => Fault::dynamodb("LimitExceededException", message),
             Error::TransactionCanceled { reasons } => {
-                let fault = Fault::dynamodb("TransactionCanceledException", message).capital();
+                let fault =
+                    Fault::dynamodb("TransactionCanceledException", message).with_capital_message();
                 Fault { detail: Detail::Reasons(reasons), ..fault }
             }
             Error::IdempotentParameterMismatch(_) => {
-                Fault::dynamodb("IdempotentParameterMismatchException", message).capital()
+                Fault::dynamodb("IdempotentParameterMismatchException", message)
+                    .with_capital_message()
             }
             Error::DuplicateItem => Fault::dynamodb("DuplicateItemException", message),
             Error::ExpiredIterator(_) => Fault::dynamodb("ExpiredIteratorException", message),
             Error::TrimmedData(_) => Fault::dynamodb("TrimmedDataAccessException", message),
-            // The engine's own words, for whoever runs the server.
+            // The engine's own message, for the operator of the server.
             _ => Fault::internal(message),
         }
     }
 }
 
-fn write_reason(out: &mut Out, reason: &CancellationReason) {
+fn write_reason(out: &mut JsonWriter, reason: &CancellationReason) {
     out.object(|out| {
         out.text_member("Code", reason.code.as_str());
         if let Some(item) = &reason.item {

@@ -1,4 +1,4 @@
-//! What the fuzz targets call.
+//! The entry points for the fuzz targets.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use crate::operations::{self, Context, Operation};
 
 pub use crate::http::fuzzing::{connection, connection_seeds};
 
-/// The tables that requests find; the names and keys are those of the seeds.
+/// The tables that requests can use; their names and keys are those of the seeds.
 const TABLES: [&str; 2] = [
     r#"{"TableName":"plain","BillingMode":"PAY_PER_REQUEST",
         "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
@@ -24,19 +24,19 @@ const TABLES: [&str; 2] = [
                 {"AttributeName":"k2","KeyType":"RANGE"}]}]}"#,
 ];
 
-/// How many requests a database sees: enough to find what others wrote, few enough that it does
-/// not grow.
+/// How many requests one database gets: enough that a request meets data of others, few enough that
+/// it stays small.
 const REQUESTS_MAX: usize = 500;
 
 thread_local! {
     static DATABASE: RefCell<Option<(Context, usize)>> = const { RefCell::new(None) };
 }
 
-/// A request to a database in memory: the first byte says which operation, the rest is the body.
-/// Whatever it is, the answer is JSON.
+/// Runs a request on a database in memory and checks that the response is JSON. The first byte
+/// selects the operation, the rest is the body.
 ///
 /// # Panics
-/// If it is not.
+/// If the response is not JSON.
 pub fn request(bytes: &[u8]) {
     let Some((&which, body)) = bytes.split_first() else { return };
     let Some(&operation) = Operation::ALL.get(usize::from(which) % Operation::ALL.len()) else {
@@ -49,7 +49,7 @@ pub fn request(bytes: &[u8]) {
     }
 }
 
-/// The input of [`request`] that stands for this operation and body.
+/// The input of [`request`] for an operation and a body.
 pub fn input(operation: &str, body: &[u8]) -> Option<Vec<u8>> {
     let wanted = Operation::from_target(format!("DynamoDB_20120810.{operation}").as_bytes())?;
     let which = Operation::ALL.iter().position(|operation| *operation == wanted)?;

@@ -7,11 +7,11 @@
 //! | module | what it does |
 //! |---|---|
 //! | `http` | connections, limits, headers, the body |
-//! | `auth` | AWS Signature Version 4, if there are keys |
-//! | `json` | the body as a tree |
-//! | `shape` | types and constraints of each operation's input, in AWS's words |
-//! | `wire` | attribute values: `{"S": "…"}` to and from the database's values |
-//! | `operations` | one file for each operation: request, call, answer |
+//! | `auth` | AWS Signature Version 4, if access keys are configured |
+//! | `json` | parses the body into a tree |
+//! | `shape` | checks types and constraints of each operation's input, with AWS's messages |
+//! | `wire` | converts attribute values, `{"S": "…"}`, to and from the database's values |
+//! | `operations` | one file for each operation: request, call, response |
 //! | `error` | errors as HTTP status and JSON |
 //!
 //! ```no_run
@@ -57,7 +57,7 @@ pub struct DoorOptions {
     pub limits: Limits,
     /// What signatures' dates are compared with, and answers are dated by.
     pub clock: Arc<dyn Clock>,
-    /// What counts operations and connections, for whoever keeps another handle to it.
+    /// Counts operations and connections; other handles to it read the counts.
     pub meter: Arc<Meter>,
 }
 

@@ -1,4 +1,4 @@
-//! One call: its message, the work, and the answer.
+//! Carries out one gRPC call with one request message and one response message.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,10 +13,10 @@ use tonic::body::Body;
 use tonic::server::{Grpc, UnaryService};
 use tonic_prost::ProstCodec;
 
-/// What stands before a message: whether it is compressed, and its length.
+/// The header before each message: a flag for compression, and the length.
 const FRAME_BYTES: usize = 5;
 
-/// Reads the one message of a call, and answers with one.
+/// Reads the request message, hands it to `work`, and responds with its result.
 pub(super) async fn unary<M, R, W, F>(
     request: Request<Incoming>,
     bodies: &BodyLimits,
@@ -54,7 +54,7 @@ fn refused(error: BodyError, bytes_max: usize) -> Status {
     }
 }
 
-/// A function as the one method of a service.
+/// A function as a tonic service with one method.
 struct Call<W>(W);
 
 impl<M, R, W, F> UnaryService<M> for Call<W>

@@ -1,5 +1,6 @@
-//! The store as a component that a Dapr sidecar plugs in: the services of
-//! `dapr.proto.components.v1`. The sidecar has put an application's name before each key already.
+//! The store as a pluggable component of a Dapr sidecar: the services of
+//! `dapr.proto.components.v1`. The sidecar has already prefixed each key with the application's
+//! name.
 
 use std::future::Future;
 
@@ -11,22 +12,23 @@ use tonic::body::Body;
 
 use super::call::unary;
 use super::details;
-use super::messages::component::{
+use super::messages::components::{
     BulkDeleteRequest, BulkGetRequest, BulkGetResponse, BulkSetRequest, BulkStateItem,
-    DeleteRequest, Etag, FeaturesResponse, GetRequest, GetResponse, MultiMaxSizeResponse, Nothing,
-    QueryItem, QueryRequest, QueryResponse, Request as Operations, SetRequest, Sorting,
-    TransactionalStateRequest,
+    DeleteRequest, Etag, FeaturesResponse, GetRequest, GetResponse, MultiMaxSizeResponse,
+    QueryItem, QueryRequest, QueryResponse, SetRequest, Sorting, StateOptions,
+    TransactionalStateOperation, TransactionalStateRequest, sorting,
+    transactional_state_operation::Request as Change,
 };
 use super::reflection;
 use super::runtime::{expected, metadata};
 use crate::door::{CAPABILITIES, Door};
 use crate::entry::Entry;
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, RequestKind, Result};
 use crate::query::{self, Query};
 use crate::state::{BATCH_MAX, State};
-use crate::write::Operation;
+use crate::write::{Expected, Operation};
 
-/// What a sidecar is told when it asks which services there are.
+/// The services that reflection lists to a sidecar.
 const SERVICES: [&str; 4] = [
     "dapr.proto.components.v1.StateStore",
     "dapr.proto.components.v1.TransactionalStateStore",
@@ -34,7 +36,7 @@ const SERVICES: [&str; 4] = [
     "dapr.proto.components.v1.TransactionalStoreMultiMaxSize",
 ];
 
-/// The answer to a call of a sidecar.
+/// Answers one call of a sidecar.
 pub(crate) async fn answer(door: Door, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path().to_owned();
     if reflection::PATHS.contains(&path.as_str()) {
@@ -42,21 +44,23 @@ pub(crate) async fn answer(door: Door, request: Request<Incoming>) -> Response<B
     }
     let method = path.strip_prefix("/dapr.proto.components.v1.").unwrap_or_default();
     match method {
-        // What a component's definition says is the sidecar's business, its `keyPrefix` above all.
-        "StateStore/Init" | "StateStore/Ping" => call(door, request, Doing::Get, nothing).await,
-        "StateStore/Features" => call(door, request, Doing::Get, features).await,
-        "StateStore/Get" => call(door, request, Doing::Get, get).await,
-        "StateStore/Set" => call(door, request, Doing::Save, set).await,
-        "StateStore/Delete" => call(door, request, Doing::Delete, delete).await,
-        "StateStore/BulkGet" => call(door, request, Doing::BulkGet, bulk_get).await,
-        "StateStore/BulkSet" => call(door, request, Doing::Save, bulk_set).await,
-        "StateStore/BulkDelete" => call(door, request, Doing::Delete, bulk_delete).await,
-        "TransactionalStateStore/Transact" => {
-            call(door, request, Doing::Transaction, transact).await
+        // The settings in Init, `keyPrefix` above all, are for the sidecar to apply.
+        "StateStore/Init" | "StateStore/Ping" => {
+            call(door, request, RequestKind::Get, no_operation).await
         }
-        "QueriableStateStore/Query" => call(door, request, Doing::Query, query).await,
+        "StateStore/Features" => call(door, request, RequestKind::Get, features).await,
+        "StateStore/Get" => call(door, request, RequestKind::Get, get).await,
+        "StateStore/Set" => call(door, request, RequestKind::Save, set).await,
+        "StateStore/Delete" => call(door, request, RequestKind::Delete, delete).await,
+        "StateStore/BulkGet" => call(door, request, RequestKind::BulkGet, bulk_get).await,
+        "StateStore/BulkSet" => call(door, request, RequestKind::Save, bulk_set).await,
+        "StateStore/BulkDelete" => call(door, request, RequestKind::Delete, bulk_delete).await,
+        "TransactionalStateStore/Transact" => {
+            call(door, request, RequestKind::Transaction, transact).await
+        }
+        "QueriableStateStore/Query" => call(door, request, RequestKind::Query, query).await,
         "TransactionalStoreMultiMaxSize/MultiMaxSize" => {
-            call(door, request, Doing::Get, multi_max_size).await
+            call(door, request, RequestKind::Get, multi_max_size).await
         }
         _ => {
             let what = format!("there is no {path}: this is a state store");
@@ -68,7 +72,7 @@ pub(crate) async fn answer(door: Door, request: Request<Incoming>) -> Response<B
 async fn call<M, R, W, F>(
     door: Door,
     request: Request<Incoming>,
-    doing: Doing,
+    kind: RequestKind,
     work: W,
 ) -> Response<Body>
 where
@@ -80,20 +84,21 @@ where
     let state = door.state().clone();
     let work = move |message| {
         let done = work(state.clone(), message);
-        async move { done.await.map_err(|error| details::status(&error, doing)) }
+        async move { done.await.map_err(|error| details::status(&error, kind)) }
     };
     unary(request, door.bodies(), work).await
 }
 
-async fn nothing(_: State, _: Nothing) -> Result<Nothing> {
-    Ok(Nothing {})
+// The messages without a field that matters here, such as `SetResponse`, are all encoded as `()`.
+async fn no_operation(_: State, (): ()) -> Result<()> {
+    Ok(())
 }
 
-async fn features(_: State, _: Nothing) -> Result<FeaturesResponse> {
+async fn features(_: State, (): ()) -> Result<FeaturesResponse> {
     Ok(FeaturesResponse { features: CAPABILITIES.map(str::to_owned).to_vec() })
 }
 
-async fn multi_max_size(_: State, _: Nothing) -> Result<MultiMaxSizeResponse> {
+async fn multi_max_size(_: State, (): ()) -> Result<MultiMaxSizeResponse> {
     Ok(MultiMaxSizeResponse { max_size: i64::try_from(BATCH_MAX).unwrap_or(i64::MAX) })
 }
 
@@ -107,6 +112,7 @@ async fn get(state: State, request: GetRequest) -> Result<GetResponse> {
         metadata: metadata(&entry),
         etag: etag(&entry),
         data: entry.value,
+        ..Default::default()
     }))
 }
 
@@ -114,63 +120,67 @@ async fn bulk_get(state: State, request: BulkGetRequest) -> Result<BulkGetRespon
     let keys: Vec<String> = request.items.into_iter().map(|item| item.key).collect();
     let entries = state.get_many(&keys).await?;
     let item = |(key, entry): (String, Option<Entry>)| match entry {
-        Some(entry) => {
-            BulkStateItem { key, metadata: metadata(&entry), etag: etag(&entry), data: entry.value }
-        }
-        None => BulkStateItem { key, ..BulkStateItem::default() },
+        Some(entry) => BulkStateItem {
+            key,
+            metadata: metadata(&entry),
+            etag: etag(&entry),
+            data: entry.value,
+            ..Default::default()
+        },
+        None => BulkStateItem { key, ..Default::default() },
     };
     Ok(BulkGetResponse { items: keys.into_iter().zip(entries).map(item).collect() })
 }
 
+fn expectation(key: &str, etag: Option<Etag>, options: Option<StateOptions>) -> Result<Expected> {
+    let concurrency = options.map(|options| options.concurrency);
+    expected(key, etag.as_ref().map(|etag| etag.value.as_str()), concurrency)
+}
+
 fn to_set(request: SetRequest) -> Result<Operation> {
-    let SetRequest { key, value, etag, metadata, options } = request;
-    let expected = expected(&key, etag.as_ref(), options)?;
+    let SetRequest { key, value, etag, metadata, options, .. } = request;
+    let expected = expectation(&key, etag, options)?;
     Ok(Operation { key, value: Some(value), expected, metadata })
 }
 
 fn to_delete(request: DeleteRequest) -> Result<Operation> {
     let DeleteRequest { key, etag, metadata, options } = request;
-    let expected = expected(&key, etag.as_ref(), options)?.of_delete();
+    let expected = expectation(&key, etag, options)?.of_delete();
     Ok(Operation { key, value: None, expected, metadata })
 }
 
-async fn set(state: State, request: SetRequest) -> Result<Nothing> {
+async fn set(state: State, request: SetRequest) -> Result<()> {
     state.write(vec![to_set(request)?]).await?;
-    Ok(Nothing {})
+    Ok(())
 }
 
-async fn delete(state: State, request: DeleteRequest) -> Result<Nothing> {
+async fn delete(state: State, request: DeleteRequest) -> Result<()> {
     state.write(vec![to_delete(request)?]).await?;
-    Ok(Nothing {})
+    Ok(())
 }
 
-async fn bulk_set(state: State, request: BulkSetRequest) -> Result<Nothing> {
+async fn bulk_set(state: State, request: BulkSetRequest) -> Result<()> {
     state.write(request.items.into_iter().map(to_set).collect::<Result<_>>()?).await?;
-    Ok(Nothing {})
+    Ok(())
 }
 
-async fn bulk_delete(state: State, request: BulkDeleteRequest) -> Result<Nothing> {
+async fn bulk_delete(state: State, request: BulkDeleteRequest) -> Result<()> {
     state.write(request.items.into_iter().map(to_delete).collect::<Result<_>>()?).await?;
-    Ok(Nothing {})
+    Ok(())
 }
 
-async fn transact(state: State, request: TransactionalStateRequest) -> Result<Nothing> {
-    let of_all = request.metadata;
-    let operation = |operation: Option<Operations>| {
-        let mut operation = match operation {
-            Some(Operations::Set(set)) => to_set(set)?,
-            Some(Operations::Delete(delete)) => to_delete(delete)?,
+async fn transact(state: State, request: TransactionalStateRequest) -> Result<()> {
+    let operation = |operation: TransactionalStateOperation| {
+        let operation = match operation.request {
+            Some(Change::Set(set)) => to_set(set)?,
+            Some(Change::Delete(delete)) => to_delete(delete)?,
             None => return Err(Error::UnsupportedOperation("unknown".to_owned())),
         };
-        // What is said about one operation counts more than what is said about all.
-        for (name, value) in &of_all {
-            operation.metadata.entry(name.clone()).or_insert_with(|| value.clone());
-        }
-        Ok(operation)
+        Ok(operation.with_default_metadata(&request.metadata))
     };
-    let operations = request.operations.into_iter().map(|it| operation(it.request));
+    let operations = request.operations.into_iter().map(operation);
     state.transact(operations.collect::<Result<_>>()?).await?;
-    Ok(Nothing {})
+    Ok(())
 }
 
 async fn query(state: State, request: QueryRequest) -> Result<QueryResponse> {
@@ -179,7 +189,10 @@ async fn query(state: State, request: QueryRequest) -> Result<QueryResponse> {
         let operand = serde_json::from_slice(&operand.value);
         operand.map(|operand| (operator, operand)).map_err(query::not_json)
     });
-    let order = |Sorting { key, order }: Sorting| (key, order == 1);
+    let order = |sorting: Sorting| {
+        let is_descending = sorting.order() == sorting::Order::Desc;
+        (sorting.key, is_descending)
+    };
     let page = asked.pagination.unwrap_or_default();
     let query = Query::new(
         filter.collect::<Result<_>>()?,
@@ -189,8 +202,15 @@ async fn query(state: State, request: QueryRequest) -> Result<QueryResponse> {
         &request.metadata,
     )?;
     let found = state.query(&query).await?;
-    let item =
-        |(key, entry): (String, Entry)| QueryItem { key, etag: etag(&entry), data: entry.value };
-    let items = found.entries.into_iter().map(item).collect();
-    Ok(QueryResponse { items, token: found.token.unwrap_or_default() })
+    let item = |(key, entry): (String, Entry)| QueryItem {
+        key,
+        etag: etag(&entry),
+        data: entry.value,
+        ..Default::default()
+    };
+    Ok(QueryResponse {
+        items: found.entries.into_iter().map(item).collect(),
+        token: found.token.unwrap_or_default(),
+        ..Default::default()
+    })
 }

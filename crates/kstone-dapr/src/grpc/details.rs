@@ -1,31 +1,33 @@
-//! Errors as a sidecar understands them. It tells ETags that do not fit from other errors by a
-//! detail of the status, and takes over an answer for its own clients from another.
+//! Error details for a sidecar, as messages of `google.rpc` in the status of a call. By one detail
+//! a sidecar recognises an ETag mismatch; from another it takes the error that it returns to its own
+//! clients.
 
 use std::collections::HashMap;
 
 use prost::Message;
 use tonic::{Code, Status};
 
-use super::messages::rpc::{self, Any, BadRequest, ErrorInfo, FieldViolation};
-use crate::error::{Doing, Error};
+use super::messages::Any;
+use super::messages::rpc::{self, BadRequest, ErrorInfo, bad_request::FieldViolation};
+use crate::error::{Error, RequestKind};
 
-/// Where our reasons come from.
+/// The domain of the reasons in [`ErrorInfo`].
 const DOMAIN: &str = "kstone";
 
 /// The status of a call that failed.
-pub(super) fn status(error: &Error, doing: Doing) -> Status {
+pub(super) fn status(error: &Error, kind: RequestKind) -> Status {
     match error {
-        // A transaction has many keys; a sidecar expects no word about one of them.
-        Error::EtagMismatch { .. } if doing != Doing::Transaction => {
+        // A transaction is about many keys, so a sidecar expects no detail about the ETag of one.
+        Error::EtagMismatch { .. } if kind != RequestKind::Transaction => {
             with_detail(Code::FailedPrecondition, error, bad_etag(error))
         }
-        Error::BadEtag { .. } if doing != Doing::Transaction => {
+        Error::BadEtag { .. } if kind != RequestKind::Transaction => {
             with_detail(Code::InvalidArgument, error, bad_etag(error))
         }
-        Error::EtagMismatch { .. } => with_detail(Code::Aborted, error, info(error, doing)),
-        Error::TooLarge(_) => with_detail(Code::ResourceExhausted, error, info(error, doing)),
+        Error::EtagMismatch { .. } => with_detail(Code::Aborted, error, info(error, kind)),
+        Error::TooLarge(_) => with_detail(Code::ResourceExhausted, error, info(error, kind)),
         error if error.is_servers_fault() => Status::new(Code::Internal, error.to_string()),
-        _ => with_detail(Code::InvalidArgument, error, info(error, doing)),
+        _ => with_detail(Code::InvalidArgument, error, info(error, kind)),
     }
 }
 
@@ -36,14 +38,18 @@ fn with_detail(code: Code, error: &Error, detail: Any) -> Status {
 }
 
 fn bad_etag(error: &Error) -> Any {
-    let violation = FieldViolation { field: "etag".to_owned(), description: error.to_string() };
+    let violation = FieldViolation {
+        field: "etag".to_owned(),
+        description: error.to_string(),
+        ..Default::default()
+    };
     let detail = BadRequest { field_violations: vec![violation] };
     any("google.rpc.BadRequest", &detail)
 }
 
-/// What makes a sidecar answer its own client with our status of HTTP and our name for the error.
-fn info(error: &Error, doing: Doing) -> Any {
-    let name = error.code(doing);
+/// The detail from which a sidecar takes the HTTP status and the error code for its own client.
+fn info(error: &Error, kind: RequestKind) -> Any {
+    let name = error.code(kind);
     let metadata = HashMap::from([
         ("kit_error".to_owned(), "true".to_owned()),
         ("http_code".to_owned(), error.status().as_u16().to_string()),
@@ -54,5 +60,5 @@ fn info(error: &Error, doing: Doing) -> Any {
 }
 
 fn any(name: &str, message: &impl Message) -> Any {
-    Any { type_url: format!("type.googleapis.com/{name}"), value: message.encode_to_vec() }
+    Any { type_url: format!("type.googleapis.com/{name}"), value: message.encode_to_vec().into() }
 }

@@ -1,10 +1,9 @@
-//! What is asked over gRPC: Dapr's state API, as SDKs call it, and the component that a sidecar
-//! plugs in.
+//! Dapr over gRPC: the state API that SDKs call, and the pluggable component that a sidecar calls.
 
 mod call;
 mod component;
 mod details;
-mod messages;
+pub mod messages;
 mod reflection;
 mod runtime;
 

@@ -1,5 +1,5 @@
-//! Which services there are. A sidecar asks it of every socket in its folder, to find out what kind
-//! of component listens there.
+//! gRPC server reflection, as far as it lists services. A sidecar asks for the list at every socket
+//! in its folder of components, to find out what kind of component listens there.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,8 +13,9 @@ use tonic::{Code, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use super::messages::reflection::{
-    Answered, Asked, ErrorResponse, ListServiceResponse, ServerReflectionRequest,
-    ServerReflectionResponse, ServiceResponse,
+    ErrorResponse, ListServiceResponse, ServerReflectionRequest, ServerReflectionResponse,
+    ServiceResponse, server_reflection_request::MessageRequest,
+    server_reflection_response::MessageResponse,
 };
 
 /// The paths of the two versions of the service, which have the same messages.
@@ -23,16 +24,16 @@ pub(super) const PATHS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
 ];
 
-/// A question is a name.
-const QUESTION_BYTES_MAX: usize = 64 * 1024;
+/// A request is hardly more than a name.
+const REQUEST_BYTES_MAX: usize = 64 * 1024;
 
-/// Answers the questions of a call, one by one.
+/// Answers the requests of one call, one by one.
 pub(super) async fn answer(
     request: Request<Incoming>,
     services: &'static [&'static str],
 ) -> Response<Body> {
     let codec = ProstCodec::<ServerReflectionResponse, ServerReflectionRequest>::default();
-    let mut grpc = Grpc::new(codec).max_decoding_message_size(QUESTION_BYTES_MAX);
+    let mut grpc = Grpc::new(codec).max_decoding_message_size(REQUEST_BYTES_MAX);
     grpc.streaming(Reflection(services), request).await
 }
 
@@ -40,48 +41,49 @@ struct Reflection(&'static [&'static str]);
 
 impl StreamingService<ServerReflectionRequest> for Reflection {
     type Response = ServerReflectionResponse;
-    type ResponseStream = Answers;
-    type Future = std::future::Ready<Result<tonic::Response<Answers>, Status>>;
+    type ResponseStream = Responses;
+    type Future = std::future::Ready<Result<tonic::Response<Responses>, Status>>;
 
     fn call(
         &mut self,
         request: tonic::Request<Streaming<ServerReflectionRequest>>,
     ) -> Self::Future {
-        let answers = Answers { questions: request.into_inner(), services: self.0 };
-        std::future::ready(Ok(tonic::Response::new(answers)))
+        let responses = Responses { requests: request.into_inner(), services: self.0 };
+        std::future::ready(Ok(tonic::Response::new(responses)))
     }
 }
 
-/// An answer for each question, as they come.
-struct Answers {
-    questions: Streaming<ServerReflectionRequest>,
+/// The stream of responses: one for each request, as they arrive.
+struct Responses {
+    requests: Streaming<ServerReflectionRequest>,
     services: &'static [&'static str],
 }
 
-impl Stream for Answers {
+impl Stream for Responses {
     type Item = Result<ServerReflectionResponse, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let question = ready!(Pin::new(&mut self.questions).poll_next(context));
+        let request = ready!(Pin::new(&mut self.requests).poll_next(context));
         let services = self.services;
-        Poll::Ready(question.map(|question| question.map(|question| reply(question, services))))
+        Poll::Ready(request.map(|request| request.map(|request| respond(request, services))))
     }
 }
 
-fn reply(question: ServerReflectionRequest, services: &[&str]) -> ServerReflectionResponse {
-    let answered = match question.asked {
-        Some(Asked::ListServices(_)) => {
-            let name = |name: &&str| ServiceResponse { name: (*name).to_owned() };
-            Answered::Services(ListServiceResponse { service: services.iter().map(name).collect() })
+fn respond(request: ServerReflectionRequest, services: &[&str]) -> ServerReflectionResponse {
+    let response = match request.message_request {
+        Some(MessageRequest::ListServices(_)) => {
+            let service = |name: &&str| ServiceResponse { name: (*name).to_owned() };
+            let service = services.iter().map(service).collect();
+            MessageResponse::ListServicesResponse(ListServiceResponse { service })
         }
-        _ => Answered::Error(ErrorResponse {
+        _ => MessageResponse::ErrorResponse(ErrorResponse {
             error_code: Code::Unimplemented.into(),
             error_message: "only the names of services are told".to_owned(),
         }),
     };
     ServerReflectionResponse {
-        valid_host: question.host.clone(),
-        original_request: Some(question),
-        answered: Some(answered),
+        valid_host: request.host.clone(),
+        original_request: Some(request),
+        message_response: Some(response),
     }
 }

@@ -1,4 +1,4 @@
-//! Dapr's gRPC API for state: from a call to its answer.
+//! Dapr's gRPC API for state: the methods of `dapr.proto.runtime.v1.Dapr` that are about it.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,11 +10,12 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 
 use super::call;
+use super::messages::common::{StateItem, state_options::StateConcurrency};
 use super::messages::runtime::{
-    BulkStateItem, DeleteStateRequest, Etag, ExecuteStateTransactionRequest, GetBulkStateRequest,
-    GetBulkStateResponse, GetMetadataResponse, GetStateRequest, GetStateResponse, QueryStateItem,
-    QueryStateRequest, QueryStateResponse, RegisteredComponent, StateItem, StateOptions,
-    StatesRequest,
+    BulkStateItem, DeleteBulkStateRequest, DeleteStateRequest, ExecuteStateTransactionRequest,
+    GetBulkStateRequest, GetBulkStateResponse, GetMetadataResponse, GetStateRequest,
+    GetStateResponse, QueryStateItem, QueryStateRequest, QueryStateResponse, RegisteredComponents,
+    SaveStateRequest, TransactionalStateOperation,
 };
 use crate::door::{API_TOKEN, CAPABILITIES, COMPONENT_TYPE, Door, VERSION};
 use crate::entry::Entry;
@@ -23,13 +24,13 @@ use crate::query::Query;
 use crate::time_to_live;
 use crate::write::{Concurrency, Expected, Operation};
 
-/// The service, as a path begins with it.
+/// The beginning of each method's path.
 const SERVICE: &str = "/dapr.proto.runtime.v1.Dapr/";
 
-/// The answer to a call.
+/// Answers one call of a client.
 pub(crate) async fn answer(door: Door, request: Request<Incoming>) -> Response<Body> {
     let token = request.headers().get(API_TOKEN).map(|token| token.as_bytes());
-    if !door.admits(token) {
+    if !door.accepts_token(token) {
         let what = "invalid api token: send it as dapr-api-token in the metadata";
         return Status::unauthenticated(what).into_http();
     }
@@ -51,7 +52,7 @@ pub(crate) async fn answer(door: Door, request: Request<Incoming>) -> Response<B
     }
 }
 
-/// Reads the one message of a call, and answers with one.
+/// Carries out a call, and reports an error as its status.
 async fn unary<M, R, W, F>(door: Door, request: Request<Incoming>, work: W) -> Response<Body>
 where
     M: Message + Default + Send + 'static,
@@ -78,33 +79,41 @@ fn status(error: Error) -> Status {
     Status::new(code, error.to_string())
 }
 
-/// What is told about a value beside it.
+/// The metadata of a response that holds this value.
 pub(super) fn metadata(entry: &Entry) -> HashMap<String, String> {
     let expires = entry.expires_at_s.map(time_to_live::rfc3339);
     expires.map(|expires| ("ttlExpireTime".to_owned(), expires)).into_iter().collect()
 }
 
+/// What a write expects of its key. The numbers of `concurrency` are the same in the API for clients
+/// and in the one for components.
 pub(super) fn expected(
     key: &str,
-    etag: Option<&Etag>,
-    options: Option<StateOptions>,
+    etag: Option<&str>,
+    concurrency: Option<i32>,
 ) -> Result<Expected> {
-    let concurrency = match options.unwrap_or_default().concurrency {
-        1 => Concurrency::First,
+    let first_write = StateConcurrency::ConcurrencyFirstWrite as i32;
+    let concurrency = match concurrency {
+        Some(concurrency) if concurrency == first_write => Concurrency::First,
         _ => Concurrency::Last,
     };
-    Expected::new(key, etag.map(|etag| etag.value.as_str()), concurrency)
+    Expected::new(key, etag, concurrency)
 }
 
-fn upsert(state: StateItem) -> Result<Operation> {
-    let expected = expected(&state.key, state.etag.as_ref(), state.options)?;
-    let StateItem { key, value, metadata, .. } = state;
+fn expectation(item: &StateItem) -> Result<Expected> {
+    let etag = item.etag.as_ref().map(|etag| etag.value.as_str());
+    expected(&item.key, etag, item.options.map(|options| options.concurrency))
+}
+
+fn upsert(item: StateItem) -> Result<Operation> {
+    let expected = expectation(&item)?;
+    let StateItem { key, value, metadata, .. } = item;
     Ok(Operation { key, value: Some(value), expected, metadata })
 }
 
-fn delete(state: StateItem) -> Result<Operation> {
-    let expected = expected(&state.key, state.etag.as_ref(), state.options)?.of_delete();
-    Ok(Operation { key: state.key, value: None, expected, metadata: state.metadata })
+fn delete(item: StateItem) -> Result<Operation> {
+    let expected = expectation(&item)?.of_delete();
+    Ok(Operation { key: item.key, value: None, expected, metadata: item.metadata })
 }
 
 async fn get_state(door: Door, request: GetStateRequest) -> Result<GetStateResponse> {
@@ -124,19 +133,20 @@ async fn get_bulk_state(door: Door, request: GetBulkStateRequest) -> Result<GetB
             metadata: metadata(&entry),
             etag: entry.etag.to_string(),
             data: entry.value,
+            ..Default::default()
         },
-        None => BulkStateItem { key, ..BulkStateItem::default() },
+        None => BulkStateItem { key, ..Default::default() },
     };
     Ok(GetBulkStateResponse { items: request.keys.into_iter().zip(entries).map(item).collect() })
 }
 
-async fn save_state(door: Door, request: StatesRequest) -> Result<()> {
+async fn save_state(door: Door, request: SaveStateRequest) -> Result<()> {
     let state = door.store(&request.store_name)?;
     let operations = request.states.into_iter().map(upsert).collect::<Result<_>>()?;
     state.write(operations).await
 }
 
-async fn delete_bulk_state(door: Door, request: StatesRequest) -> Result<()> {
+async fn delete_bulk_state(door: Door, request: DeleteBulkStateRequest) -> Result<()> {
     let state = door.store(&request.store_name)?;
     let operations = request.states.into_iter().map(delete).collect::<Result<_>>()?;
     state.write(operations).await
@@ -151,20 +161,17 @@ async fn delete_state(door: Door, request: DeleteStateRequest) -> Result<()> {
 
 async fn transact(door: Door, request: ExecuteStateTransactionRequest) -> Result<()> {
     let state = door.store(&request.store_name)?;
-    let mut operations = Vec::with_capacity(request.operations.len());
-    for operation in request.operations {
-        let mut item = operation.request.unwrap_or_default();
-        // What is said about one operation counts more than what is said about all.
-        for (name, value) in &request.metadata {
-            item.metadata.entry(name.clone()).or_insert_with(|| value.clone());
-        }
-        operations.push(match operation.operation_type.as_str() {
+    let operation = |operation: TransactionalStateOperation| {
+        let item = operation.request.unwrap_or_default();
+        let operation = match operation.operation_type.as_str() {
             "upsert" => upsert(item)?,
             "delete" => delete(item)?,
             _ => return Err(Error::UnsupportedOperation(operation.operation_type)),
-        });
-    }
-    state.transact(operations).await
+        };
+        Ok(operation.with_default_metadata(&request.metadata))
+    };
+    let operations = request.operations.into_iter().map(operation);
+    state.transact(operations.collect::<Result<_>>()?).await
 }
 
 async fn query(door: Door, request: QueryStateRequest) -> Result<QueryStateResponse> {
@@ -175,22 +182,27 @@ async fn query(door: Door, request: QueryStateRequest) -> Result<QueryStateRespo
         key,
         etag: entry.etag.to_string(),
         data: entry.value,
+        ..Default::default()
     };
-    let results = found.entries.into_iter().map(item).collect();
-    Ok(QueryStateResponse { results, token: found.token.unwrap_or_default() })
+    Ok(QueryStateResponse {
+        results: found.entries.into_iter().map(item).collect(),
+        token: found.token.unwrap_or_default(),
+        ..Default::default()
+    })
 }
 
 async fn get_metadata(door: Door, (): ()) -> Result<GetMetadataResponse> {
-    let component = |name: &String| RegisteredComponent {
+    let component = |name: &String| RegisteredComponents {
         name: name.clone(),
-        kind: COMPONENT_TYPE.to_owned(),
+        r#type: COMPONENT_TYPE.to_owned(),
         version: "v1".to_owned(),
         capabilities: CAPABILITIES.map(str::to_owned).to_vec(),
     };
     Ok(GetMetadataResponse {
         id: "kstone".to_owned(),
-        components: door.options().stores.iter().map(component).collect(),
-        extended: HashMap::from([("daprRuntimeVersion".to_owned(), VERSION.to_owned())]),
+        registered_components: door.options().stores.iter().map(component).collect(),
+        extended_metadata: HashMap::from([("daprRuntimeVersion".to_owned(), VERSION.to_owned())]),
         runtime_version: VERSION.to_owned(),
+        ..Default::default()
     })
 }

@@ -1,4 +1,4 @@
-//! The JSON that clients send.
+//! The JSON bodies of requests.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 use crate::write::{Concurrency, Expected, Operation, check_consistency};
 
-/// One key in a request to save or to delete.
+/// One key to save or to delete.
 #[derive(Debug, Deserialize)]
-struct OneKey<'a> {
+struct KeyRequest<'a> {
     key: String,
     #[serde(borrow)]
     value: Option<&'a RawValue>,
@@ -29,6 +29,7 @@ struct Options {
     consistency: Option<String>,
 }
 
+/// The body of a bulk read.
 #[derive(Debug, Deserialize)]
 struct Keys {
     keys: Vec<String>,
@@ -37,19 +38,19 @@ struct Keys {
 #[derive(Debug, Deserialize)]
 struct Transaction<'a> {
     #[serde(borrow)]
-    operations: Vec<OneOperation<'a>>,
+    operations: Vec<TransactionOperation<'a>>,
     #[serde(default)]
     metadata: Option<HashMap<String, Text>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct OneOperation<'a> {
+struct TransactionOperation<'a> {
     operation: String,
     #[serde(borrow)]
-    request: OneKey<'a>,
+    request: KeyRequest<'a>,
 }
 
-/// What metadata holds: text. People write numbers without quotes too.
+/// A value of metadata: text. Numbers and booleans without quotes are accepted as well.
 #[derive(Debug, Clone)]
 struct Text(String);
 
@@ -87,14 +88,8 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// What metadata there is for a key: its own, and what is said about the whole request.
-fn metadata(
-    own: Option<HashMap<String, Text>>,
-    of_all: &HashMap<String, String>,
-) -> HashMap<String, String> {
-    let mut all = of_all.clone();
-    all.extend(own.into_iter().flatten().map(|(name, Text(value))| (name, value)));
-    all
+fn metadata(metadata: Option<HashMap<String, Text>>) -> HashMap<String, String> {
+    metadata.into_iter().flatten().map(|(name, Text(value))| (name, value)).collect()
 }
 
 fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
@@ -102,8 +97,8 @@ fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
         .map_err(|error| Error::malformed(format!("failed deserializing the body: {error}")))
 }
 
-impl OneKey<'_> {
-    fn operation(self, upsert: bool, of_all: &HashMap<String, String>) -> Result<Operation> {
+impl KeyRequest<'_> {
+    fn operation(self, upsert: bool) -> Result<Operation> {
         let options = self.options.unwrap_or_default();
         check_consistency(options.consistency.as_deref().unwrap_or_default())?;
         let concurrency = Concurrency::parse(options.concurrency.as_deref().unwrap_or_default())?;
@@ -113,30 +108,35 @@ impl OneKey<'_> {
             key: self.key,
             value: upsert.then(|| Bytes::copy_from_slice(value.as_bytes())),
             expected: if upsert { expected } else { expected.of_delete() },
-            metadata: metadata(self.metadata, of_all),
+            metadata: metadata(self.metadata),
         })
     }
 }
 
-/// The keys to save.
-pub(super) fn saves(body: &[u8], of_all: &HashMap<String, String>) -> Result<Vec<Operation>> {
-    let saves: Vec<OneKey<'_>> = parse(body)?;
-    saves.into_iter().map(|save| save.operation(true, of_all)).collect()
+/// Parses a request to save keys. `of_url` is metadata from the query string.
+pub(super) fn saves(body: &[u8], of_url: &HashMap<String, String>) -> Result<Vec<Operation>> {
+    let saves: Vec<KeyRequest<'_>> = parse(body)?;
+    let operation = |save: KeyRequest<'_>| Ok(save.operation(true)?.with_default_metadata(of_url));
+    saves.into_iter().map(operation).collect()
 }
 
-/// The keys to read.
+/// Parses a request to read keys.
 pub(super) fn keys(body: &[u8]) -> Result<Vec<String>> {
     parse::<Keys>(body).map(|body| body.keys)
 }
 
-/// The operations of a transaction.
-pub(super) fn transaction(body: &[u8], of_all: &HashMap<String, String>) -> Result<Vec<Operation>> {
+/// Parses a transaction. `of_url` is metadata from the query string.
+pub(super) fn transaction(body: &[u8], of_url: &HashMap<String, String>) -> Result<Vec<Operation>> {
     let body: Transaction<'_> = parse(body)?;
-    let of_all = metadata(body.metadata, of_all);
-    let operation = |one: OneOperation<'_>| match one.operation.as_str() {
-        "upsert" => one.request.operation(true, &of_all),
-        "delete" => one.request.operation(false, &of_all),
-        _ => Err(Error::UnsupportedOperation(one.operation)),
+    let of_body = metadata(body.metadata);
+    let operation = |one: TransactionOperation<'_>| {
+        let is_upsert = match one.operation.as_str() {
+            "upsert" => true,
+            "delete" => false,
+            _ => return Err(Error::UnsupportedOperation(one.operation)),
+        };
+        let operation = one.request.operation(is_upsert)?;
+        Ok(operation.with_default_metadata(&of_body).with_default_metadata(of_url))
     };
     body.operations.into_iter().map(operation).collect()
 }

@@ -1,8 +1,8 @@
-//! Dapr's HTTP API for state: from a request to its answer.
+//! Dapr's HTTP API for state: routes a request, carries it out, and makes the response.
 
-mod address;
-mod answer;
 mod body;
+mod response;
+mod route;
 
 use ::http::{Method, Request, Response, StatusCode};
 use bytes::Bytes;
@@ -11,67 +11,67 @@ use hyper::body::Incoming;
 use kstone_door::body::{BodyError, HeldBody};
 
 use crate::door::{API_TOKEN, Door};
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, RequestKind, Result};
 use crate::query::Query;
 use crate::store::Store;
 use crate::write::{Concurrency, Expected, Operation, check_consistency};
-use address::{Address, Parameters};
+use route::{Parameters, Route};
 
-pub(crate) type Answer = Response<Full<Bytes>>;
+pub(crate) type HttpResponse = Response<Full<Bytes>>;
 
-/// The answer to a request.
-pub(crate) async fn answer(door: Door, request: Request<Incoming>) -> Answer {
-    let address = match Address::parse(request.uri().path()) {
-        Some(address) => address,
+/// Answers one request.
+pub(crate) async fn answer(door: Door, request: Request<Incoming>) -> HttpResponse {
+    let route = match Route::parse(request.uri().path()) {
+        Some(route) => route,
         None => {
             let what = format!(
                 "there is nothing at {}: this server has Dapr's state API",
                 request.uri().path()
             );
-            return answer::error(StatusCode::NOT_FOUND, "ERR_NOT_FOUND", &what);
+            return response::error(StatusCode::NOT_FOUND, "ERR_NOT_FOUND", &what);
         }
     };
-    // Whoever asks whether the server is there need not say who asks.
-    let is_health = matches!(address, Address::Health);
+    // Health checks need no token.
+    let is_health = matches!(route, Route::Health);
     let token = request.headers().get(API_TOKEN).map(|token| token.as_bytes());
-    if !is_health && !door.admits(token) {
+    if !is_health && !door.accepts_token(token) {
         let what = "invalid api token: send it in the header dapr-api-token";
-        return answer::error(StatusCode::UNAUTHORIZED, "ERR_UNAUTHORIZED", what);
+        return response::error(StatusCode::UNAUTHORIZED, "ERR_UNAUTHORIZED", what);
     }
-    let Some(doing) = address.doing(request.method()) else {
-        return match (address, request.method()) {
-            (Address::Health, &Method::GET) => answer::nothing(),
-            (Address::Metadata, &Method::GET) => answer::metadata(door.options()),
+    let Some(kind) = route.request_kind(request.method()) else {
+        return match (route, request.method()) {
+            (Route::Health, &Method::GET) => response::no_content(),
+            (Route::Metadata, &Method::GET) => response::metadata(door.options()),
             _ => {
                 let what = format!("{} is not possible here", request.method());
-                answer::error(StatusCode::METHOD_NOT_ALLOWED, "ERR_METHOD_NOT_ALLOWED", &what)
+                response::error(StatusCode::METHOD_NOT_ALLOWED, "ERR_METHOD_NOT_ALLOWED", &what)
             }
         };
     };
-    match carry_out(&door, address, doing, request).await {
-        Ok(answer) => answer,
-        Err(error) => answer::error(error.status(), error.code(doing), &error.to_string()),
+    match carry_out(&door, route, kind, request).await {
+        Ok(response) => response,
+        Err(error) => response::error(error.status(), error.code(kind), &error.to_string()),
     }
 }
 
 async fn carry_out(
     door: &Door,
-    address: Address,
-    doing: Doing,
+    route: Route,
+    kind: RequestKind,
     request: Request<Incoming>,
-) -> Result<Answer> {
-    let (store, key) = address.store_and_key();
+) -> Result<HttpResponse> {
+    let (store, key) = route.store_and_key();
     let state = door.store(&store)?;
     let parameters = Parameters::parse(request.uri().query())?;
     if let Some(consistency) = parameters.get("consistency") {
         check_consistency(consistency)?;
     }
-    match doing {
-        Doing::Get => Ok(match state.get(&key).await? {
-            Some(entry) => answer::entry(entry),
-            None => answer::nothing(),
+    match kind {
+        RequestKind::Get => Ok(match state.get(&key).await? {
+            Some(entry) => response::entry(entry),
+            None => response::no_content(),
         }),
-        Doing::Delete => {
+        RequestKind::Delete => {
             let concurrency =
                 Concurrency::parse(parameters.get("concurrency").unwrap_or_default())?;
             let etag = match request.headers().get(::http::header::IF_MATCH) {
@@ -85,38 +85,41 @@ async fn carry_out(
             let metadata = parameters.metadata;
             let operation = Operation { key, value: None, expected, metadata };
             state.write(vec![operation]).await?;
-            Ok(answer::nothing())
+            Ok(response::no_content())
         }
-        Doing::Save | Doing::BulkGet | Doing::Transaction | Doing::Query => {
+        RequestKind::Save
+        | RequestKind::BulkGet
+        | RequestKind::Transaction
+        | RequestKind::Query => {
             let body = read(door, request).await?;
-            with_body(&state, doing, &body.bytes, parameters).await
+            with_body(&state, kind, &body.bytes, parameters).await
         }
     }
 }
 
 async fn with_body(
     state: &Store<'_>,
-    doing: Doing,
+    kind: RequestKind,
     body: &[u8],
     parameters: Parameters,
-) -> Result<Answer> {
-    match doing {
-        Doing::BulkGet => {
+) -> Result<HttpResponse> {
+    match kind {
+        RequestKind::BulkGet => {
             let keys = body::keys(body)?;
             let entries = state.get_many(&keys).await?;
-            Ok(answer::bulk(&keys, entries))
+            Ok(response::bulk(&keys, entries))
         }
-        Doing::Transaction => {
+        RequestKind::Transaction => {
             state.transact(body::transaction(body, &parameters.metadata)?).await?;
-            Ok(answer::nothing())
+            Ok(response::no_content())
         }
-        Doing::Query => {
+        RequestKind::Query => {
             let query = Query::parse(body, &parameters.metadata)?;
-            Ok(answer::found(state.query(query).await?))
+            Ok(response::query_page(state.query(query).await?))
         }
         _ => {
             state.write(body::saves(body, &parameters.metadata)?).await?;
-            Ok(answer::nothing())
+            Ok(response::no_content())
         }
     }
 }

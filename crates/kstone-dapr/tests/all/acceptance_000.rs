@@ -1,4 +1,4 @@
-//! Acceptance, section 000: the keys of the mastery engine with their lives, through this door.
+//! Acceptance, section 000: the keys of the mastery engine with their times to live, through this door.
 
 use kstone::ops::KeyCondition;
 use kstone::{Item, Value};
@@ -16,7 +16,7 @@ fn mastery() -> Json {
     })
 }
 
-/// Each key of the table with a value that it may hold, where its item is, and its life in seconds.
+/// Each key of the table with a value that it may hold, where its item is, and its time to live in seconds.
 fn rows() -> Vec<(&'static str, Json, &'static str, &'static str, Option<u64>)> {
     let prediction = json!({
         "predicted_score": 0.9, "confidence": 0.8, "trend": "up",

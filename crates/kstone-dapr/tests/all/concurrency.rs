@@ -1,4 +1,4 @@
-//! ETags, and whose write wins.
+//! ETags and concurrency modes: which of several writes wins.
 
 use serde_json::{Value as Json, json};
 

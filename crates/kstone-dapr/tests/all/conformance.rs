@@ -1,12 +1,15 @@
 //! The cases of Dapr's own conformance suite for state stores, as tests of ours. The suite calls a
 //! component, so these do.
 
+use kstone_dapr::messages::Any;
+use kstone_dapr::messages::components::{
+    BulkStateItem, DeleteRequest, GetResponse, Query, QueryItem, SetRequest, StateOptions,
+    transactional_state_operation::Request as Change,
+};
 use serde_json::json;
 use tonic::Code;
 
-use crate::component::{
-    Any, Delete, Got, Kind, One, Options, Query, Set, Sidecar, delete, etag, is_of_etag, set,
-};
+use crate::component::{Sidecar, delete, etag, is_of_etag, set};
 use crate::server::Server;
 
 async fn start() -> (Server, Sidecar) {
@@ -15,9 +18,9 @@ async fn start() -> (Server, Sidecar) {
     (server, sidecar)
 }
 
-fn with_ttl(key: &str, ttl: &str) -> Set {
+fn with_ttl(key: &str, ttl: &str) -> SetRequest {
     let metadata = [("ttlInSeconds".to_owned(), ttl.to_owned())].into();
-    Set { metadata, ..set(key, b"\"text\"") }
+    SetRequest { metadata, ..set(key, b"\"text\"") }
 }
 
 const VALUES: [(&str, &[u8]); 8] = [
@@ -38,7 +41,7 @@ async fn values_of_every_kind_are_set_read_and_deleted() {
         sidecar.set(set(key, value)).await.unwrap();
         assert_eq!(sidecar.get(key).await.data, value, "{key}");
         sidecar.delete(delete(key)).await.unwrap();
-        assert_eq!(sidecar.get(key).await, Got::default());
+        assert_eq!(sidecar.get(key).await, GetResponse::default());
     }
     sidecar.delete(delete("never there")).await.unwrap();
 }
@@ -55,7 +58,10 @@ async fn bulk_calls_do_the_same_for_many_keys() {
         assert_eq!((one.key.as_str(), &one.data[..], one.error.as_str()), (key, value, ""));
         assert!(one.etag.is_some());
     }
-    assert_eq!(found[VALUES.len()], One { key: "doesnotexist".to_owned(), ..One::default() });
+    assert_eq!(
+        found[VALUES.len()],
+        BulkStateItem { key: "doesnotexist".to_owned(), ..BulkStateItem::default() }
+    );
     sidecar.bulk_delete(vec![delete("int"), delete("bool"), delete("never there")]).await.unwrap();
     let left = sidecar.bulk_get(&["int", "bool", "bytes"]).await;
     assert_eq!(left.iter().map(|one| one.etag.is_some()).collect::<Vec<_>>(), [false, false, true]);
@@ -66,16 +72,16 @@ async fn a_transactions_operations_happen_in_their_order() {
     let (_server, sidecar) = start().await;
     sidecar.set(set("key1", b"\"value1\"")).await.unwrap();
     let operations = vec![
-        Kind::Delete(delete("key1")),
-        Kind::Set(set("key2", b"\"value2\"")),
-        Kind::Delete(delete("key2")),
-        Kind::Set(set("key3", b"\"value3\"")),
+        Change::Delete(delete("key1")),
+        Change::Set(set("key2", b"\"value2\"")),
+        Change::Delete(delete("key2")),
+        Change::Set(set("key3", b"\"value3\"")),
     ];
     sidecar.transact(operations).await.unwrap();
-    assert_eq!(sidecar.get("key1").await, Got::default());
-    assert_eq!(sidecar.get("key2").await, Got::default());
-    assert_eq!(sidecar.get("key3").await.data, b"\"value3\"");
-    sidecar.transact(vec![Kind::Delete(delete("non-existent-key"))]).await.unwrap();
+    assert_eq!(sidecar.get("key1").await, GetResponse::default());
+    assert_eq!(sidecar.get("key2").await, GetResponse::default());
+    assert_eq!(sidecar.get("key3").await.data, "\"value3\"");
+    sidecar.transact(vec![Change::Delete(delete("non-existent-key"))]).await.unwrap();
     sidecar.transact(Vec::new()).await.unwrap();
 }
 
@@ -89,8 +95,9 @@ async fn a_wrong_etag_keeps_one_key_as_it_was_and_no_other() {
         [0, 1, 2, 3].map(|at: usize| found[at].etag.clone().unwrap().value)
     };
     assert_eq!(sidecar.etag("etag1").await, one);
-    let write = |key: &str, etag_text: &str| Set { etag: etag(etag_text), ..set(key, b"2") };
-    let remove = |key: &str, etag_text: &str| Delete { etag: etag(etag_text), ..delete(key) };
+    let write = |key: &str, etag_text: &str| SetRequest { etag: etag(etag_text), ..set(key, b"2") };
+    let remove =
+        |key: &str, etag_text: &str| DeleteRequest { etag: etag(etag_text), ..delete(key) };
 
     is_of_etag(sidecar.set(write("etag1", "10000")).await, Code::FailedPrecondition);
     is_of_etag(sidecar.set(write("etag1", "bad-etag")).await, Code::InvalidArgument);
@@ -103,19 +110,19 @@ async fn a_wrong_etag_keeps_one_key_as_it_was_and_no_other() {
     is_of_etag(refused, Code::FailedPrecondition);
     assert_eq!(
         (sidecar.get("etag2").await.data, sidecar.etag("etag2").await),
-        (b"1".to_vec(), two.clone())
+        (b"1"[..].into(), two.clone())
     );
-    assert_eq!(sidecar.get("etag3").await.data, b"2");
+    assert_eq!(sidecar.get("etag3").await.data, "2");
     let three = sidecar.etag("etag3").await;
     sidecar.bulk_set(vec![write("etag2", &two), write("etag3", &three)]).await.unwrap();
     let (two, three) = (sidecar.etag("etag2").await, sidecar.etag("etag3").await);
 
     is_of_etag(sidecar.delete(remove("etag1", "10000")).await, Code::FailedPrecondition);
     sidecar.delete(remove("etag1", &one.1)).await.unwrap();
-    assert_eq!(sidecar.get("etag1").await, Got::default());
+    assert_eq!(sidecar.get("etag1").await, GetResponse::default());
     let refused = sidecar.bulk_delete(vec![remove("etag2", &two), remove("etag3", "10000")]).await;
     is_of_etag(refused, Code::FailedPrecondition);
-    assert_eq!(sidecar.get("etag2").await, Got::default());
+    assert_eq!(sidecar.get("etag2").await, GetResponse::default());
     assert_eq!(sidecar.etag("etag3").await, three);
     sidecar.bulk_delete(vec![remove("etag3", &three), remove("etag4", &four)]).await.unwrap();
     assert!(sidecar.bulk_get(&keys).await.iter().all(|one| one.data.is_empty()));
@@ -124,21 +131,21 @@ async fn a_wrong_etag_keeps_one_key_as_it_was_and_no_other() {
 #[tokio::test]
 async fn the_first_write_wins_with_an_etag_and_without() {
     let (_server, sidecar) = start().await;
-    let first = |value: &[u8]| Set {
-        options: Some(Options { concurrency: 1, consistency: 2 }),
+    let first = |value: &[u8]| SetRequest {
+        options: Some(StateOptions { concurrency: 1, consistency: 2 }),
         ..set("first", value)
     };
     for no_etag in [None, etag("")] {
         sidecar.delete(delete("first")).await.unwrap();
-        let with = |value: &[u8]| Set { etag: no_etag.clone(), ..first(value) };
+        let with = |value: &[u8]| SetRequest { etag: no_etag.clone(), ..first(value) };
         sidecar.set(with(b"1")).await.unwrap();
-        assert_eq!(sidecar.get("first").await.data, b"1");
+        assert_eq!(sidecar.get("first").await.data, "1");
         is_of_etag(sidecar.set(with(b"2")).await, Code::FailedPrecondition);
     }
     let read = sidecar.etag("first").await;
-    let with_etag = Set { etag: etag(&read), ..first(b"2") };
+    let with_etag = SetRequest { etag: etag(&read), ..first(b"2") };
     sidecar.set(with_etag.clone()).await.unwrap();
-    assert_eq!(sidecar.get("first").await.data, b"2");
+    assert_eq!(sidecar.get("first").await.data, "2");
     assert_ne!(sidecar.etag("first").await, read);
     is_of_etag(sidecar.set(with_etag).await, Code::FailedPrecondition);
 }
@@ -150,11 +157,11 @@ async fn a_key_is_gone_within_three_seconds_when_it_was_to_live_two() {
     let refused = sidecar.set(with_ttl("k", "foo")).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     sidecar.set(with_ttl("k", "2")).await.unwrap();
-    assert_eq!(sidecar.get("k").await.data, b"\"text\"");
+    assert_eq!(sidecar.get("k").await.data, "\"text\"");
     server.clock.advance(1_999);
-    assert_eq!(sidecar.get("k").await.data, b"\"text\"");
+    assert_eq!(sidecar.get("k").await.data, "\"text\"");
     server.clock.advance(1_001);
-    assert_eq!(sidecar.get("k").await, Got::default());
+    assert_eq!(sidecar.get("k").await, GetResponse::default());
 }
 
 #[tokio::test]
@@ -171,12 +178,12 @@ async fn a_life_is_told_and_taken_away_by_minus_one_and_by_a_write_that_names_no
         sidecar.set(forever).await.unwrap();
         assert_eq!(expires("k").await, None);
         server.clock.advance(3_000);
-        assert_eq!(sidecar.get("k").await.data, b"\"text\"");
+        assert_eq!(sidecar.get("k").await.data, "\"text\"");
     }
 }
 
 fn filter(operator: &str, operand: serde_json::Value) -> Query {
-    let operand = Any { type_url: String::new(), value: operand.to_string().into_bytes() };
+    let operand = Any { type_url: String::new(), value: operand.to_string().into_bytes().into() };
     Query { filter: [(operator.to_owned(), operand)].into(), ..Query::default() }
 }
 
@@ -192,7 +199,7 @@ async fn queries_find_what_their_filter_says_in_all_partitions_or_one() {
     for (key, value) in &values {
         sidecar.set(set(key, value.to_string().as_bytes())).await.unwrap();
     }
-    let keys = |found: Vec<One>| found.into_iter().map(|one| one.key).collect::<Vec<_>>();
+    let keys = |found: Vec<QueryItem>| found.into_iter().map(|one| one.key).collect::<Vec<_>>();
     let either = || {
         let any = json!([
             {"EQ": {"message": "other test"}}, {"IN": {"message": ["test", "dummy"]}}

@@ -1,4 +1,4 @@
-//! How long keys live.
+//! Time to live, and the expiry of keys.
 
 use serde_json::json;
 

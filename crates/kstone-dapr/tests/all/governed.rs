@@ -1,5 +1,5 @@
-//! Declared keys: with a keyspace in force the database says what may be written, and how long it
-//! lives; without one a write is what the client says.
+//! Keys that a catalogue declares: the database applies its rules for values and times to live.
+//! Without a catalogue a write is stored as the client sends it.
 
 use kstone::Item;
 use kstone::ops::KeyCondition;
@@ -9,7 +9,7 @@ use crate::component::{Sidecar, set};
 use crate::server::{START_S, Server};
 
 const DAY: &str = "student:s1:mastery:2026-01-14:quiz";
-/// The life of such a key, in seconds.
+/// The time to live of such a key, in seconds.
 const LIFE_S: u64 = 7_776_000;
 
 fn save(key: &str, value: serde_json::Value, ttl: Option<&str>) -> String {

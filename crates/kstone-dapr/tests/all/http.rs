@@ -1,4 +1,4 @@
-//! The state API as paths, headers and JSON; what is refused, and how.
+//! The state API over HTTP: paths, headers and JSON, and the errors.
 
 use kstone_dapr::DoorOptions;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What stands before keys, as Dapr's `keyPrefix` says.
+//! The prefix of keys: Dapr's `keyPrefix`.
 
 use kstone::Item;
 use kstone_dapr::{DoorOptions, KeyPrefix};

@@ -1,5 +1,5 @@
-//! The Dapr door over real sockets, by topic. The cases of Dapr's own conformance suite for state
-//! stores are among them.
+//! Tests of the Dapr door over real sockets, by topic. They include the cases of Dapr's own
+//! conformance suite for state stores.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests panic where they fail")]
 
 mod acceptance_000;

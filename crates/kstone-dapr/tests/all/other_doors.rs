@@ -1,4 +1,4 @@
-//! What Dapr writes, DynamoDB reads; and the other way round.
+//! State at other doors: DynamoDB reads what Dapr writes, and the other way round.
 
 use kstone::{Item, Value};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::server::{Answer, Server};
+use crate::server::{HttpResponse, Server};
 
 async fn filled() -> Server {
     let server = Server::start().await;
@@ -17,7 +17,7 @@ async fn filled() -> Server {
     server
 }
 
-fn keys(answer: &Answer) -> Vec<String> {
+fn keys(answer: &HttpResponse) -> Vec<String> {
     if answer.status == 204 {
         return Vec::new();
     }

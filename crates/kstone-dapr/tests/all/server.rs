@@ -34,7 +34,7 @@ pub struct Server {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     pub status: u16,
     pub headers: HashMap<String, String>,
     pub body: Vec<u8>,
@@ -78,7 +78,7 @@ impl Server {
         Server { http, grpc, db, clock, state, socket, _folder: folder, _open: open }
     }
 
-    pub async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+    pub async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> HttpResponse {
         let length = body.len();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\
@@ -89,10 +89,10 @@ impl Server {
         let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
-        Answer::parse(&answer)
+        HttpResponse::parse(&answer)
     }
 
-    pub async fn get(&self, key: &str) -> Answer {
+    pub async fn get(&self, key: &str) -> HttpResponse {
         self.send("GET", &format!("/v1.0/state/statestore/{key}"), "", "").await
     }
 
@@ -100,30 +100,30 @@ impl Server {
         self.get(key).await.headers["etag"].clone()
     }
 
-    pub async fn save(&self, body: &str) -> Answer {
+    pub async fn save(&self, body: &str) -> HttpResponse {
         self.send("POST", "/v1.0/state/statestore", "", body).await
     }
 
-    pub async fn delete(&self, key: &str, headers: &str) -> Answer {
+    pub async fn delete(&self, key: &str, headers: &str) -> HttpResponse {
         self.send("DELETE", &format!("/v1.0/state/statestore/{key}"), headers, "").await
     }
 
-    pub async fn bulk(&self, body: &str) -> Answer {
+    pub async fn bulk(&self, body: &str) -> HttpResponse {
         self.send("POST", "/v1.0/state/statestore/bulk", "", body).await
     }
 
-    pub async fn query(&self, parameters: &str, body: &str) -> Answer {
+    pub async fn query(&self, parameters: &str, body: &str) -> HttpResponse {
         let path = format!("/v1.0-alpha1/state/statestore/query{parameters}");
         self.send("POST", &path, "", body).await
     }
 
-    pub async fn transact(&self, body: &str) -> Answer {
+    pub async fn transact(&self, body: &str) -> HttpResponse {
         self.send("POST", "/v1.0/state/statestore/transaction", "", body).await
     }
 }
 
-impl Answer {
-    fn parse(answer: &[u8]) -> Answer {
+impl HttpResponse {
+    fn parse(answer: &[u8]) -> HttpResponse {
         let end = answer.windows(4).position(|it| it == b"\r\n\r\n").expect("a whole head");
         let head = std::str::from_utf8(&answer[..end]).unwrap();
         let mut lines = head.lines();
@@ -132,7 +132,11 @@ impl Answer {
             let (name, value) = line.split_once(": ").unwrap();
             (name.to_lowercase(), value.to_owned())
         };
-        Answer { status, headers: lines.map(header).collect(), body: answer[end + 4..].to_vec() }
+        HttpResponse {
+            status,
+            headers: lines.map(header).collect(),
+            body: answer[end + 4..].to_vec(),
+        }
     }
 
     pub fn json(&self) -> Json {

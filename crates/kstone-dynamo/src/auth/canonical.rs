@@ -1,4 +1,4 @@
-//! The canonical form of a request: what a signature is over.
+//! The canonical form of a request, which its signature covers.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sha2::{Digest, Sha256};
@@ -23,7 +23,7 @@ pub(super) fn hash(head: &Head<'_>, body: &[u8], signed_headers: &str, in_query:
     let mut text = Vec::with_capacity(1024);
     text.extend_from_slice(head.method.as_bytes());
     text.push(b'\n');
-    // The path is encoded once more than it is sent; this protocol has no path but `/`.
+    // The path is percent-encoded once more; this protocol has no path other than `/`.
     text.extend(utf8_percent_encode(head.path, PATH).flat_map(str::as_bytes));
     text.push(b'\n');
     write_query(&head.query, in_query, &mut text);
@@ -58,7 +58,7 @@ fn write_query(query: &[(String, String)], in_query: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// The values of a header, trimmed, with runs of spaces made one.
+/// Writes the values of a header, trimmed, with each run of spaces reduced to one.
 fn write_header(headers: Headers<'_>, name: &str, out: &mut Vec<u8>) {
     for (at, value) in headers.get_all(name).enumerate() {
         if at > 0 {
@@ -75,7 +75,7 @@ fn write_header(headers: Headers<'_>, name: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Undoes percent-encoding; what is no encoding stays as it is.
+/// Undoes percent-encoding. A `%` without two hexadecimal digits is kept.
 fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

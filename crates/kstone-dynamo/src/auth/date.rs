@@ -1,4 +1,4 @@
-//! The dates of signatures: `20150830T123600Z`, and the `Date` header of HTTP.
+//! Parses and prints the dates of signatures: `20150830T123600Z`, and HTTP's `Date` header.
 
 use std::borrow::Cow;
 
@@ -25,8 +25,8 @@ pub(super) fn print(seconds: i64) -> String {
     date.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// A signature without `X-Amz-Date` counts from the `Date` header, `Sun, 30 Aug 2015 12:36:00 GMT`;
-/// what is not in that form stays as it is.
+/// Converts the `Date` header, `Sun, 30 Aug 2015 12:36:00 GMT`, on which a signature without
+/// `X-Amz-Date` relies, to ISO-8601 basic format. Text in another form is returned as it is.
 pub(super) fn to_basic(text: &str) -> Cow<'_, str> {
     match text.ends_with("GMT").then(|| HTTP.parse_timestamp(text)) {
         Some(Ok(date)) => print(date.as_second()).into(),

@@ -1,11 +1,11 @@
-//! Who may ask: AWS Signature Version 4, in the `Authorization` header or in the query string.
+//! Authentication by AWS Signature Version 4, in the `Authorization` header or in the query string.
 //!
-//! Without configured keys everything passes, signed or not: the server then listens on loopback
-//! only. With keys, a request has to be signed with one of them, over its headers and its body,
-//! within a quarter of an hour. The checks and their messages come in the order of AWS.
+//! Without configured keys every request is accepted, signed or not: the server then listens on
+//! loopback only. With keys, a request has to be signed with one of them, over its headers and its
+//! body, within a quarter of an hour. The checks and their messages come in AWS's order.
 //!
-//! All but the signature itself is seen in the head of a request, and checked before its body is
-//! read: who has no key does not get to fill memory.
+//! Everything except the signature itself is checked from the head of a request, before its body is
+//! read, so that a client without a key cannot make the server buffer bodies.
 
 mod canonical;
 mod date;
@@ -28,9 +28,9 @@ const SERVICE: &str = "dynamodb";
 const TERMINATOR: &str = "aws4_request";
 const AMZ_DATE: &str = "x-amz-date";
 const SKEW_MAX_S: i64 = 15 * 60;
-/// A query-string signature says itself how long it holds; this is the most that counts.
+/// The longest validity that a signature in a query string can give itself.
 const EXPIRES_MAX_S: i64 = 7 * 24 * 3600;
-/// One entry for each key, day and region in use.
+/// How many derived keys are cached: one for each key, day and region in use.
 const DERIVED_KEYS_MAX: usize = 256;
 
 /// A key that clients may sign with.
@@ -38,7 +38,7 @@ const DERIVED_KEYS_MAX: usize = 256;
 pub struct Credential {
     /// The access key id, which the client sends.
     pub access_key: String,
-    /// The secret key, which it does not.
+    /// The secret key, which it never sends.
     pub secret_key: String,
 }
 
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// What of a request's head is signed.
+/// The parts of a request's head that a signature covers.
 #[derive(Debug)]
 pub(crate) struct Head<'a> {
     method: &'a str,
@@ -77,9 +77,9 @@ impl<'a> Head<'a> {
 pub(crate) struct Authority {
     secrets: HashMap<String, String>,
     clock: Arc<dyn Clock>,
-    /// The key derived from a secret for one day, region and service, by the credential scope as it
-    /// is sent, ready to sign with: this makes a check four hashes cheaper. Filled only by requests
-    /// that proved to know the secret.
+    /// Signing keys derived from a secret for one day, region and service, by the credential scope
+    /// as it is sent. A cached one saves a check four hashes. Only requests whose signatures were
+    /// right add to it.
     derived: quick_cache::sync::Cache<String, HmacSha256>,
 }
 
@@ -100,41 +100,41 @@ impl Authority {
         !self.secrets.is_empty()
     }
 
-    /// Everything that can be said of a request before its body is there: that it claims to be
-    /// signed, in time, over what matters, with one of the keys. `None` if there are no keys.
+    /// Checks everything that can be checked before the body is read: that the request names one of
+    /// the keys, a valid date, and the headers that have to be signed. `None` if there are no keys.
     pub(crate) fn read_claim<'a>(&'a self, head: &'a Head<'a>) -> Result<Option<Claim<'a>>, Fault> {
         if !self.is_required() {
             return Ok(None);
         }
-        let claim = Sent::read(head.headers, &head.query)?;
-        self.check_date(&claim)?;
-        claim.check_signed_headers()?;
-        if claim.algorithm != ALGORITHM {
+        let parameters = SignatureParameters::read(head.headers, &head.query)?;
+        self.check_date(&parameters)?;
+        parameters.check_signed_headers()?;
+        if parameters.algorithm != ALGORITHM {
             return Err(incomplete(format!(
                 "Unsupported AWS 'algorithm': '{}' (only {ALGORITHM} for now). ",
-                claim.algorithm
+                parameters.algorithm
             )));
         }
-        let scope = Scope::read(claim.credential, &claim.date)?;
+        let scope = Scope::read(parameters.credential, &parameters.date)?;
         let Some(secret) = self.secrets.get(scope.access_key) else {
             return Err(Fault::service(
                 "UnrecognizedClientException",
                 "The security token included in the request is invalid.",
             ));
         };
-        Ok(Some(Claim { sent: claim, scope, secret }))
+        Ok(Some(Claim { parameters, scope, secret }))
     }
 
-    fn check_date(&self, claim: &Sent<'_>) -> Result<(), Fault> {
-        let Some(signed_at) = date::parse(&claim.date) else {
+    fn check_date(&self, parameters: &SignatureParameters<'_>) -> Result<(), Fault> {
+        let Some(signed_at) = date::parse(&parameters.date) else {
             return Err(incomplete(format!(
                 "Date must be in ISO-8601 'basic format'. Got '{}'. See \
                  http://en.wikipedia.org/wiki/ISO_8601",
-                claim.date
+                parameters.date
             )));
         };
         let now = (self.clock.now_ms() / 1000) as i64;
-        let holds_for = claim.expires.unwrap_or(SKEW_MAX_S);
+        let holds_for = parameters.expires.unwrap_or(SKEW_MAX_S);
         let (earliest, latest) = (now - holds_for, now + SKEW_MAX_S);
         if (earliest..=latest).contains(&signed_at) {
             return Ok(());
@@ -151,28 +151,28 @@ impl Authority {
         )))
     }
 
-    /// Whether the claim is true: the signature is one of this head and this body, as it was sent,
-    /// still compressed if it was.
+    /// Verifies the signature over this head and this body, the latter as it was sent: still
+    /// compressed if it was.
     pub(crate) fn check(
         &self,
         claim: &Claim<'_>,
         head: &Head<'_>,
         body: &[u8],
     ) -> Result<(), Fault> {
-        let Claim { sent: claim, scope, secret } = claim;
-        let hash = canonical::hash(head, body, claim.signed_headers, claim.in_query);
-        let (mut mac, is_new) = match self.derived.get(claim.credential) {
+        let Claim { parameters, scope, secret } = claim;
+        let hash = canonical::hash(head, body, parameters.signed_headers, parameters.in_query);
+        let (mut mac, is_new) = match self.derived.get(parameters.credential) {
             Some(mac) => (mac, false),
             None => (scope.derive(secret), true),
         };
         let fresh = mac.clone();
-        for part in [ALGORITHM, "\n", &claim.date, "\n", scope.text, "\n"] {
+        for part in [ALGORITHM, "\n", &parameters.date, "\n", scope.text, "\n"] {
             mac.update(part.as_bytes());
         }
         mac.update(&hex(&hash));
         // The comparison takes the same time wherever the first difference is.
         let signature = hex(&mac.finalize().into_bytes().into());
-        if !bool::from(signature.ct_eq(claim.signature.as_bytes())) {
+        if !bool::from(signature.ct_eq(parameters.signature.as_bytes())) {
             return Err(invalid(
                 "The request signature we calculated does not match the signature you provided. \
                  Check your AWS Secret Access Key and signing method. Consult the service \
@@ -180,33 +180,33 @@ impl Authority {
             ));
         }
         if is_new {
-            self.derived.insert(claim.credential.to_owned(), fresh);
+            self.derived.insert(parameters.credential.to_owned(), fresh);
         }
         Ok(())
     }
 }
 
-/// A request that says it is signed with a key that there is.
+/// A request's claim to be signed with a configured key, before its signature is verified.
 pub(crate) struct Claim<'a> {
-    sent: Sent<'a>,
+    parameters: SignatureParameters<'a>,
     scope: Scope<'a>,
     secret: &'a str,
 }
 
-/// What a request says about its signature.
-struct Sent<'a> {
+/// The parameters of a signature, from the `Authorization` header or the query string.
+struct SignatureParameters<'a> {
     algorithm: &'a str,
     credential: &'a str,
     signed_headers: &'a str,
     signature: &'a str,
     date: std::borrow::Cow<'a, str>,
-    /// The header that the date was in, if it was in one.
+    /// The header that the date came from; `None` if it came from the query string.
     date_header: Option<&'static str>,
     expires: Option<i64>,
     in_query: bool,
 }
 
-impl<'a> Sent<'a> {
+impl<'a> SignatureParameters<'a> {
     fn read(headers: Headers<'a>, query: &'a [(String, String)]) -> Result<Self, Fault> {
         let header = headers.text("authorization");
         let in_query = query.iter().any(|(name, _)| name == "X-Amz-Algorithm");
@@ -216,9 +216,9 @@ impl<'a> Sent<'a> {
                  header.",
             )),
             Some(header) if header.trim_start().starts_with("AWS4-") => {
-                Sent::from_header(header, headers)
+                SignatureParameters::from_header(header, headers)
             }
-            None if in_query => Sent::from_query(query),
+            None if in_query => SignatureParameters::from_query(query),
             _ => Err(Fault::service(
                 "MissingAuthenticationTokenException",
                 "Request is missing Authentication Token",
@@ -248,16 +248,18 @@ impl<'a> Sent<'a> {
         let date = headers.text(date_header);
         let present = |value: Option<&'a str>| value.filter(|value| !value.is_empty());
         match (present(credential), present(signature), present(signed_headers), date) {
-            (Some(credential), Some(signature), Some(signed_headers), Some(date)) => Ok(Sent {
-                algorithm,
-                credential,
-                signed_headers,
-                signature,
-                date: date::to_basic(date),
-                date_header: Some(date_header),
-                expires: None,
-                in_query: false,
-            }),
+            (Some(credential), Some(signature), Some(signed_headers), Some(date)) => {
+                Ok(SignatureParameters {
+                    algorithm,
+                    credential,
+                    signed_headers,
+                    signature,
+                    date: date::to_basic(date),
+                    date_header: Some(date_header),
+                    expires: None,
+                    in_query: false,
+                })
+            }
             (credential, signature, signed_headers, date) => {
                 let mut message = String::new();
                 let parameters = [
@@ -289,7 +291,7 @@ impl<'a> Sent<'a> {
             }
             found
         };
-        let claim = Sent {
+        let parameters = SignatureParameters {
             algorithm: parameter("X-Amz-Algorithm"),
             credential: parameter("X-Amz-Credential"),
             signature: parameter("X-Amz-Signature"),
@@ -304,16 +306,16 @@ impl<'a> Sent<'a> {
             in_query: true,
         };
         if message.is_empty() {
-            Ok(claim)
+            Ok(parameters)
         } else {
             Err(incomplete(format!("{message}Re-examine the query-string parameters.")))
         }
     }
 }
 
-impl Sent<'_> {
-    /// A header that decides what a request does, and when it may, counts only if it is signed: a
-    /// request that was listened to could otherwise be sent again as another operation.
+impl SignatureParameters<'_> {
+    /// Checks that the headers which decide what a request does, and until when, are signed: an
+    /// intercepted request could otherwise be sent again as another operation.
     fn check_signed_headers(&self) -> Result<(), Fault> {
         let is_signed = |header: &str| {
             self.signed_headers.split(';').any(|name| name.eq_ignore_ascii_case(header))
@@ -376,7 +378,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The key to sign with on this day, in this region.
+    /// Derives the signing key for this day and region.
     fn derive(&self, secret: &str) -> HmacSha256 {
         let mut key = keyed(format!("AWS4{secret}").as_bytes());
         for part in [self.day, self.region, SERVICE, TERMINATOR] {
@@ -387,8 +389,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// HMAC takes keys of any length: a longer one is hashed first, which is all that `new_from_slice`
-/// could have failed at.
+/// An HMAC with this key. HMAC takes keys of any length, so `new_from_slice` cannot fail.
 fn keyed(key: &[u8]) -> HmacSha256 {
     HmacSha256::new_from_slice(key)
         .unwrap_or_else(|_| <HmacSha256 as hmac::digest::KeyInit>::new(&Default::default()))

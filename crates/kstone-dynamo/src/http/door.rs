@@ -17,7 +17,7 @@ use crate::DoorOptions;
 use crate::auth::{self, Authority};
 use crate::error::Fault;
 use crate::operations::{self, Context, Operation};
-use crate::wire::Out;
+use crate::wire::JsonWriter;
 
 /// What all connections share.
 pub(super) struct Door {
@@ -117,7 +117,7 @@ impl Door {
             drop((arriving, parsed));
             Ok::<_, Refusal>(begun?)
         };
-        let answered = async { Ok(operations::beside(work).await??.finish().await?) };
+        let answered = async { Ok(operations::run_blocking(work).await??.finish().await?) };
         let answered = answered.await;
         self.answer_with(call, answered).await
     }
@@ -179,7 +179,7 @@ impl Door {
     /// Whether the database is of use: not if it refuses every write.
     fn health(&self) -> (Status, Vec<u8>) {
         let refused = self.context.check_writable().err();
-        let mut out = Out::with_capacity(128);
+        let mut out = JsonWriter::with_capacity(128);
         out.object(|out| {
             out.text_member("status", if refused.is_some() { "failed" } else { "ok" });
             out.text_member("id", &self.id);

@@ -46,7 +46,7 @@ impl Answer {
             return Answer::json(Status::Ok, body, content_type);
         }
         let packed = match body.len() > PACK_INLINE_BYTES_MAX {
-            true => operations::beside(move || pack(body)).await,
+            true => operations::run_blocking(move || pack(body)).await,
             false => Ok(pack(body)),
         };
         match packed {

@@ -1,5 +1,5 @@
-//! A request's body as a tree that borrows from it. Light on purpose: strings without escapes stay
-//! where they are, and objects are lists of members, because a request has few.
+//! A JSON tree that borrows from a request's body. Lightweight: strings without escapes are not
+//! copied, and objects are lists of members, because a request has few.
 
 mod parse;
 
@@ -13,7 +13,7 @@ pub(crate) use parse::TREE_TIMES;
 pub(crate) enum Json<'a> {
     Null,
     Bool(bool),
-    /// A number without fraction that fits.
+    /// A number without a fraction, if it fits.
     Int(i64),
     /// Any other number.
     Float(f64),
@@ -23,14 +23,14 @@ pub(crate) enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// Reads a whole body. Text after the value, broken UTF-8, nesting beyond 128 levels, and
-    /// what would be more than about [`TREE_TIMES`] as large as its text are errors.
+    /// Parses a whole body. Text after the value, invalid UTF-8, nesting beyond 128 levels, and a
+    /// tree of more than about [`TREE_TIMES`] the size of its text are errors.
     pub(crate) fn parse(body: &'a [u8]) -> Result<Json<'a>, Malformed> {
         parse::parse(body)
     }
 
-    /// The member of an object; `None` if it is absent, `null`, or this is no object. Of members
-    /// with the same name the last counts.
+    /// The member of an object; `None` if it is absent or `null`, or this is not an object. Of
+    /// members with the same name the last counts.
     pub(crate) fn get(&self, name: &str) -> Option<&Json<'a>> {
         match self {
             Json::Object(members) => members
@@ -51,7 +51,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The elements of a list; none if this is no list.
+    /// The elements of a list; none if this is not a list.
     pub(crate) fn elements(&self) -> &[Json<'a>] {
         match self {
             Json::List(elements) => elements,
@@ -59,7 +59,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The members of an object; none if this is no object.
+    /// The members of an object; none if this is not an object.
     pub(crate) fn members(&self) -> &[(Cow<'a, str>, Json<'a>)] {
         match self {
             Json::Object(members) => members,
@@ -72,12 +72,12 @@ impl<'a> Json<'a> {
         self.get(name)?.as_str()
     }
 
-    /// A member that is a number, cut to an integer as DynamoDB does.
+    /// A member that is a number, truncated to an integer as in DynamoDB.
     pub(crate) fn integer(&self, name: &str) -> Option<i64> {
         self.get(name)?.as_integer()
     }
 
-    /// The number, cut to an integer.
+    /// The number, truncated to an integer.
     pub(crate) fn as_integer(&self) -> Option<i64> {
         match self {
             Json::Int(number) => Some(*number),
@@ -86,12 +86,12 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// A member that is a boolean, or one of the words that DynamoDB takes for one.
+    /// A member that is a boolean, or one of the strings that DynamoDB accepts for one.
     pub(crate) fn boolean(&self, name: &str) -> Option<bool> {
         self.get(name)?.as_boolean()
     }
 
-    /// The boolean, or what the word stands for.
+    /// The boolean, or the one that a string stands for.
     pub(crate) fn as_boolean(&self) -> Option<bool> {
         match self {
             Json::Bool(value) => Some(*value),
@@ -101,7 +101,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// DynamoDB takes these strings for booleans.
+/// The boolean that a string stands for, as DynamoDB accepts it.
 fn boolean_word(word: &str) -> Option<bool> {
     let is_one_of = |words: [&str; 3]| words.iter().any(|have| have.eq_ignore_ascii_case(word));
     if is_one_of(["true", "1", "yes"]) {
@@ -113,8 +113,8 @@ fn boolean_word(word: &str) -> Option<bool> {
     }
 }
 
-/// How many bytes from the start stand for themselves in a JSON string: items are mostly text, so
-/// this is most of what reading and writing them costs.
+/// How many bytes at the start need no escape in a JSON string. Items are mostly text, so this is
+/// most of the cost of reading and writing them.
 #[inline]
 pub(crate) fn plain_prefix(text: &[u8]) -> usize {
     // Nearly all texts are short, and nearly all bytes are in long ones.
@@ -146,7 +146,7 @@ fn plain_bytes(text: &[u8]) -> usize {
     text.iter().position(needs_escape).unwrap_or(text.len())
 }
 
-/// Many at a time, without a branch for each, so that the compiler takes a vector of them.
+/// The same for whole chunks, without a branch for each byte, so that the compiler vectorises it.
 #[inline]
 fn plain_chunks<const BYTES: usize>(text: &[u8]) -> usize {
     let (chunks, _) = text.as_chunks::<BYTES>();

@@ -1,24 +1,24 @@
-//! From bytes to the tree. What is JSON and what is not is as `serde_json` has it, which the tests
-//! compare with; by hand because that was two thirds of the time of reading a small request, most
-//! of it for errors with places that nobody is told.
+//! The JSON parser: from bytes to the tree. It accepts exactly what `serde_json` accepts, which the
+//! tests compare. It is our own because `serde_json` took two thirds of the time of reading a small
+//! request, mostly to track positions for error messages that no client gets.
 
 use std::borrow::Cow;
 
 use super::{Json, plain_prefix};
 
-/// What is nested deeper is refused.
+/// The deepest nesting that is accepted.
 const LEVELS_MAX: usize = 127;
-/// How many times its text's size a tree may become. Lists of the shortest typed values come near
-/// it; what would go beyond, brackets in brackets for the most part, is no request.
+/// How many times the size of its text a tree may have. Lists of the shortest typed values come close
+/// to it; what exceeds it, mostly nested brackets, is not a useful request.
 pub(crate) const TREE_TIMES: usize = 12;
-/// What a tree may take whatever its text's size is, because the shortest of texts have no measure.
+/// The size that a tree may have in addition, for the shortest texts.
 const SPARE_BYTES: usize = 128 * 1024;
-/// How much of that may go to objects that are given room before they need it.
+/// How much of that may go to capacity that objects get in advance.
 const GUESSED_BYTES_MAX: usize = 64 * 1024;
-/// How many members objects have in a request, apart from those that are a value with its type.
+/// The typical number of members of an object that is not an attribute value.
 const MEMBERS_GUESSED: usize = 4;
 
-/// The body is not one JSON value. DynamoDB says no more about it either.
+/// The body is not one JSON value. DynamoDB does not report more either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -44,7 +44,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     levels_left: usize,
-    /// What the tree may still take.
+    /// How much larger the tree may become.
     bytes_left: usize,
     guessed_bytes_left: usize,
 }
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The value that begins with this byte, which was taken.
+    /// Parses the value whose first byte, this one, was taken.
     fn value(&mut self, first: u8) -> Result<Json<'a>, Malformed> {
         match first {
             b'"' => self.string().map(Json::Str),
@@ -137,9 +137,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// How much room an object gets that begins with a member of this name.
+    /// The capacity for an object whose first member has this name.
     fn guess_members(&mut self, name: &str, first: u8) -> usize {
-        // A value with its type has one member, and nearly every object is one.
+        // An attribute value has one member, and nearly every object is one.
         if name == "M" || (name.len() <= 4 && first != b'{') {
             return 1;
         }
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Makes room in a part of the tree that is full, if the tree may become so large.
+    /// Adds capacity to a part of the tree that is full, if the tree may become so large.
     fn grow<T>(&mut self, part: &mut Vec<T>, more: usize) -> Result<(), Malformed> {
         self.charge(more.saturating_mul(size_of::<T>()))?;
         part.reserve_exact(more);
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A string whose opening quote was taken.
+    /// Parses a string whose opening quote was taken.
     #[inline]
     fn string(&mut self) -> Result<Cow<'a, str>, Malformed> {
         let rest = self.text.get(self.at..).ok_or(Malformed)?;
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A string with its first escape at `escape`.
+    /// Parses a string with its first escape at `escape`.
     #[cold]
     fn escaped_string(&mut self, rest: &str, mut escape: usize) -> Result<String, Malformed> {
         let bytes = rest.as_bytes();
@@ -221,8 +221,7 @@ impl<'a> Parser<'a> {
             b'0' => {}
             _ => _ = self.digits(),
         }
-        // No digit follows a zero at the front: what does is not a part of this number, and so
-        // not of anything.
+        // After a leading zero a digit is not part of the number, and the caller refuses it.
         let mut is_whole = true;
         if self.peek() == Some(b'.') {
             self.at += 1;
@@ -263,7 +262,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// By how much a part of the tree grows: by half, so that less than that is never used.
+/// By how much a part of the tree grows: by half, so that at most a third is unused.
 fn growth(have: usize) -> usize {
     match have {
         0 => 1,

@@ -3,18 +3,18 @@
 use kstone::Item;
 use kstone::ops::{BatchGet, BatchGetTable};
 
-use super::capacity::{self, Kinds};
-use super::parameters::{self, Given, Styles};
-use super::{Answering, Context};
+use super::capacity::{self, CapacityFields};
+use super::parameters::{self, ParameterStyles, TableNames};
+use super::{Context, Response};
 use crate::error::Fault;
 use crate::json::Json;
-use crate::wire::{Out, read_item};
+use crate::wire::{JsonWriter, read_item};
 
 const KEYS_MAX: usize = 100;
-const STYLES: Styles =
-    Styles { expressions: &["ProjectionExpression"], legacy: &["AttributesToGet"] };
+const STYLES: ParameterStyles =
+    ParameterStyles { expressions: &["ProjectionExpression"], legacy: &["AttributesToGet"] };
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let tables = parameters::tables_of_batch(json)?;
     if tables.is_empty() {
         return Err(Fault::validation("The requestItems parameter is required for BatchGetItem"));
@@ -38,13 +38,13 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         });
     }
     let reply = context.database.batch_get(&request);
-    // What is left over is sent back as it came: with the names as they were written.
-    let given = Given::new(tables.iter().map(|(name, _)| *name));
+    // Unprocessed keys are returned under the table names that the request used.
+    let names = TableNames::new(tables.iter().map(|(name, _)| *name));
     let left_over = |name: &str| tables.iter().find(|(have, _)| parameters::table_of(have) == name);
-    Answering::later(reply, |out, output| {
+    Response::when_durable(reply, |out, output| {
         out.object_member("Responses", |out| {
             for (table, items) in &output.found {
-                out.name(given.name_of(table)).items(items);
+                out.name(names.name_of(table)).items(items);
             }
         });
         out.object_member("UnprocessedKeys", |out| {
@@ -55,12 +55,12 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
                 }
             }
         });
-        capacity::write_all(out, &output.consumed, &given, Kinds::Unnamed);
+        capacity::write_all(out, &output.consumed, &names, CapacityFields::Units);
     })
 }
 
-fn write_unprocessed(out: &mut Out, json: &Json<'_>, asked: &BatchGetTable, at: &[usize]) {
-    out.name("Keys").list(at.iter().filter_map(|at| asked.keys.get(*at)), Out::tree);
+fn write_unprocessed(out: &mut JsonWriter, json: &Json<'_>, asked: &BatchGetTable, at: &[usize]) {
+    out.name("Keys").list(at.iter().filter_map(|at| asked.keys.get(*at)), JsonWriter::tree);
     if let Some(consistent) = json.boolean("ConsistentRead") {
         out.name("ConsistentRead").boolean(consistent);
     }
@@ -76,6 +76,6 @@ fn write_unprocessed(out: &mut Out, json: &Json<'_>, asked: &BatchGetTable, at: 
     }
     if let Some(names) = json.get("AttributesToGet") {
         let names = names.elements().iter().filter_map(Json::as_str);
-        out.name("AttributesToGet").list(names, Out::text);
+        out.name("AttributesToGet").list(names, JsonWriter::text);
     }
 }

@@ -1,42 +1,47 @@
-//! Writing consumed capacity and item collection metrics.
+//! Writes consumed capacity and item collection metrics.
 
 use kstone::ops::{CapacityDetail, CapacityKind, CollectionMetrics, Consumed};
 
-use super::parameters::Given;
+use super::parameters::TableNames;
 use crate::json::Json;
-use crate::wire::Out;
+use crate::wire::JsonWriter;
 
-/// Which numbers are written.
+/// Which members of `ConsumedCapacity` are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kinds {
-    /// Only how many units.
-    Unnamed,
-    /// Also whether they were for reading or writing: transactions.
-    Named,
+pub(super) enum CapacityFields {
+    /// `CapacityUnits`.
+    Units,
+    /// Also `ReadCapacityUnits` or `WriteCapacityUnits`, as for transactions.
+    UnitsByKind,
 }
 
 /// `ConsumedCapacity` of the table that the request is about.
-pub(super) fn write(out: &mut Out, consumed: Option<&Consumed>, json: &Json<'_>) {
+pub(super) fn write(out: &mut JsonWriter, consumed: Option<&Consumed>, json: &Json<'_>) {
     if let Some(consumed) = consumed {
         out.name("ConsumedCapacity");
         let table = json.text("TableName").unwrap_or(&consumed.table);
-        write_one(out, consumed, table, Kinds::Unnamed);
+        write_one(out, consumed, table, CapacityFields::Units);
     }
 }
 
 /// `ConsumedCapacity` of several tables.
-pub(super) fn write_all(out: &mut Out, consumed: &[Consumed], given: &Given<'_>, kinds: Kinds) {
+pub(super) fn write_all(
+    out: &mut JsonWriter,
+    consumed: &[Consumed],
+    names: &TableNames<'_>,
+    fields: CapacityFields,
+) {
     if !consumed.is_empty() {
         out.name("ConsumedCapacity").list(consumed, |out, one| {
-            write_one(out, one, given.name_of(&one.table), kinds);
+            write_one(out, one, names.name_of(&one.table), fields);
         });
     }
 }
 
-fn write_one(out: &mut Out, consumed: &Consumed, table: &str, kinds: Kinds) {
-    let units = |out: &mut Out, units: f64| {
+fn write_one(out: &mut JsonWriter, consumed: &Consumed, table: &str, fields: CapacityFields) {
+    let units = |out: &mut JsonWriter, units: f64| {
         out.name("CapacityUnits").decimal(units);
-        if kinds == Kinds::Named {
+        if fields == CapacityFields::UnitsByKind {
             let name = match consumed.kind {
                 CapacityKind::Read => "ReadCapacityUnits",
                 CapacityKind::Write => "WriteCapacityUnits",
@@ -66,7 +71,7 @@ fn write_one(out: &mut Out, consumed: &Consumed, table: &str, kinds: Kinds) {
 }
 
 /// `ItemCollectionMetrics` of one write.
-pub(super) fn write_collection(out: &mut Out, metrics: Option<&CollectionMetrics>) {
+pub(super) fn write_collection(out: &mut JsonWriter, metrics: Option<&CollectionMetrics>) {
     if let Some(metrics) = metrics {
         out.name("ItemCollectionMetrics");
         write_metrics(out, metrics);
@@ -74,7 +79,11 @@ pub(super) fn write_collection(out: &mut Out, metrics: Option<&CollectionMetrics
 }
 
 /// `ItemCollectionMetrics` of several writes, by table.
-pub(super) fn write_collections(out: &mut Out, metrics: &[CollectionMetrics], given: &Given<'_>) {
+pub(super) fn write_collections(
+    out: &mut JsonWriter,
+    metrics: &[CollectionMetrics],
+    names: &TableNames<'_>,
+) {
     if metrics.is_empty() {
         return;
     }
@@ -83,15 +92,15 @@ pub(super) fn write_collections(out: &mut Out, metrics: &[CollectionMetrics], gi
             let is_first = !metrics[..at].iter().any(|before| before.table == one.table);
             if is_first {
                 let same = metrics[at..].iter().filter(|other| other.table == one.table);
-                out.name(given.name_of(&one.table)).list(same, write_metrics);
+                out.name(names.name_of(&one.table)).list(same, write_metrics);
             }
         }
     });
 }
 
-fn write_metrics(out: &mut Out, metrics: &CollectionMetrics) {
+fn write_metrics(out: &mut JsonWriter, metrics: &CollectionMetrics) {
     out.object(|out| {
         out.name("ItemCollectionKey").tree(&metrics.key);
-        out.name("SizeEstimateRangeGB").list(metrics.size_estimate_gb, Out::decimal);
+        out.name("SizeEstimateRangeGB").list(metrics.size_estimate_gb, JsonWriter::decimal);
     });
 }

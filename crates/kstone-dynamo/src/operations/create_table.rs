@@ -1,15 +1,15 @@
-//! CreateTable. What contradicts itself, the database refuses: the request is handed on as it is.
+//! CreateTable. The request is passed on as it is: the database refuses contradictions in it.
 
 use kstone::table::{
     BillingMode, KeyAttribute, KeyElement, KeyRole, KeyType, ProjectionType, RawIndex, RawStream,
     RawTable, StreamView, TableSpec, Throughput,
 };
 
-use super::{Answering, Context, description, parameters};
+use super::{Context, Response, description, parameters};
 use crate::error::Fault;
 use crate::json::Json;
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let requested = RawTable {
         name: parameters::table_name(json),
         attributes: attributes(json).unwrap_or_default(),
@@ -26,7 +26,7 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         tags: tags(json),
     };
     let table = context.database.create_table(&TableSpec::resolve(&requested)?)?;
-    Answering::now(|out| {
+    Response::ready(|out| {
         out.name("TableDescription");
         description::write(out, &table, &context.region);
     })
@@ -94,7 +94,7 @@ pub(super) fn throughput(json: &Json<'_>) -> Option<Throughput> {
     Some(Throughput { read: units("ReadCapacityUnits")?, write: units("WriteCapacityUnits")? })
 }
 
-/// `OnDemandThroughput`: the most that is wanted, read and write.
+/// `OnDemandThroughput`: the limits for reads and for writes.
 pub(super) fn on_demand(json: &Json<'_>) -> Option<(Option<i64>, Option<i64>)> {
     let json = json.get("OnDemandThroughput")?;
     Some((json.integer("MaxReadRequestUnits"), json.integer("MaxWriteRequestUnits")))

@@ -3,21 +3,21 @@
 use kstone::ops::DeleteItem;
 
 use super::put_item::STYLES;
-use super::{Answering, Context, legacy, parameters};
+use super::{Context, Response, legacy, parameters};
 use crate::error::Fault;
 use crate::json::Json;
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     STYLES.check(json)?;
     let request = DeleteItem {
         table: parameters::table_name(json),
         key: parameters::item(json, "Key")?,
-        return_values: parameters::old_or_nothing(json)?,
+        return_values: parameters::return_old(json)?,
         condition: legacy::condition(json)?,
         placeholders: parameters::placeholders(json)?,
         return_on_failure: parameters::return_on_failure(json),
         capacity: parameters::capacity(json),
         collection_metrics: parameters::collection_metrics(json),
     };
-    Answering::written(context.database.delete_item(&request), json)
+    Response::of_write(context.database.delete_item(&request), json)
 }

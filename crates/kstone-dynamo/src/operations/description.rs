@@ -1,13 +1,13 @@
-//! Writing a table's description, and the ARNs in it.
+//! Writes the description of a table, and the ARNs in it.
 
 use kstone::table::{
     IndexProjection, IndexSpec, IndexState, KeySchema, Status, StreamView, TableDescription,
     Throughput,
 };
 
-use crate::wire::Out;
+use crate::wire::JsonWriter;
 
-/// There are no accounts here; ARNs have a place for one.
+/// The account in ARNs: they need one, though the server has no accounts.
 const ACCOUNT: &str = "000000000000";
 
 /// The ARN of a table.
@@ -20,7 +20,7 @@ pub(super) fn stream_arn(region: &str, table: &str, label: &str) -> String {
     format!("{}/stream/{label}", table_arn(region, table))
 }
 
-/// What DynamoDB calls a view of a stream.
+/// DynamoDB's name for a view type of a stream.
 pub(super) fn stream_view(view: StreamView) -> &'static str {
     match view {
         StreamView::KeysOnly => "KEYS_ONLY",
@@ -30,8 +30,8 @@ pub(super) fn stream_view(view: StreamView) -> &'static str {
     }
 }
 
-/// A whole table description.
-pub(super) fn write(out: &mut Out, table: &TableDescription, region: &str) {
+/// Writes a table description.
+pub(super) fn write(out: &mut JsonWriter, table: &TableDescription, region: &str) {
     let spec = &table.spec;
     let arn = table_arn(region, &spec.name);
     out.object(|out| {
@@ -96,7 +96,7 @@ pub(super) fn write(out: &mut Out, table: &TableDescription, region: &str) {
     });
 }
 
-pub(super) fn write_key_schema(out: &mut Out, key: &KeySchema) {
+pub(super) fn write_key_schema(out: &mut JsonWriter, key: &KeySchema) {
     let hash = key.hash.iter().map(|attribute| (attribute, "HASH"));
     let range = key.range.iter().map(|attribute| (attribute, "RANGE"));
     out.name("KeySchema").list(hash.chain(range), |out, (attribute, kind)| {
@@ -107,8 +107,8 @@ pub(super) fn write_key_schema(out: &mut Out, key: &KeySchema) {
     });
 }
 
-/// On demand shows as nothing provisioned.
-fn write_throughput(out: &mut Out, units: Option<Throughput>, changed_ms: [Option<u64>; 2]) {
+/// Writes `ProvisionedThroughput`: zero for a table on demand.
+fn write_throughput(out: &mut JsonWriter, units: Option<Throughput>, changed_ms: [Option<u64>; 2]) {
     let units = units.unwrap_or_default();
     out.object_member("ProvisionedThroughput", |out| {
         let times = ["LastIncreaseDateTime", "LastDecreaseDateTime"].into_iter().zip(changed_ms);
@@ -123,8 +123,9 @@ fn write_throughput(out: &mut Out, units: Option<Throughput>, changed_ms: [Optio
     });
 }
 
-/// What AWS says a table can take at once: what is provisioned, or what any table on demand can.
-fn write_warm_throughput(out: &mut Out, units: Option<Throughput>) {
+/// Writes `WarmThroughput`, which a table can serve at once: its provisioned throughput, or what AWS
+/// gives every table on demand.
+fn write_warm_throughput(out: &mut JsonWriter, units: Option<Throughput>) {
     let units = units.unwrap_or(Throughput { read: 12_000, write: 4_000 });
     out.object_member("WarmThroughput", |out| {
         out.name("ReadUnitsPerSecond").integer(units.read);
@@ -134,7 +135,7 @@ fn write_warm_throughput(out: &mut Out, units: Option<Throughput>) {
 }
 
 fn write_indexes(
-    out: &mut Out,
+    out: &mut JsonWriter,
     name: &str,
     specs: &[IndexSpec],
     states: &[IndexState],
@@ -164,7 +165,7 @@ fn write_indexes(
     });
 }
 
-fn write_projection(out: &mut Out, projection: &IndexProjection) {
+fn write_projection(out: &mut JsonWriter, projection: &IndexProjection) {
     out.object_member("Projection", |out| match projection {
         IndexProjection::All => out.text_member("ProjectionType", "ALL"),
         IndexProjection::KeysOnly => out.text_member("ProjectionType", "KEYS_ONLY"),

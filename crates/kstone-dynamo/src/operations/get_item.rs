@@ -2,15 +2,15 @@
 
 use kstone::ops::GetItem;
 
-use super::parameters::{self, Styles};
-use super::{Answering, Context, capacity};
+use super::parameters::{self, ParameterStyles};
+use super::{Context, Response, capacity};
 use crate::error::Fault;
 use crate::json::Json;
 
-const STYLES: Styles =
-    Styles { expressions: &["ProjectionExpression"], legacy: &["AttributesToGet"] };
+const STYLES: ParameterStyles =
+    ParameterStyles { expressions: &["ProjectionExpression"], legacy: &["AttributesToGet"] };
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     STYLES.check(json)?;
     let request = GetItem {
         table: parameters::table_name(json),
@@ -20,7 +20,7 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         consistent_read: parameters::consistent_read(json),
         capacity: parameters::capacity(json),
     };
-    Answering::later(context.database.get_item(&request), |out, output| {
+    Response::when_durable(context.database.get_item(&request), |out, output| {
         if let Some(item) = &output.item {
             out.name("Item").item(item);
         }

@@ -1,4 +1,4 @@
-//! The parameters that came before expressions.
+//! Legacy parameters, which expressions have replaced, such as `Expected` and `KeyConditions`.
 
 use kstone::expr::BoundCondition;
 use kstone::expr::legacy::{
@@ -73,7 +73,7 @@ pub(super) fn update(json: &Json<'_>) -> Result<Option<Update>, Fault> {
 fn conditions(json: &Json<'_>) -> Result<Vec<(String, LegacyCondition)>, Fault> {
     let condition = |(name, json): &(std::borrow::Cow<'_, str>, Json<'_>)| {
         let condition = LegacyCondition {
-            // Constraints have been checked: there is one, and it is known.
+            // Present and valid: the constraints have been checked.
             operator: comparison(json).unwrap_or(ComparisonOperator::Eq),
             values: json.get("AttributeValueList").map_or(Ok(Vec::new()), read_values)?,
         };

@@ -1,6 +1,6 @@
 //! DescribeLimits and DescribeEndpoints.
 
-use super::{Answering, Context};
+use super::{Context, Response};
 use crate::error::Fault;
 use crate::json::Json;
 
@@ -8,8 +8,8 @@ use crate::json::Json;
 const ACCOUNT_UNITS_MAX: u32 = 80_000;
 const TABLE_UNITS_MAX: u32 = 40_000;
 
-pub(super) fn describe(_: &Json<'_>, _: &Context) -> Result<Answering, Fault> {
-    Answering::now(|out| {
+pub(super) fn describe(_: &Json<'_>, _: &Context) -> Result<Response, Fault> {
+    Response::ready(|out| {
         for (name, units) in [
             ("AccountMaxReadCapacityUnits", ACCOUNT_UNITS_MAX),
             ("AccountMaxWriteCapacityUnits", ACCOUNT_UNITS_MAX),
@@ -21,11 +21,11 @@ pub(super) fn describe(_: &Json<'_>, _: &Context) -> Result<Answering, Fault> {
     })
 }
 
-pub(super) fn endpoints(_: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
-    Answering::now(|out| {
+pub(super) fn endpoints(_: &Json<'_>, context: &Context) -> Result<Response, Fault> {
+    Response::ready(|out| {
         out.name("Endpoints").list([()], |out, ()| {
             out.object(|out| {
-                // Where this was asked is where all else can be.
+                // The server that was asked serves everything.
                 out.text_member("Address", &context.host);
                 out.name("CachePeriodInMinutes").integer(1440);
             });

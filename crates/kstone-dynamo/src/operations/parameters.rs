@@ -1,4 +1,4 @@
-//! Parameters that many operations have.
+//! Parameters that many operations share.
 
 use kstone::Item;
 use kstone::ops::{CapacityDetail, Placeholders, Projection, ReturnValues, Select};
@@ -7,7 +7,7 @@ use crate::error::Fault;
 use crate::json::Json;
 use crate::wire::{read_item, read_value};
 
-/// The table's name; what an ARN ends with, if it is one.
+/// The table's name, also if it is given as an ARN.
 pub(super) fn table_name(json: &Json<'_>) -> String {
     table_of(json.text("TableName").unwrap_or_default()).to_owned()
 }
@@ -21,19 +21,19 @@ pub(super) fn table_of(name: &str) -> &str {
     }
 }
 
-/// How a request names its tables. Answers call a table what the request called it, be that its
-/// name or its ARN.
+/// The names by which a request refers to its tables. A response uses the same ones, be they names
+/// or ARNs.
 #[derive(Debug, Default)]
-pub(super) struct Given<'a> {
+pub(super) struct TableNames<'a> {
     names: Vec<&'a str>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> TableNames<'a> {
     pub(super) fn new(names: impl IntoIterator<Item = &'a str>) -> Self {
-        Given { names: names.into_iter().collect() }
+        TableNames { names: names.into_iter().collect() }
     }
 
-    /// What the request called this table first.
+    /// The first name by which the request refers to this table.
     pub(super) fn name_of<'t>(&self, table: &'t str) -> &'t str
     where
         'a: 't,
@@ -42,11 +42,11 @@ impl<'a> Given<'a> {
     }
 }
 
-/// A part of a batch: how its table was named, and what is asked of it.
+/// The part of a batch that is about one table: its name in the request, and its parameters.
 pub(super) type TablePart<'j, 'a> = (&'j str, &'j Json<'a>);
 
-/// The parts of a batch, by table. Of members with the same name the last counts, as everywhere;
-/// a table that goes by two names has no one name to be answered under.
+/// The parts of a batch, one for each table. Of members with the same name the last counts, as
+/// everywhere; a table under two different names is refused.
 pub(super) fn tables_of_batch<'j, 'a>(json: &'j Json<'a>) -> Result<Vec<TablePart<'j, 'a>>, Fault> {
     let members = json.get("RequestItems").map_or(&[][..], Json::members);
     let mut parts: Vec<TablePart<'j, 'a>> = Vec::with_capacity(members.len());
@@ -65,12 +65,12 @@ pub(super) fn tables_of_batch<'j, 'a>(json: &'j Json<'a>) -> Result<Vec<TablePar
     Ok(parts)
 }
 
-/// A map of attribute values that has to be there.
+/// A required map of attribute values.
 pub(super) fn item(json: &Json<'_>, name: &str) -> Result<Item, Fault> {
     json.get(name).map_or_else(|| Ok(Item::new()), read_item)
 }
 
-/// A text, if it is there.
+/// An optional text.
 pub(super) fn text(json: &Json<'_>, name: &str) -> Option<String> {
     json.text(name).map(str::to_owned)
 }
@@ -105,8 +105,8 @@ pub(super) fn return_values(json: &Json<'_>) -> ReturnValues {
     }
 }
 
-/// A put or a delete has nothing else to return.
-pub(super) fn old_or_nothing(json: &Json<'_>) -> Result<ReturnValues, Fault> {
+/// `ReturnValues` of a put or a delete, which can only return the old item.
+pub(super) fn return_old(json: &Json<'_>) -> Result<ReturnValues, Fault> {
     match return_values(json) {
         values @ (ReturnValues::None | ReturnValues::AllOld) => Ok(values),
         _ => Err(Fault::validation("ReturnValues can only be ALL_OLD or NONE")),
@@ -126,11 +126,11 @@ pub(super) fn limit(json: &Json<'_>) -> Option<u32> {
     json.integer("Limit").map(|limit| u32::try_from(limit).unwrap_or(u32::MAX))
 }
 
-/// Where to go on: the key that the page before ended with.
+/// `ExclusiveStartKey`: the key with which the previous page ended.
 pub(super) fn start_key(json: &Json<'_>) -> Result<Option<Item>, Fault> {
     let Some(key) = json.get("ExclusiveStartKey") else { return Ok(None) };
     read_item(key).map(Some).map_err(|fault| {
-        // DynamoDB says where the trouble is, except about what is inside numbers and sets.
+        // DynamoDB adds that the starting key is invalid, except for errors inside numbers and sets.
         let message = fault.message();
         let inner = ["contains duplicates", "number set", "numeric value", "significant digits"];
         let is_inner = inner.iter().any(|part| message.contains(part))
@@ -161,15 +161,15 @@ pub(super) fn projection(json: &Json<'_>) -> Result<Option<Projection>, Fault> {
     Ok(Some(Projection::Attributes(attributes)))
 }
 
-/// The expressions and the older parameters of an operation, which do not go together.
-pub(super) struct Styles {
-    /// Of these, the ones other than a projection may use values.
+/// The expression parameters and the legacy parameters of an operation, which exclude each other.
+pub(super) struct ParameterStyles {
+    /// Each of these except a projection may use values.
     pub(super) expressions: &'static [&'static str],
     pub(super) legacy: &'static [&'static str],
 }
 
-impl Styles {
-    /// Refuses a request in both styles, and placeholders that no expression could use.
+impl ParameterStyles {
+    /// Refuses a request with both, and placeholders that no expression could use.
     pub(super) fn check(&self, json: &Json<'_>) -> Result<(), Fault> {
         let has = |name: &&str| json.get(name).is_some();
         let has_expression = self.expressions.iter().any(has);
@@ -202,7 +202,7 @@ impl Styles {
         };
         let mut legacy = given(self.legacy);
         if json.get("KeyConditionExpression").is_none() {
-            // Old key conditions go with new filters.
+            // Legacy key conditions are allowed together with a filter expression.
             legacy.retain(|name| *name != "KeyConditions");
         }
         if legacy.is_empty() {
@@ -243,8 +243,8 @@ pub(super) fn placeholders(json: &Json<'_>) -> Result<Placeholders, Fault> {
     Ok(placeholders)
 }
 
-/// A bad value of a placeholder, unless something goes before it: what the database says about the
-/// placeholders themselves, which it gets to see only when their values can be read.
+/// The error for an invalid value of a placeholder. An invalid placeholder name precedes it, but the
+/// database, which checks names, is called only if all values are valid; so they are checked here.
 fn bad_value(json: &Json<'_>, key: &str, fault: Fault) -> Fault {
     let check = |parameter: &str, sign: char| {
         let members = json.get(parameter)?.members();
@@ -260,11 +260,11 @@ fn bad_value(json: &Json<'_>, key: &str, fault: Fault) -> Fault {
             "{parameter} contains invalid key: Syntax error; key: \"{bad}\""
         )))
     };
-    let before =
+    let earlier =
         check("ExpressionAttributeNames", '#').or_else(|| check("ExpressionAttributeValues", ':'));
-    match before {
-        Some(before) => before,
-        // A wrong JSON type: the caller finds the words for it.
+    match earlier {
+        Some(earlier) => earlier,
+        // A wrong JSON type: the caller replaces the error by one with a message.
         None if fault.message().is_empty() => fault,
         None => Fault::validation(format!(
             "ExpressionAttributeValues contains invalid value: {} for key {key}",

@@ -2,18 +2,18 @@
 
 use kstone::ops::{Query, QueryOutput};
 
-use super::parameters::{self, Styles};
-use super::{Answering, Context, capacity, legacy};
+use super::parameters::{self, ParameterStyles};
+use super::{Context, Response, capacity, legacy};
 use crate::error::Fault;
 use crate::json::Json;
-use crate::wire::Out;
+use crate::wire::JsonWriter;
 
-const STYLES: Styles = Styles {
+const STYLES: ParameterStyles = ParameterStyles {
     expressions: &["ProjectionExpression", "FilterExpression", "KeyConditionExpression"],
     legacy: &["AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions"],
 };
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     if json.integer("Limit").is_some_and(|limit| limit < 1) {
         return Err(Fault::validation(
             "1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member \
@@ -44,13 +44,13 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         consistent_read: parameters::consistent_read(json),
         capacity: parameters::capacity(json),
     };
-    Answering::later(context.database.query_items(&request), |out, page| {
+    Response::when_durable(context.database.query_items(&request), |out, page| {
         write_page(out, page, json);
     })
 }
 
-/// The answer of a query or scan.
-pub(super) fn write_page(out: &mut Out, page: QueryOutput, json: &Json<'_>) {
+/// Writes the response of a query or scan.
+pub(super) fn write_page(out: &mut JsonWriter, page: QueryOutput, json: &Json<'_>) {
     if let Some(items) = &page.items {
         out.name("Items").items(items);
     }

@@ -2,18 +2,18 @@
 
 use kstone::ops::{Scan, Segment};
 
-use super::parameters::{self, Styles};
+use super::parameters::{self, ParameterStyles};
 use super::query::write_page;
-use super::{Answering, Context, legacy};
+use super::{Context, Response, legacy};
 use crate::error::Fault;
 use crate::json::Json;
 
-const STYLES: Styles = Styles {
+const STYLES: ParameterStyles = ParameterStyles {
     expressions: &["ProjectionExpression", "FilterExpression"],
     legacy: &["AttributesToGet", "ScanFilter", "ConditionalOperator"],
 };
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     STYLES.check(json)?;
     let request = Scan {
         table: parameters::table_name(json),
@@ -28,7 +28,7 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         consistent_read: parameters::consistent_read(json),
         capacity: parameters::capacity(json),
     };
-    Answering::later(context.database.scan_items(&request), |out, page| {
+    Response::when_durable(context.database.scan_items(&request), |out, page| {
         write_page(out, page, json);
     })
 }

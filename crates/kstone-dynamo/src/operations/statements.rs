@@ -4,21 +4,22 @@ use kstone::partiql::{
     Statement, StatementBatch, StatementError, StatementResponse, StatementTransaction,
 };
 
-use super::capacity::{self, Kinds};
-use super::parameters::{self, Given};
-use super::{Answering, Context};
+use super::capacity::{self, CapacityFields};
+use super::parameters::{self, TableNames};
+use super::transact_get_items::write_items;
+use super::{Context, Response};
 use crate::error::Fault;
 use crate::json::Json;
-use crate::wire::{Out, read_values};
+use crate::wire::{JsonWriter, read_values};
 
-pub(super) fn execute(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn execute(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let statement = Statement {
         limit: parameters::limit(json),
         next_token: parameters::text(json, "NextToken"),
         capacity: parameters::capacity(json),
         ..statement(json)?
     };
-    Answering::later(context.database.execute_statement(&statement), |out, output| {
+    Response::when_durable(context.database.execute_statement(&statement), |out, output| {
         out.name("Items").items(&output.items);
         if let Some(token) = &output.next_token {
             out.text_member("NextToken", token);
@@ -30,32 +31,31 @@ pub(super) fn execute(json: &Json<'_>, context: &Context) -> Result<Answering, F
     })
 }
 
-pub(super) fn batch(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn batch(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let batch = StatementBatch {
         statements: statements(json, "Statements")?,
         capacity: parameters::capacity(json),
     };
-    Answering::later(context.database.batch_execute_statement(&batch), |out, output| {
+    Response::when_durable(context.database.batch_execute_statement(&batch), |out, output| {
         out.name("Responses").list(&output.responses, write_response);
-        capacity::write_all(out, &output.consumed, &Given::default(), Kinds::Unnamed);
+        capacity::write_all(out, &output.consumed, &TableNames::default(), CapacityFields::Units);
     })
 }
 
-pub(super) fn transaction(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn transaction(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let transaction = StatementTransaction {
         statements: statements(json, "TransactStatements")?,
         token: parameters::text(json, "ClientRequestToken"),
         capacity: parameters::capacity(json),
     };
-    Answering::later(context.database.execute_transaction(&transaction), |out, output| {
-        out.name("Responses").list(&output.items, |out, item| {
-            out.object(|out| {
-                if let Some(item) = item {
-                    out.name("Item").item(item);
-                }
-            });
-        });
-        capacity::write_all(out, &output.consumed, &Given::default(), Kinds::Named);
+    Response::when_durable(context.database.execute_transaction(&transaction), |out, output| {
+        write_items(out, &output.items);
+        capacity::write_all(
+            out,
+            &output.consumed,
+            &TableNames::default(),
+            CapacityFields::UnitsByKind,
+        );
     })
 }
 
@@ -73,7 +73,7 @@ fn statement(json: &Json<'_>) -> Result<Statement, Fault> {
     })
 }
 
-fn write_response(out: &mut Out, response: &StatementResponse) {
+fn write_response(out: &mut JsonWriter, response: &StatementResponse) {
     out.object(|out| {
         match &response.result {
             Ok(None) => {}

@@ -3,10 +3,10 @@
 use kstone::stream::{ChangeKind, Shard, ShardPosition, StreamName, StreamRecord};
 
 use super::description::{stream_arn, stream_view, write_key_schema};
-use super::{Answering, Context, parameters};
+use super::{Context, Response, parameters};
 use crate::error::Fault;
 use crate::json::Json;
-use crate::wire::Out;
+use crate::wire::JsonWriter;
 
 /// How many streams, shards or records a page has if the client does not say.
 const PAGE_STREAMS: usize = 100;
@@ -15,13 +15,13 @@ const PAGE_RECORDS: usize = 1000;
 /// The version of the record format that has `ApproximateCreationDateTime`.
 const EVENT_VERSION: &str = "1.1";
 
-pub(super) fn list(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn list(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let after = json.text("ExclusiveStartStreamArn").map(stream_of).transpose()?;
     let table = json.text("TableName").map(parameters::table_of);
     let limit = limit(json, PAGE_STREAMS);
     let (names, has_more) = context.database.list_streams(table, after.as_ref(), limit);
     let arn = |name: &StreamName| stream_arn(&context.region, &name.table, &name.label);
-    Answering::now(|out| {
+    Response::ready(|out| {
         out.name("Streams").list(&names, |out, name| {
             out.object(|out| {
                 out.text_member("StreamArn", &arn(name));
@@ -35,15 +35,15 @@ pub(super) fn list(json: &Json<'_>, context: &Context) -> Result<Answering, Faul
     })
 }
 
-pub(super) fn describe(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn describe(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let name = stream_of(json.text("StreamArn").unwrap_or_default())?;
     let after = json.text("ExclusiveStartShardId");
     let mut stream = context.database.describe_stream(&name, after, limit(json, PAGE_SHARDS))?;
     if json.get("ShardFilter").is_some_and(|filter| filter.text("ShardId").is_some()) {
-        // The shards of a stream are there from its beginning: none comes from another.
+        // All shards exist from the beginning of a stream, so none is the child of another.
         (stream.shards, stream.more) = (Vec::new(), false);
     }
-    Answering::now(|out| {
+    Response::ready(|out| {
         out.object_member("StreamDescription", |out| {
             let StreamName { table, label } = &stream.name;
             out.text_member("StreamArn", &stream_arn(&context.region, table, label));
@@ -61,7 +61,7 @@ pub(super) fn describe(json: &Json<'_>, context: &Context) -> Result<Answering, 
     })
 }
 
-pub(super) fn shard_iterator(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn shard_iterator(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let name = stream_of(json.text("StreamArn").unwrap_or_default())?;
     let number = json.text("SequenceNumber");
     let kind = json.text("ShardIteratorType").unwrap_or_default();
@@ -83,13 +83,13 @@ pub(super) fn shard_iterator(json: &Json<'_>, context: &Context) -> Result<Answe
     };
     let shard = json.text("ShardId").unwrap_or_default();
     let iterator = context.database.shard_iterator(&name, shard, position)?;
-    Answering::now(|out| out.text_member("ShardIterator", &iterator))
+    Response::ready(|out| out.text_member("ShardIterator", &iterator))
 }
 
-pub(super) fn records(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn records(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let iterator = json.text("ShardIterator").unwrap_or_default();
     let page = context.database.stream_records(iterator, limit(json, PAGE_RECORDS));
-    Answering::later(page, |out, page| {
+    Response::when_durable(page, |out, page| {
         out.name("Records").list(&page.records, |out, record| {
             write_record(out, record, &context.region);
         });
@@ -115,7 +115,7 @@ fn stream_of(arn: &str) -> Result<StreamName, Fault> {
     }
 }
 
-fn write_shard(out: &mut Out, shard: &Shard) {
+fn write_shard(out: &mut JsonWriter, shard: &Shard) {
     out.object(|out| {
         out.text_member("ShardId", &shard.id);
         out.object_member("SequenceNumberRange", |out| {
@@ -127,7 +127,7 @@ fn write_shard(out: &mut Out, shard: &Shard) {
     });
 }
 
-fn write_record(out: &mut Out, record: &StreamRecord, region: &str) {
+fn write_record(out: &mut JsonWriter, record: &StreamRecord, region: &str) {
     out.object(|out| {
         out.text_member("eventID", &record.event_id);
         let kind = match record.kind {

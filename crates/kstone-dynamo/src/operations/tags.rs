@@ -2,29 +2,29 @@
 
 use kstone::Error;
 
-use super::{Answering, Context, create_table};
+use super::{Context, Response, create_table};
 use crate::error::Fault;
 use crate::json::Json;
 
-pub(super) fn add(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn add(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let (arn, table) = resource(json)?;
     let tagged = context.database.tag(table, &create_table::tags(json));
     tagged.map_err(|error| not_found(error, arn))?;
-    Answering::now(|_| {})
+    Response::ready(|_| {})
 }
 
-pub(super) fn remove(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn remove(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let (arn, table) = resource(json)?;
     let keys = json.get("TagKeys").map_or(&[][..], Json::elements).iter();
     let keys: Vec<String> = keys.filter_map(Json::as_str).map(str::to_owned).collect();
     context.database.untag(table, &keys).map_err(|error| not_found(error, arn))?;
-    Answering::now(|_| {})
+    Response::ready(|_| {})
 }
 
-pub(super) fn list(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn list(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let (arn, table) = resource(json)?;
     let tags = context.database.tags(table).map_err(|error| match error {
-        // AWS does not tell who asks for tags what is not there from what is not theirs.
+        // AWS does not reveal whether the table is missing or the client lacks permission.
         Error::NotFound(_) => Fault::access_denied(format!(
             "User is not authorized to perform: dynamodb:ListTagsOfResource on resource: {arn} \
              because no resource-based policy allows the dynamodb:ListTagsOfResource action"
@@ -32,7 +32,7 @@ pub(super) fn list(json: &Json<'_>, context: &Context) -> Result<Answering, Faul
         other => other.into(),
     })?;
     // A table has at most 50: they are one page.
-    Answering::now(|out| {
+    Response::ready(|out| {
         out.name("Tags").list(&tags, |out, (key, value)| {
             out.object(|out| {
                 out.text_member("Key", key);
@@ -60,7 +60,7 @@ fn resource<'j>(json: &'j Json<'_>) -> Result<(&'j str, &'j str), Fault> {
 
 fn not_found(error: Error, arn: &str) -> Fault {
     match error {
-        // Spelled as AWS spells it.
+        // The misspelling is AWS's.
         Error::NotFound(_) => {
             Error::NotFound(format!("Requested resource not found: ResourcArn: {arn} not found"))
                 .into()

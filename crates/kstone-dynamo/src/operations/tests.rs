@@ -1,4 +1,5 @@
-//! Requests that nobody would send.
+//! Randomly corrupted requests are refused and cause no panic; and which operations run on the
+//! executor's thread.
 
 use kstone::Database;
 use kstone_core::env::{Random, SeededRandom};
@@ -145,11 +146,11 @@ fn nothing_that_takes_locks_runs_on_the_executor_while_writers_wait() {
         let writes = ["Put", "Update", "Delete", "Write", "Execute", "Create", "Records"];
         writes.iter().any(|part| name.contains(part))
     }) {
-        let pace = operation.procedure().pace;
-        assert!(!pace.is_inline(true, || false), "{operation:?}");
+        let execution = operation.spec().execution;
+        assert!(!execution.is_inline(true, || false), "{operation:?}");
     }
     let is_inline =
-        |operation: Operation, room| operation.procedure().pace.is_inline(true, || room);
+        |operation: Operation, room| operation.spec().execution.is_inline(true, || room);
     assert!(is_inline(Operation::PutItem, true), "the usual case");
     assert!(is_inline(Operation::GetItem, false), "reads wait for no room");
 }

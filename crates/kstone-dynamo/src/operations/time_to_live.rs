@@ -2,16 +2,16 @@
 
 use kstone::table::TtlState;
 
-use super::{Answering, Context, parameters};
+use super::{Context, Response, parameters};
 use crate::error::Fault;
 use crate::json::Json;
 
-pub(super) fn update(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn update(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let wanted = json.get("TimeToLiveSpecification").unwrap_or(&Json::Null);
     let attribute = wanted.text("AttributeName").unwrap_or_default();
     let enabled = wanted.boolean("Enabled").unwrap_or(false);
     context.database.update_ttl(&parameters::table_name(json), attribute, enabled)?;
-    Answering::now(|out| {
+    Response::ready(|out| {
         out.object_member("TimeToLiveSpecification", |out| {
             out.text_member("AttributeName", attribute);
             out.name("Enabled").boolean(enabled);
@@ -19,14 +19,14 @@ pub(super) fn update(json: &Json<'_>, context: &Context) -> Result<Answering, Fa
     })
 }
 
-pub(super) fn describe(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn describe(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let table = context.database.describe_table(&parameters::table_name(json))?;
-    // Items expire from the moment of the change; what may still go on concerns old ones only.
+    // New items follow a change at once; work that may still go on is about older ones.
     let attribute = match &table.ttl {
         TtlState::Enabling(attribute) | TtlState::On(attribute) => Some(attribute),
         TtlState::Off | TtlState::Disabling(_) => None,
     };
-    Answering::now(|out| {
+    Response::ready(|out| {
         out.object_member("TimeToLiveDescription", |out| match attribute {
             Some(attribute) => {
                 out.text_member("TimeToLiveStatus", "ENABLED");

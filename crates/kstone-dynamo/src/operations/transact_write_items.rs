@@ -2,17 +2,18 @@
 
 use kstone::ops::{Condition, TransactAction, TransactKind, TransactWrite, Update};
 
-use super::capacity::{self, Kinds};
-use super::parameters::{self, Given, Styles};
-use super::{Answering, Context};
+use super::capacity::{self, CapacityFields};
+use super::parameters::{self, ParameterStyles, TableNames};
+use super::{Context, Response};
 use crate::error::Fault;
 use crate::json::Json;
 
-const CONDITION: Styles = Styles { expressions: &["ConditionExpression"], legacy: &[] };
-const UPDATE: Styles =
-    Styles { expressions: &["UpdateExpression", "ConditionExpression"], legacy: &[] };
+const CONDITION: ParameterStyles =
+    ParameterStyles { expressions: &["ConditionExpression"], legacy: &[] };
+const UPDATE: ParameterStyles =
+    ParameterStyles { expressions: &["UpdateExpression", "ConditionExpression"], legacy: &[] };
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let actions = json.get("TransactItems").map_or(&[][..], Json::elements);
     let request = TransactWrite {
         actions: actions.iter().map(read_action).collect::<Result<_, _>>()?,
@@ -21,10 +22,10 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         collection_metrics: parameters::collection_metrics(json),
     };
     let kinds = actions.iter().flat_map(Json::members);
-    let given = Given::new(kinds.filter_map(|(_, action)| action.text("TableName")));
-    Answering::later(context.database.transact_write(&request), |out, output| {
-        capacity::write_all(out, &output.consumed, &given, Kinds::Named);
-        capacity::write_collections(out, &output.collections, &given);
+    let names = TableNames::new(kinds.filter_map(|(_, action)| action.text("TableName")));
+    Response::when_durable(context.database.transact_write(&request), |out, output| {
+        capacity::write_all(out, &output.consumed, &names, CapacityFields::UnitsByKind);
+        capacity::write_collections(out, &output.collections, &names);
     })
 }
 

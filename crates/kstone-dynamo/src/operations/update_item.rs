@@ -2,17 +2,17 @@
 
 use kstone::ops::UpdateItem;
 
-use super::parameters::{self, Styles};
-use super::{Answering, Context, legacy};
+use super::parameters::{self, ParameterStyles};
+use super::{Context, Response, legacy};
 use crate::error::Fault;
 use crate::json::Json;
 
-const STYLES: Styles = Styles {
+const STYLES: ParameterStyles = ParameterStyles {
     expressions: &["UpdateExpression", "ConditionExpression"],
     legacy: &["AttributeUpdates", "Expected", "ConditionalOperator"],
 };
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     STYLES.check(json)?;
     let request = UpdateItem {
         table: parameters::table_name(json),
@@ -25,5 +25,5 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
         capacity: parameters::capacity(json),
         collection_metrics: parameters::collection_metrics(json),
     };
-    Answering::written(context.database.update_item(&request), json)
+    Response::of_write(context.database.update_item(&request), json)
 }

@@ -2,11 +2,11 @@
 
 use kstone::table::{RawIndexChange, RawTableChange};
 
-use super::{Answering, Context, create_table, description, parameters};
+use super::{Context, Response, create_table, description, parameters};
 use crate::error::Fault;
 use crate::json::Json;
 
-pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fault> {
+pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Fault> {
     let updates = json.get("GlobalSecondaryIndexUpdates");
     let requested = RawTableChange {
         attributes: create_table::attributes(json),
@@ -21,7 +21,7 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Answering, Fau
     };
     let name = parameters::table_name(json);
     let table = context.database.update_table_as_requested(&name, &requested)?;
-    Answering::now(|out| {
+    Response::ready(|out| {
         out.name("TableDescription");
         description::write(out, &table, &context.region);
     })

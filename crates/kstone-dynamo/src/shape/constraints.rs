@@ -1,55 +1,56 @@
-//! Do the members keep their constraints? All that do not are listed in one error, ten at most, in
-//! the order of the tables.
+//! Checks the constraints of members. All violations, ten at most, are listed in one error, in the
+//! order of the schemas.
 
 use crate::error::Fault;
 use crate::json::Json;
 use crate::shape::printed::printed;
-use crate::shape::{Entries, Input, Member, Rule, Shape, TableName};
+use crate::shape::{Input, MapShape, Member, Rule, Shape, TableNameCheck};
 
 const ERRORS_MAX: usize = 10;
 const ARN_LENGTH_MAX: usize = 1024;
 
 pub(super) fn check(input: &Input, body: &Json<'_>) -> Result<(), Fault> {
     check_table_name(input.table_name, body)?;
-    let mut found = Found { messages: Vec::new() };
-    check_members(body, input.members, &Path::Top, &mut found);
-    found.into_result()
+    let mut violations = Violations { messages: Vec::new() };
+    check_members(body, input.members, &Path::Top, &mut violations);
+    violations.into_result()
 }
 
-/// A bad table name is reported alone.
-fn check_table_name(kind: TableName, body: &Json<'_>) -> Result<(), Fault> {
+/// Checks the table name. If it is invalid, that alone is reported.
+fn check_table_name(kind: TableNameCheck, body: &Json<'_>) -> Result<(), Fault> {
     let least = match kind {
-        TableName::Ordinary => return Ok(()),
-        TableName::OfItems | TableName::OfTables => 1,
-        TableName::ToCreate => 3,
+        TableNameCheck::Ordinary => return Ok(()),
+        TableNameCheck::IfPresent | TableNameCheck::Required => 1,
+        TableNameCheck::NewTable => 3,
     };
     let Some(name) = body.text("TableName") else {
         return match kind {
-            TableName::OfItems => Ok(()),
+            TableNameCheck::IfPresent => Ok(()),
             _ => Err(Fault::validation(
                 "The parameter 'TableName' is required but was not present in the request",
             )),
         };
     };
-    if kind != TableName::ToCreate && name.starts_with("arn:") && name.len() <= ARN_LENGTH_MAX {
+    if kind != TableNameCheck::NewTable && name.starts_with("arn:") && name.len() <= ARN_LENGTH_MAX
+    {
         return Ok(());
     }
     let rules = [Rule::MinLength(least), Rule::MaxLength(255), Rule::NamePattern];
     match rules.into_iter().find(|rule| !rule.holds_for_text(name)) {
         None => Ok(()),
         Some(broken) => {
-            let mut found = Found { messages: Vec::new() };
-            found.add_text(name, "tableName", broken.demand());
-            found.into_result()
+            let mut violations = Violations { messages: Vec::new() };
+            violations.add_text(name, "tableName", broken.demand());
+            violations.into_result()
         }
     }
 }
 
-struct Found {
+struct Violations {
     messages: Vec<String>,
 }
 
-impl Found {
+impl Violations {
     fn is_full(&self) -> bool {
         self.messages.len() >= ERRORS_MAX
     }
@@ -84,7 +85,7 @@ impl Found {
     }
 }
 
-/// Where a value stands, printed as `keySchema.1.member.keyType`.
+/// The path to a value, printed as `keySchema.1.member.keyType`.
 enum Path<'p> {
     Top,
     Member(&'p Path<'p>, &'static str),
@@ -108,7 +109,7 @@ impl std::fmt::Display for Path<'_> {
     }
 }
 
-/// Constraints name members as Java does: with a small first letter.
+/// The name of a member as constraint errors print it: with a lower-case first letter.
 pub(super) fn lower_first(name: &str) -> String {
     let mut characters = name.chars();
     match characters.next() {
@@ -117,55 +118,60 @@ pub(super) fn lower_first(name: &str) -> String {
     }
 }
 
-fn check_members(value: &Json<'_>, members: &'static [Member], path: &Path<'_>, found: &mut Found) {
+fn check_members(
+    value: &Json<'_>,
+    members: &'static [Member],
+    path: &Path<'_>,
+    violations: &mut Violations,
+) {
     for member in members {
         match value.get(member.name) {
-            None if member.required => found.add_missing(&Path::Member(path, member.name)),
+            None if member.required => violations.add_missing(&Path::Member(path, member.name)),
             None => {}
             Some(given) => {
-                check_value(given, &member.shape, &Path::Member(path, member.name), found);
+                check_value(given, &member.shape, &Path::Member(path, member.name), violations);
             }
         }
     }
 }
 
-fn check_value(value: &Json<'_>, shape: &Shape, path: &Path<'_>, found: &mut Found) {
-    if found.is_full() {
+fn check_value(value: &Json<'_>, shape: &Shape, path: &Path<'_>, violations: &mut Violations) {
+    if violations.is_full() {
         return;
     }
     match shape {
         Shape::Boolean | Shape::Value => {}
         Shape::Text(rules) | Shape::Integer(rules) | Shape::Long(rules) => {
-            check_rules(value, shape, rules, path, found);
+            check_rules(value, shape, rules, path, violations);
         }
         Shape::List(of, rules) => {
-            check_rules(value, shape, rules, path, found);
+            check_rules(value, shape, rules, path, violations);
             if !matches!(of, Shape::Value) {
                 for (at, one) in value.elements().iter().enumerate() {
-                    check_value(one, of, &Path::Element(path, at), found);
+                    check_value(one, of, &Path::Element(path, at), violations);
                 }
             }
         }
-        Shape::Map(entries) => check_entries(value, shape, entries, path, found),
-        Shape::Structure(structure) => check_members(value, structure.members, path, found),
+        Shape::Map(entries) => check_entries(value, shape, entries, path, violations),
+        Shape::Structure(structure) => check_members(value, structure.members, path, violations),
     }
 }
 
 fn check_entries(
     value: &Json<'_>,
     shape: &Shape,
-    entries: &Entries,
+    entries: &MapShape,
     path: &Path<'_>,
-    found: &mut Found,
+    violations: &mut Violations,
 ) {
-    check_rules(value, shape, entries.rules, path, found);
+    check_rules(value, shape, entries.rules, path, violations);
     let members = value.members();
     if !entries.key_rules.is_empty() {
         for (key, _) in members {
             if entries.key_rules.iter().any(|rule| !rule.holds_for_text(key)) {
                 let demand =
                     format!("Map keys must satisfy constraint: {}", all(entries.key_rules));
-                found.add(value, shape, path, demand);
+                violations.add(value, shape, path, demand);
             }
         }
     }
@@ -174,13 +180,13 @@ fn check_entries(
             if entries.value_rules.iter().any(|rule| !rule.holds_for(one)) {
                 let rules = all(entries.value_rules);
                 let demand = format!("Map value must satisfy constraint: {rules}");
-                found.add(value, shape, path, demand);
+                violations.add(value, shape, path, demand);
             }
         }
     }
     if !matches!(entries.value, Shape::Value) {
         for (key, one) in members {
-            check_value(one, entries.value, &Path::Entry(path, key), found);
+            check_value(one, entries.value, &Path::Entry(path, key), violations);
         }
     }
 }
@@ -190,10 +196,10 @@ fn check_rules(
     shape: &Shape,
     rules: &[Rule],
     path: &Path<'_>,
-    found: &mut Found,
+    violations: &mut Violations,
 ) {
     for rule in rules.iter().filter(|rule| !rule.holds_for(value)) {
-        found.add(value, shape, path, rule.demand());
+        violations.add(value, shape, path, rule.demand());
     }
 }
 

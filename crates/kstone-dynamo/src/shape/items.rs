@@ -1,12 +1,14 @@
 //! The inputs of the operations on items.
 
 use crate::shape::Rule::{Max, MaxLength, Min, MinLength, NamePattern, OneOf};
-use crate::shape::{Entries, Input, Member, Rule, Shape, Structure, TableName, optional, required};
+use crate::shape::{
+    Input, MapShape, Member, Rule, Shape, Structure, TableNameCheck, optional, required,
+};
 
 const PACKAGE_VALUE: &str = "com.amazonaws.dynamodb.v20120810.AttributeValue";
 
 /// A map of attribute values: an item, a key, the values of placeholders.
-pub(super) const ATTRIBUTES: Shape = Shape::Map(&Entries {
+pub(super) const ATTRIBUTES: Shape = Shape::Map(&MapShape {
     value: &Shape::Value,
     value_class: PACKAGE_VALUE,
     key_rules: &[],
@@ -14,7 +16,7 @@ pub(super) const ATTRIBUTES: Shape = Shape::Map(&Entries {
     rules: &[],
 });
 
-const ATTRIBUTE_NAMES: Shape = Shape::Map(&Entries {
+const ATTRIBUTE_NAMES: Shape = Shape::Map(&MapShape {
     value: &Shape::Text(&[]),
     value_class: "java.lang.String",
     key_rules: &[],
@@ -55,7 +57,7 @@ const SELECT: Shape = Shape::Text(&[OneOf(&[
     "ALL_PROJECTED_ATTRIBUTES",
 ])]);
 
-const EXPECTED: Shape = Shape::Map(&Entries {
+const EXPECTED: Shape = Shape::Map(&MapShape {
     value: &Shape::Structure(&Structure {
         name: "ExpectedAttributeValue",
         members: &[
@@ -71,7 +73,7 @@ const EXPECTED: Shape = Shape::Map(&Entries {
     rules: &[],
 });
 
-const CONDITIONS: Shape = Shape::Map(&Entries {
+const CONDITIONS: Shape = Shape::Map(&MapShape {
     value: &Shape::Structure(&Structure {
         name: "Condition",
         members: &[
@@ -85,7 +87,7 @@ const CONDITIONS: Shape = Shape::Map(&Entries {
     rules: &[],
 });
 
-const ATTRIBUTE_UPDATES: Shape = Shape::Map(&Entries {
+const ATTRIBUTE_UPDATES: Shape = Shape::Map(&MapShape {
     value: &Shape::Structure(&Structure {
         name: "AttributeValueUpdate",
         members: &[
@@ -100,7 +102,7 @@ const ATTRIBUTE_UPDATES: Shape = Shape::Map(&Entries {
 });
 
 pub(crate) static GET_ITEM: Input = Input {
-    table_name: TableName::OfItems,
+    table_name: TableNameCheck::IfPresent,
     members: &[
         optional("ReturnConsumedCapacity", CAPACITY),
         optional("AttributesToGet", ATTRIBUTES_TO_GET),
@@ -113,7 +115,7 @@ pub(crate) static GET_ITEM: Input = Input {
 };
 
 pub(crate) static PUT_ITEM: Input = Input {
-    table_name: TableName::OfItems,
+    table_name: TableNameCheck::IfPresent,
     members: &[
         optional("ReturnConsumedCapacity", CAPACITY),
         required("TableName", TEXT),
@@ -130,7 +132,7 @@ pub(crate) static PUT_ITEM: Input = Input {
 };
 
 pub(crate) static DELETE_ITEM: Input = Input {
-    table_name: TableName::OfItems,
+    table_name: TableNameCheck::IfPresent,
     members: &[
         optional("ReturnConsumedCapacity", CAPACITY),
         required("TableName", TEXT),
@@ -147,7 +149,7 @@ pub(crate) static DELETE_ITEM: Input = Input {
 };
 
 pub(crate) static UPDATE_ITEM: Input = Input {
-    table_name: TableName::OfItems,
+    table_name: TableNameCheck::IfPresent,
     members: &[
         optional("ReturnConsumedCapacity", CAPACITY),
         required("TableName", TEXT),
@@ -166,7 +168,7 @@ pub(crate) static UPDATE_ITEM: Input = Input {
 };
 
 pub(crate) static QUERY: Input = Input {
-    table_name: TableName::OfItems,
+    table_name: TableNameCheck::IfPresent,
     members: &[
         optional("Select", SELECT),
         optional("IndexName", Shape::Text(NAME_RULES)),
@@ -190,7 +192,7 @@ pub(crate) static QUERY: Input = Input {
 };
 
 pub(crate) static SCAN: Input = Input {
-    table_name: TableName::OfItems,
+    table_name: TableNameCheck::IfPresent,
     members: &[
         optional("Select", SELECT),
         optional("IndexName", Shape::Text(NAME_RULES)),
@@ -211,16 +213,16 @@ pub(crate) static SCAN: Input = Input {
     ],
 };
 
-/// The tables of a batch are named by the keys of a map.
+/// For the keys of a batch's `RequestItems`, which are table names.
 const TABLE_KEY_RULES: &[Rule] = &[MaxLength(1024), MinLength(1)];
 
 pub(crate) static BATCH_GET_ITEM: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         optional("ReturnConsumedCapacity", CAPACITY),
         required(
             "RequestItems",
-            Shape::Map(&Entries {
+            Shape::Map(&MapShape {
                 value: &Shape::Structure(&Structure {
                     name: "KeysAndAttributes",
                     members: &[
@@ -242,13 +244,13 @@ pub(crate) static BATCH_GET_ITEM: Input = Input {
 };
 
 pub(crate) static BATCH_WRITE_ITEM: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         optional("ReturnConsumedCapacity", CAPACITY),
         optional("ReturnItemCollectionMetrics", METRICS),
         required(
             "RequestItems",
-            Shape::Map(&Entries {
+            Shape::Map(&MapShape {
                 value: &Shape::List(
                     &Shape::Structure(&Structure {
                         name: "WriteRequest",
@@ -285,7 +287,7 @@ const NAMED_TABLE: Shape = Shape::Text(&[MinLength(1), MaxLength(1024)]);
 const TOKEN: Shape = Shape::Text(&[MinLength(1), MaxLength(36)]);
 
 pub(crate) static TRANSACT_GET_ITEMS: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         optional("ReturnConsumedCapacity", CAPACITY),
         required(
@@ -366,7 +368,7 @@ static UPDATE: Structure = action(
 );
 
 pub(crate) static TRANSACT_WRITE_ITEMS: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         optional("ReturnConsumedCapacity", CAPACITY),
         optional("ReturnItemCollectionMetrics", METRICS),

@@ -1,12 +1,11 @@
-//! What each operation's input looks like, as tables, and the two checks that DynamoDB makes before
-//! it looks at what a request means: are the JSON types right (else a `SerializationException` for
-//! the first that is not), and do the members keep their constraints (else one
-//! `ValidationException` that lists all that do not).
+//! The schemas of the operations' inputs, and the two checks that DynamoDB makes against them before
+//! anything else: JSON types (a `SerializationException` for the first wrong one), then constraints
+//! (one `ValidationException` that lists all violations).
 //!
-//! A good request pays little: the types inside attribute values, which are most of a request, are
-//! checked by whoever converts them ([`crate::wire`]). Only when something is wrong anywhere are
-//! they looked at here, so that the errors come in DynamoDB's order: a wrong type at the end of a
-//! request goes before a bad value at its beginning.
+//! A valid request costs little here: the types inside attribute values, which are most of a request,
+//! are checked during their conversion ([`crate::wire`]). They are checked here only after an error,
+//! so that errors come in DynamoDB's order: a wrong type at the end of a request is reported before
+//! an invalid value at its beginning.
 
 mod constraints;
 mod items;
@@ -28,20 +27,20 @@ use crate::json::Json;
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) members: &'static [Member],
-    pub(crate) table_name: TableName,
+    pub(crate) table_name: TableNameCheck,
 }
 
-/// How an operation checks its `TableName`: if that is bad, nothing else is reported.
+/// How an operation checks its `TableName`. If it is invalid, nothing else is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TableName {
-    /// There is none, or it is checked like any other member.
+pub(crate) enum TableNameCheck {
+    /// Like any other member, if the operation has one.
     Ordinary,
-    /// It may be missing for a while: that is reported together with other missing members.
-    OfItems,
-    /// Without it, nothing else is looked at.
-    OfTables,
-    /// The same, and it is the name of a table to be: at least 3 characters, no ARN.
-    ToCreate,
+    /// First, if it is present. If it is missing, that is reported together with other members.
+    IfPresent,
+    /// First: if it is missing, nothing else is reported.
+    Required,
+    /// As for `Required`, and as the name of a new table: at least 3 characters, not an ARN.
+    NewTable,
 }
 
 /// One member of a structure, in the order in which DynamoDB reports constraints.
@@ -52,7 +51,7 @@ pub(crate) struct Member {
     pub(crate) required: bool,
 }
 
-/// The JSON type that is expected, with what its values have to satisfy.
+/// The expected JSON type, with the rules for its values.
 #[derive(Debug)]
 pub(crate) enum Shape {
     Text(&'static [Rule]),
@@ -62,15 +61,15 @@ pub(crate) enum Shape {
     /// An attribute value: `{"S": …}`.
     Value,
     List(&'static Shape, &'static [Rule]),
-    Map(&'static Entries),
+    Map(&'static MapShape),
     Structure(&'static Structure),
 }
 
 /// A map: any names, values of one shape.
 #[derive(Debug)]
-pub(crate) struct Entries {
+pub(crate) struct MapShape {
     pub(crate) value: &'static Shape,
-    /// The Java class that an error about a list in place of the map names.
+    /// The Java class that is named in the error for a list in place of the map.
     pub(crate) value_class: &'static str,
     pub(crate) key_rules: &'static [Rule],
     pub(crate) value_rules: &'static [Rule],
@@ -84,7 +83,7 @@ pub(crate) struct Structure {
     pub(crate) members: &'static [Member],
 }
 
-/// One thing that a value has to satisfy.
+/// A constraint on a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rule {
     MinLength(usize),
@@ -104,15 +103,15 @@ const fn required(name: &'static str, shape: Shape) -> Member {
     Member { name, shape, required: true }
 }
 
-/// Checks a body against an operation's input; types inside attribute values only if something
-/// else is wrong.
+/// Checks a body against an operation's input. Types inside attribute values are checked only after
+/// an error.
 pub(crate) fn check(input: &Input, body: &Json<'_>) -> Result<(), Fault> {
     let quick = types::check(input, body, types::Depth::OutsideValues)
         .and_then(|()| constraints::check(input, body));
     quick.map_err(|fault| first_type_error(input, body).unwrap_or(fault))
 }
 
-/// The first wrong type anywhere in the body: it goes before any other error.
+/// The error for the first wrong type anywhere in the body, which precedes any other error.
 pub(crate) fn first_type_error(input: &Input, body: &Json<'_>) -> Option<Fault> {
     types::check(input, body, types::Depth::Everything).err()
 }

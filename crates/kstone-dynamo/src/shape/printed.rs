@@ -1,4 +1,4 @@
-//! A value as DynamoDB repeats it in a constraint error: as Java prints an object.
+//! Prints a value as DynamoDB repeats it in a constraint error: in the format of Java's `toString`.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use crate::json::Json;
 use crate::shape::constraints::lower_first;
 use crate::shape::{Member, Shape};
 
-/// A printed value names members that are absent too, so a small request can print large: what is
-/// longer is cut. No client reads that far.
+/// The length at which a printed value is cut. Absent members are printed too, so a small request
+/// could print a very large value.
 const PRINTED_MAX: usize = 8 * 1024;
 
 /// The members of an attribute value in the order of printing.
@@ -16,7 +16,7 @@ const VALUE_MEMBERS: [&str; 10] = ["S", "N", "B", "SS", "NS", "BS", "M", "L", "N
 pub(super) fn printed(value: &Json<'_>, shape: &Shape) -> String {
     let mut out = String::new();
     match value {
-        // What one member repeats is bounded by the request itself.
+        // The size of the request limits a single text.
         Json::Str(text) => out.push_str(text),
         _ => print(value, Some(shape), &mut out),
     }
@@ -32,7 +32,7 @@ fn print(value: &Json<'_>, shape: Option<&Shape>, out: &mut String) {
         Json::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
         Json::Int(number) => print_display(number, out),
         Json::Float(number) => match shape {
-            // Read as an integer before it was found wanting.
+            // DynamoDB has converted it to an integer before it checks the constraint.
             Some(Shape::Integer(_) | Shape::Long(_)) => print_display(*number as i64, out),
             _ => print_display(number, out),
         },

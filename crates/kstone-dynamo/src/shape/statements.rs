@@ -2,13 +2,13 @@
 
 use crate::shape::Rule::{MaxLength, Min, MinLength};
 use crate::shape::items::{CAPACITY, ON_FAILURE};
-use crate::shape::{Input, Shape, Structure, TableName, optional, required};
+use crate::shape::{Input, Shape, Structure, TableNameCheck, optional, required};
 
 const STATEMENT: Shape = Shape::Text(&[MinLength(1), MaxLength(8192)]);
 const PARAMETERS: Shape = Shape::List(&Shape::Value, &[MinLength(1)]);
 
 pub(crate) static EXECUTE_STATEMENT: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         required("Statement", STATEMENT),
         optional("Parameters", PARAMETERS),
@@ -21,7 +21,7 @@ pub(crate) static EXECUTE_STATEMENT: Input = Input {
 };
 
 pub(crate) static BATCH_EXECUTE_STATEMENT: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         required(
             "Statements",
@@ -43,7 +43,7 @@ pub(crate) static BATCH_EXECUTE_STATEMENT: Input = Input {
 };
 
 pub(crate) static EXECUTE_TRANSACTION: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         required(
             "TransactStatements",

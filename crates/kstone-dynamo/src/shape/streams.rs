@@ -2,14 +2,14 @@
 
 use crate::shape::Rule::{MaxLength, Min, MinLength, OneOf};
 use crate::shape::items::NAME_RULES;
-use crate::shape::{Input, Shape, Structure, TableName, optional, required};
+use crate::shape::{Input, Shape, Structure, TableNameCheck, optional, required};
 
 const STREAM_ARN: Shape = Shape::Text(&[MinLength(37), MaxLength(1024)]);
 const SHARD_ID: Shape = Shape::Text(&[MinLength(28), MaxLength(65)]);
 const LIMIT: Shape = Shape::Integer(&[Min(1)]);
 
 pub(crate) static LIST_STREAMS: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         optional("TableName", Shape::Text(NAME_RULES)),
         optional("Limit", LIMIT),
@@ -18,7 +18,7 @@ pub(crate) static LIST_STREAMS: Input = Input {
 };
 
 pub(crate) static DESCRIBE_STREAM: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         required("StreamArn", STREAM_ARN),
         optional("Limit", LIMIT),
@@ -37,7 +37,7 @@ pub(crate) static DESCRIBE_STREAM: Input = Input {
 };
 
 pub(crate) static GET_SHARD_ITERATOR: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         required("StreamArn", STREAM_ARN),
         required("ShardId", SHARD_ID),
@@ -55,7 +55,7 @@ pub(crate) static GET_SHARD_ITERATOR: Input = Input {
 };
 
 pub(crate) static GET_RECORDS: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         required("ShardIterator", Shape::Text(&[MinLength(1), MaxLength(2048)])),
         optional("Limit", Shape::Integer(&[Min(1), crate::shape::Rule::Max(1000)])),

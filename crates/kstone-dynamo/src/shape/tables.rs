@@ -2,7 +2,7 @@
 
 use crate::shape::Rule::{Max, MaxLength, Min, MinLength, OneOf};
 use crate::shape::items::{NAME_RULES, TEXT};
-use crate::shape::{Input, Member, Rule, Shape, Structure, TableName, optional, required};
+use crate::shape::{Input, Member, Rule, Shape, Structure, TableNameCheck, optional, required};
 
 const INDEX_NAME: Shape = Shape::Text(NAME_RULES);
 const BILLING: Shape = Shape::Text(&[OneOf(&["PROVISIONED", "PAY_PER_REQUEST"])]);
@@ -31,7 +31,7 @@ static KEY_SCHEMA_ELEMENT: Shape = Shape::Structure(&Structure {
 
 const KEY_SCHEMA_RULES: &[Rule] = &[MinLength(1), MaxLength(2)];
 const KEY_SCHEMA: Shape = Shape::List(&KEY_SCHEMA_ELEMENT, KEY_SCHEMA_RULES);
-/// A global index may have up to four attributes of each kind; the table says when there are more.
+/// The key of a global index. The database checks its limit, four attributes of each kind.
 const GLOBAL_KEY_SCHEMA: Shape = Shape::List(&KEY_SCHEMA_ELEMENT, &[MinLength(1)]);
 
 const PROJECTION: Shape = Shape::Structure(&Structure {
@@ -104,7 +104,7 @@ static GLOBAL_INDEX_MEMBERS: &[Member] = &[
 ];
 
 pub(crate) static CREATE_TABLE: Input = Input {
-    table_name: TableName::ToCreate,
+    table_name: TableNameCheck::NewTable,
     members: &[
         required("AttributeDefinitions", ATTRIBUTE_DEFINITIONS),
         required("TableName", TEXT),
@@ -146,7 +146,7 @@ pub(crate) static CREATE_TABLE: Input = Input {
 };
 
 pub(crate) static UPDATE_TABLE: Input = Input {
-    table_name: TableName::OfTables,
+    table_name: TableNameCheck::Required,
     members: &[
         required("TableName", TEXT),
         optional("AttributeDefinitions", ATTRIBUTE_DEFINITIONS),
@@ -200,10 +200,10 @@ pub(crate) static UPDATE_TABLE: Input = Input {
 
 /// DeleteTable, DescribeTable and DescribeTimeToLive.
 pub(crate) static ONE_TABLE: Input =
-    Input { table_name: TableName::OfTables, members: &[required("TableName", TEXT)] };
+    Input { table_name: TableNameCheck::Required, members: &[required("TableName", TEXT)] };
 
 pub(crate) static LIST_TABLES: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         optional("Limit", Shape::Integer(&[Min(1), Max(100)])),
         optional("ExclusiveStartTableName", Shape::Text(NAME_RULES)),
@@ -211,7 +211,7 @@ pub(crate) static LIST_TABLES: Input = Input {
 };
 
 pub(crate) static UPDATE_TIME_TO_LIVE: Input = Input {
-    table_name: TableName::OfTables,
+    table_name: TableNameCheck::Required,
     members: &[
         required("TableName", TEXT),
         required(
@@ -228,14 +228,14 @@ pub(crate) static UPDATE_TIME_TO_LIVE: Input = Input {
 };
 
 pub(crate) static TAG_RESOURCE: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[required("ResourceArn", RESOURCE_ARN), required("Tags", TAGS)],
 };
 
 const RESOURCE_ARN: Shape = Shape::Text(&[MinLength(1), MaxLength(1283)]);
 
 pub(crate) static UNTAG_RESOURCE: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[
         required("ResourceArn", RESOURCE_ARN),
         required("TagKeys", Shape::List(&Shape::Text(&[MinLength(1), MaxLength(128)]), &[])),
@@ -243,9 +243,9 @@ pub(crate) static UNTAG_RESOURCE: Input = Input {
 };
 
 pub(crate) static LIST_TAGS_OF_RESOURCE: Input = Input {
-    table_name: TableName::Ordinary,
+    table_name: TableNameCheck::Ordinary,
     members: &[required("ResourceArn", RESOURCE_ARN), optional("NextToken", TEXT)],
 };
 
 /// DescribeLimits and DescribeEndpoints.
-pub(crate) static NOTHING: Input = Input { table_name: TableName::Ordinary, members: &[] };
+pub(crate) static NOTHING: Input = Input { table_name: TableNameCheck::Ordinary, members: &[] };

@@ -1,5 +1,5 @@
-//! Are the JSON types right? DynamoDB answers with the words of its Java deserializer, and stops at
-//! the first wrong type in the order of the text.
+//! Checks JSON types. The errors are those of DynamoDB's Java deserializer, which stops at the first
+//! wrong type in the order of the text.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use crate::json::Json;
 use crate::shape::{Input, Member, Shape};
 use crate::wire::base64_fault;
 
-/// How far to look.
+/// How deep types are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// Attribute values are left to their conversion.
+    /// Not inside attribute values, whose conversion checks them.
     OutsideValues,
-    /// Attribute values too.
+    /// Inside attribute values too.
     Everything,
 }
 
-/// Where a value stands: some messages depend on it.
+/// The position of a value, on which some messages depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// The member of a structure.
     Field,
     /// In a list or map.
@@ -30,7 +30,7 @@ const PACKAGE: &str = "com.amazonaws.dynamodb.v20120810.";
 const MAP_NOT_EXPECTED: &str = "Start of structure or map found where not expected";
 const NOT_A_FIELD: &str = "Unexpected field type";
 const NOT_A_VALUE: &str = "Unexpected value type in payload";
-/// What a scalar in place of a list or map inside another collection gives.
+/// The message for a scalar in place of a list or map inside another collection.
 const NOT_A_COLLECTION: &str = "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl \
      cannot be cast to class java.lang.Class \
      (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in \
@@ -50,18 +50,23 @@ fn check_members(
 ) -> Result<(), Fault> {
     for (name, value) in given {
         if let Some(member) = members.iter().find(|member| member.name == name) {
-            check_value(value, &member.shape, Place::Field, depth)?;
+            check_value(value, &member.shape, Position::Field, depth)?;
         }
     }
     Ok(())
 }
 
-fn check_value(value: &Json<'_>, shape: &Shape, place: Place, depth: Depth) -> Result<(), Fault> {
+fn check_value(
+    value: &Json<'_>,
+    shape: &Shape,
+    position: Position,
+    depth: Depth,
+) -> Result<(), Fault> {
     match (shape, value) {
         (_, Json::Null) => Ok(()),
         (Shape::Value, _) => match depth {
             Depth::OutsideValues => Ok(()),
-            Depth::Everything => check_attribute_value(value, place),
+            Depth::Everything => check_attribute_value(value, position),
         },
         (Shape::Text(_), Json::Str(_)) => Ok(()),
         (Shape::Text(_), _) => Err(not_convertible(value, "String")),
@@ -70,28 +75,28 @@ fn check_value(value: &Json<'_>, shape: &Shape, place: Place, depth: Depth) -> R
         (Shape::Long(_), _) => Err(not_convertible(value, "Long")),
         (Shape::Boolean, _) => check_boolean(value),
         (Shape::List(of, _), _) => {
-            let elements = list(value, place)?;
-            elements.iter().try_for_each(|one| check_value(one, of, Place::Element, depth))
+            let elements = list(value, position)?;
+            elements.iter().try_for_each(|one| check_value(one, of, Position::Element, depth))
         }
         (Shape::Map(entries), _) => {
             let class = entries.value_class;
-            let members = map(value, place, class)?;
+            let members = map(value, position, class)?;
             if depth == Depth::OutsideValues && matches!(entries.value, Shape::Value) {
                 return Ok(());
             }
             let mut values = members.iter().map(|(_, value)| value);
-            values.try_for_each(|one| check_value(one, entries.value, Place::Element, depth))
+            values.try_for_each(|one| check_value(one, entries.value, Position::Element, depth))
         }
         (Shape::Structure(structure), _) => {
-            let members = members_of(value, place, structure.name)?;
+            let members = members_of(value, position, structure.name)?;
             check_members(members, structure.members, depth)
         }
     }
 }
 
-/// An attribute value, all the way down.
-fn check_attribute_value(value: &Json<'_>, place: Place) -> Result<(), Fault> {
-    for (name, value) in members_of(value, place, "AttributeValue")? {
+/// Checks an attribute value with everything inside it.
+fn check_attribute_value(value: &Json<'_>, position: Position) -> Result<(), Fault> {
+    for (name, value) in members_of(value, position, "AttributeValue")? {
         if matches!(value, Json::Null) {
             continue;
         }
@@ -99,15 +104,15 @@ fn check_attribute_value(value: &Json<'_>, place: Place) -> Result<(), Fault> {
             "S" | "N" => check_text(value)?,
             "B" => check_blob(value)?,
             "BOOL" | "NULL" => check_boolean(value)?,
-            "SS" | "NS" => list(value, Place::Field)?.iter().try_for_each(check_text)?,
-            "BS" => list(value, Place::Field)?.iter().try_for_each(check_blob)?,
+            "SS" | "NS" => list(value, Position::Field)?.iter().try_for_each(check_text)?,
+            "BS" => list(value, Position::Field)?.iter().try_for_each(check_blob)?,
             "L" => {
-                let mut elements = list(value, Place::Field)?.iter();
+                let mut elements = list(value, Position::Field)?.iter();
                 elements.try_for_each(|one| check_element(one))?;
             }
             "M" => {
                 let class = "com.amazonaws.dynamodb.v20120810.AttributeValue";
-                let mut members = map(value, Place::Field, class)?.iter();
+                let mut members = map(value, Position::Field, class)?.iter();
                 members.try_for_each(|(_, one)| check_element(one))?;
             }
             _ => {}
@@ -119,7 +124,7 @@ fn check_attribute_value(value: &Json<'_>, place: Place) -> Result<(), Fault> {
 fn check_element(value: &Json<'_>) -> Result<(), Fault> {
     match value {
         Json::Null => Ok(()),
-        _ => check_attribute_value(value, Place::Element),
+        _ => check_attribute_value(value, Position::Element),
     }
 }
 
@@ -153,7 +158,7 @@ fn check_boolean(value: &Json<'_>) -> Result<(), Fault> {
     }
 }
 
-/// A value in place of a scalar of a Java class.
+/// The error for a value in place of a scalar of a Java class.
 fn not_convertible(value: &Json<'_>, class: &str) -> Fault {
     let what = match value {
         Json::Bool(true) => "TRUE_VALUE",
@@ -170,17 +175,17 @@ fn not_convertible(value: &Json<'_>, class: &str) -> Fault {
     Fault::serialization(format!("{what} cannot be converted to {class}"))
 }
 
-fn list<'j, 'a>(value: &'j Json<'a>, place: Place) -> Result<&'j [Json<'a>], Fault> {
+fn list<'j, 'a>(value: &'j Json<'a>, position: Position) -> Result<&'j [Json<'a>], Fault> {
     match value {
         Json::List(elements) => Ok(elements),
         Json::Object(_) => Err(Fault::serialization(MAP_NOT_EXPECTED)),
-        _ => Err(not_a_collection(place)),
+        _ => Err(not_a_collection(position)),
     }
 }
 
 fn map<'j, 'a>(
     value: &'j Json<'a>,
-    place: Place,
+    position: Position,
     class: &str,
 ) -> Result<&'j [(Cow<'a, str>, Json<'a>)], Fault> {
     match value {
@@ -188,20 +193,20 @@ fn map<'j, 'a>(
         Json::List(_) => Err(Fault::serialization(format!(
             "Unrecognized collection type java.util.Map<java.lang.String, {class}>"
         ))),
-        _ => Err(not_a_collection(place)),
+        _ => Err(not_a_collection(position)),
     }
 }
 
-fn not_a_collection(place: Place) -> Fault {
-    Fault::serialization(match place {
-        Place::Field => NOT_A_FIELD,
-        Place::Element => NOT_A_COLLECTION,
+fn not_a_collection(position: Position) -> Fault {
+    Fault::serialization(match position {
+        Position::Field => NOT_A_FIELD,
+        Position::Element => NOT_A_COLLECTION,
     })
 }
 
 fn members_of<'j, 'a>(
     value: &'j Json<'a>,
-    place: Place,
+    position: Position,
     structure: &str,
 ) -> Result<&'j [(Cow<'a, str>, Json<'a>)], Fault> {
     match value {
@@ -209,9 +214,9 @@ fn members_of<'j, 'a>(
         Json::List(_) => Err(Fault::serialization(format!(
             "Unrecognized collection type class {PACKAGE}{structure}"
         ))),
-        _ => Err(Fault::serialization(match place {
-            Place::Field => NOT_A_FIELD,
-            Place::Element => NOT_A_VALUE,
+        _ => Err(Fault::serialization(match position {
+            Position::Field => NOT_A_FIELD,
+            Position::Element => NOT_A_VALUE,
         })),
     }
 }

@@ -1,11 +1,12 @@
-//! DynamoDB's JSON: attribute values as `{"S": "…"}`, read into the tree form, written straight
-//! from the compact form. Writing is the hot path of every read: one buffer, no tree in between.
+//! DynamoDB's JSON: attribute values as `{"S": "…"}`. They are read into a tree of values, and
+//! written directly from the stored form of an item: writing is the hot path of every read, so it
+//! takes one buffer and no tree.
 
-mod out;
 mod read;
+mod write;
 
-pub(crate) use out::{Out, give_back};
-pub(crate) use read::{base64_fault, read_item, read_value, read_values};
+pub(crate) use read::{SEVERAL_TYPES, base64_fault, read_item, read_value, read_values};
+pub(crate) use write::{JsonWriter, give_back};
 
 #[cfg(test)]
 mod tests;

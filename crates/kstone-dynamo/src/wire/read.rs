@@ -1,7 +1,7 @@
-//! From JSON to values, with the checks that DynamoDB makes on them.
+//! Converts JSON to attribute values, with DynamoDB's checks.
 //!
-//! A wrong JSON type is reported as [`Fault::malformed`] and no better: whoever called asks
-//! [`crate::shape::first_type_error`] for the words, because a wrong type elsewhere may go first.
+//! A wrong JSON type is reported as [`Fault::malformed`] only. The caller gets the message from
+//! [`crate::shape::first_type_error`], because a wrong type elsewhere may precede it.
 
 use std::borrow::Cow;
 
@@ -15,8 +15,8 @@ use crate::json::Json;
 
 const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported \
                      datatypes";
-const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain \
-                       exactly one of the supported datatypes";
+pub(crate) const SEVERAL_TYPES: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the \
+     supported datatypes";
 const NULL_IS_TRUE: &str = "One or more parameter values were invalid: Null attribute value types \
                             must have the value of true";
 const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item \
@@ -37,7 +37,7 @@ pub(crate) fn read_values(json: &Json<'_>) -> Result<Vec<Value>, Fault> {
     elements(json)?.iter().map(read_value).collect()
 }
 
-/// What is wrong with a text that should be base64.
+/// The error for a text that is not valid base64.
 pub(crate) fn base64_fault(text: &str) -> Option<Fault> {
     BASE64.decode(text).err().map(|error| {
         let length = text.len();
@@ -48,7 +48,7 @@ pub(crate) fn base64_fault(text: &str) -> Option<Fault> {
             base64::DecodeError::InvalidByte(_, byte) if byte != b'=' => {
                 format!("Invalid base 64 character: '{}'", char::from(byte))
             }
-            // Spelled as AWS spells it.
+            // The misspelling is AWS's.
             _ => "Invalid last non-pad Base64 character dectected".to_owned(),
         })
     })
@@ -78,13 +78,13 @@ fn value(json: &Json<'_>, level: usize) -> Result<Value, Fault> {
         if matches!(json, Json::Null) {
             continue;
         }
-        // Each is looked at, because what is wrong with one goes before there being two.
+        // All are read, because an invalid value precedes the error for having several.
         if let Some(value) = typed(name, json, level)? {
             several |= found.replace((name, value)).is_some_and(|(before, _)| before != name);
         }
     }
     match found {
-        Some(_) if several => Err(Fault::validation(SEVERAL)),
+        Some(_) if several => Err(Fault::validation(SEVERAL_TYPES)),
         Some((_, value)) => Ok(value),
         None => Err(Fault::validation(EMPTY)),
     }

@@ -1,7 +1,7 @@
 use kstone::{Item, ItemBytes, Value};
 
 use crate::json::Json;
-use crate::wire::{Out, read_item};
+use crate::wire::{JsonWriter, read_item};
 
 fn read(text: &str) -> Result<Item, String> {
     let json = Json::parse(text.as_bytes()).unwrap();
@@ -9,7 +9,7 @@ fn read(text: &str) -> Result<Item, String> {
 }
 
 fn written(item: &Item) -> String {
-    let mut out = Out::with_capacity(0);
+    let mut out = JsonWriter::with_capacity(0);
     out.item(&ItemBytes::encode(item));
     String::from_utf8(out.finish().unwrap()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Where a request ends and the next begins, whatever the client does about it.
+//! Message framing: where a request ends and the next one begins, also with invalid lengths.
 
 use kstone_dynamo::DoorOptions;
 

@@ -1,4 +1,4 @@
-//! What any HTTP client expects.
+//! HTTP behaviour that any client relies on.
 
 use std::io::{Read, Write};
 use std::sync::Arc;

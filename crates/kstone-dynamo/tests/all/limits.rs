@@ -1,4 +1,4 @@
-//! What a client can make long, slow or wrong, and what it gets for it.
+//! Limits: requests that are too large, too slow or malformed, and their errors.
 
 use std::time::Duration;
 

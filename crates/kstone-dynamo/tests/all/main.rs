@@ -1,4 +1,4 @@
-//! The door over real sockets: HTTP as clients send it, and as they should not.
+//! Tests of the door over real sockets, with valid and invalid HTTP.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

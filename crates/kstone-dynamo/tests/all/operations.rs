@@ -1,4 +1,4 @@
-//! A tour through the operations: what goes in and what comes out, as JSON.
+//! Each operation's request and response, as JSON.
 
 use kstone_dynamo::DoorOptions;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A door to talk to, and a client that sends bytes as they are given.
+//! A running door for tests, and a client that sends raw bytes.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The door with keys: unsigned and wrongly signed requests do nothing.
+//! The door with access keys: unsigned and wrongly signed requests are refused.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The body of an answer, as it is written.
+//! Writes the JSON body of a response, attribute values directly from the stored form of an item.
 
 use std::cell::Cell;
 
@@ -9,21 +9,21 @@ use kstone::{Item, ItemBytes, ItemRef, ValueRef};
 use crate::error::Fault;
 use crate::json::plain_prefix;
 
-/// Beyond what DynamoDB allows values to be nested: only damage goes deeper.
+/// The deepest nesting that is written. DynamoDB allows less, so only a damaged item is deeper.
 const LEVELS_MAX: usize = 64;
 
-/// Room for most answers.
-const ANSWER_BYTES: usize = 2048;
+/// A capacity that suffices for most responses.
+const BODY_BYTES: usize = 2048;
 
-/// What is kept of memory that was given back.
+/// A larger buffer is not kept for the next response.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
 thread_local! {
-    /// The memory of the last answer: allocating it for each costs as much as looking up its item.
+    /// The buffer of the last response: allocating one for each costs as much as finding its item.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Keeps memory for [`Out::new`].
+/// Keeps the buffer of a response that was sent for the next [`JsonWriter::new`].
 pub(crate) fn give_back(mut bytes: Vec<u8>) {
     if bytes.capacity() <= SPARE_BYTES_MAX {
         bytes.clear();
@@ -31,28 +31,28 @@ pub(crate) fn give_back(mut bytes: Vec<u8>) {
     }
 }
 
-/// JSON in the making. Commas put themselves: none comes after an opening bracket.
+/// Writes JSON to a buffer. It puts the commas between members and elements itself.
 #[derive(Debug)]
-pub(crate) struct Out {
+pub(crate) struct JsonWriter {
     bytes: Vec<u8>,
-    /// A stored item was shorter than it says. Its bytes had passed their checksum, so this is a
-    /// defect; an answer without the missing attributes would hide it.
+    /// Whether a stored item was shorter than its own length says. Its bytes had passed their
+    /// checksum, so this is a defect, and a response without the missing attributes would hide it.
     is_damaged: bool,
 }
 
-impl Out {
-    /// With room for most answers.
+impl JsonWriter {
+    /// A writer with a reused buffer, if there is one.
     pub(crate) fn new() -> Self {
         let mut bytes = SPARE.take();
-        bytes.reserve(ANSWER_BYTES);
-        Out { bytes, is_damaged: false }
+        bytes.reserve(BODY_BYTES);
+        JsonWriter { bytes, is_damaged: false }
     }
 
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Out { bytes: Vec::with_capacity(capacity), is_damaged: false }
+        JsonWriter { bytes: Vec::with_capacity(capacity), is_damaged: false }
     }
 
-    /// The body.
+    /// The body that was written.
     pub(crate) fn finish(self) -> Result<Vec<u8>, Fault> {
         if self.is_damaged {
             return Err(Fault::internal("A stored item is damaged; run `kstone verify`"));
@@ -60,37 +60,37 @@ impl Out {
         Ok(self.bytes)
     }
 
-    /// An object with the members that `write` writes.
-    pub(crate) fn object(&mut self, write: impl FnOnce(&mut Out)) {
+    /// Writes an object with the members that `write` writes.
+    pub(crate) fn object(&mut self, write: impl FnOnce(&mut JsonWriter)) {
         self.bytes.push(b'{');
         write(self);
         self.bytes.push(b'}');
     }
 
-    /// The name of the next member of an object.
+    /// Writes the name of the next member of an object; its value has to follow.
     #[inline]
-    pub(crate) fn name(&mut self, name: &str) -> &mut Out {
+    pub(crate) fn name(&mut self, name: &str) -> &mut JsonWriter {
         self.separate();
         self.text(name);
         self.bytes.push(b':');
         self
     }
 
-    /// A member whose value is an object.
-    pub(crate) fn object_member(&mut self, name: &str, write: impl FnOnce(&mut Out)) {
+    /// Writes a member whose value is an object.
+    pub(crate) fn object_member(&mut self, name: &str, write: impl FnOnce(&mut JsonWriter)) {
         self.name(name).object(write);
     }
 
-    /// A member that is a text.
+    /// Writes a member whose value is a text.
     pub(crate) fn text_member(&mut self, name: &str, text: &str) {
         self.name(name).text(text);
     }
 
-    /// A list, each element written by `write`.
+    /// Writes a list, each element by `write`.
     pub(crate) fn list<T>(
         &mut self,
         elements: impl IntoIterator<Item = T>,
-        mut write: impl FnMut(&mut Out, T),
+        mut write: impl FnMut(&mut JsonWriter, T),
     ) {
         self.bytes.push(b'[');
         for element in elements {
@@ -100,6 +100,7 @@ impl Out {
         self.bytes.push(b']');
     }
 
+    /// Writes a comma, unless nothing or an opening bracket precedes.
     #[inline]
     fn separate(&mut self) {
         if !matches!(self.bytes.last(), Some(b'{' | b'[') | None) {
@@ -107,25 +108,23 @@ impl Out {
         }
     }
 
-    /// A string.
+    /// Writes a string.
     #[inline]
     pub(crate) fn text(&mut self, text: &str) {
-        self.bytes.push(b'"');
-        escape(text.as_bytes(), &mut self.bytes);
-        self.bytes.push(b'"');
+        self.between(b"\"", |out| escape(text.as_bytes(), &mut out.bytes), b"\"");
     }
 
-    /// A whole number.
+    /// Writes a whole number.
     pub(crate) fn integer(&mut self, number: impl Into<i128>) {
         self.bytes.extend_from_slice(number.into().to_string().as_bytes());
     }
 
-    /// A number with a fraction, which is written even if it is zero.
+    /// Writes a number with a fraction, even if that is zero.
     pub(crate) fn decimal(&mut self, number: f64) {
         self.bytes.extend_from_slice(format!("{number:?}").as_bytes());
     }
 
-    /// Milliseconds since 1970 as DynamoDB writes times: seconds with a fraction.
+    /// Writes a time, given in milliseconds since 1970, as DynamoDB does: in seconds with a fraction.
     pub(crate) fn time(&mut self, ms: u64) {
         let (seconds, rest) = (ms / 1000, ms % 1000);
         let text = match rest {
@@ -135,25 +134,25 @@ impl Out {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// True or false.
+    /// Writes a boolean.
     pub(crate) fn boolean(&mut self, value: bool) {
         self.bytes.extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    /// A stored item as a map of attribute values.
+    /// Writes a stored item as a map of attribute values.
     pub(crate) fn item(&mut self, item: &ItemBytes) {
         let item_ref = item.as_ref();
-        // Room once: what is stored, and quotes, brackets and types around each attribute.
+        // Reserve once: the stored bytes, and quotes, brackets and a type for each attribute.
         self.bytes.reserve(item.as_slice().len() + 16 * item_ref.len());
         self.attributes(item_ref, LEVELS_MAX);
     }
 
-    /// Stored items as a list.
+    /// Writes stored items as a list.
     pub(crate) fn items(&mut self, items: &[ItemBytes]) {
-        // A page of items is long: make room once. A quarter more is for names and brackets.
+        // A page of items is long, so reserve once: a quarter more than is stored, for the brackets.
         let stored: usize = items.iter().map(|item| item.as_slice().len()).sum();
         self.bytes.reserve(stored + stored / 4);
-        self.list(items, Out::item);
+        self.list(items, JsonWriter::item);
     }
 
     fn attributes(&mut self, item: ItemRef<'_>, levels: usize) {
@@ -173,7 +172,7 @@ impl Out {
         self.bytes.push(b'}');
     }
 
-    /// A stored value.
+    /// Writes a stored value with its type.
     fn value(&mut self, value: ValueRef<'_, [u8]>, levels: usize) {
         let Some(below) = levels.checked_sub(1) else {
             self.is_damaged = true;
@@ -181,68 +180,63 @@ impl Out {
         };
         match value {
             ValueRef::S(text) => {
-                self.bytes.extend_from_slice(b"{\"S\":\"");
-                escape(text, &mut self.bytes);
-                self.bytes.extend_from_slice(b"\"}");
+                self.between(b"{\"S\":\"", |out| escape(text, &mut out.bytes), b"\"}");
             }
             ValueRef::N(number) => {
-                self.bytes.extend_from_slice(b"{\"N\":\"");
-                number.write_decimal(&mut self.bytes);
-                self.bytes.extend_from_slice(b"\"}");
+                self.between(b"{\"N\":\"", |out| number.write_decimal(&mut out.bytes), b"\"}");
             }
-            ValueRef::B(bytes) => {
-                self.bytes.extend_from_slice(b"{\"B\":");
-                self.base64(bytes);
-                self.bytes.push(b'}');
-            }
+            ValueRef::B(bytes) => self.between(b"{\"B\":", |out| out.base64(bytes), b"}"),
             ValueRef::Bool(true) => self.bytes.extend_from_slice(b"{\"BOOL\":true}"),
             ValueRef::Bool(false) => self.bytes.extend_from_slice(b"{\"BOOL\":false}"),
             ValueRef::Null => self.bytes.extend_from_slice(b"{\"NULL\":true}"),
             ValueRef::M(map) => {
-                self.bytes.extend_from_slice(b"{\"M\":");
-                self.attributes(map, below);
-                self.bytes.push(b'}');
+                self.between(b"{\"M\":", |out| out.attributes(map, below), b"}");
             }
             ValueRef::L(list) => {
-                self.bytes.extend_from_slice(b"{\"L\":");
-                let mut left = list.len();
-                self.list(list.iter_as(), |out, value| {
-                    out.value(value, below);
-                    left -= 1;
-                });
-                self.is_damaged |= left > 0;
-                self.bytes.push(b'}');
+                let write = |out: &mut Self, value| out.value(value, below);
+                let elements = |out: &mut Self| out.elements(list.len(), list.iter_as(), write);
+                self.between(b"{\"L\":", elements, b"}");
             }
-            ValueRef::Ss(set) | ValueRef::Ns(set) | ValueRef::Bs(set) => {
-                self.bytes.push(b'{');
-                self.name(value.type_name());
-                let mut left = set.len();
-                self.list(set.iter_as(), |out, element| {
-                    out.element(element);
-                    left -= 1;
-                });
-                self.is_damaged |= left > 0;
-                self.bytes.push(b'}');
-            }
+            ValueRef::Ss(set) | ValueRef::Ns(set) | ValueRef::Bs(set) => self.object(|out| {
+                out.name(value.type_name()).elements(set.len(), set.iter_as(), Self::set_element);
+            }),
         }
     }
 
-    /// An element of a set: a value without its type.
-    fn element(&mut self, element: ValueRef<'_, [u8]>) {
+    /// Writes the elements of a stored list or set, which says how many it has.
+    fn elements<T>(
+        &mut self,
+        count: usize,
+        elements: impl Iterator<Item = T>,
+        write: impl Fn(&mut Self, T),
+    ) {
+        let mut left = count;
+        self.list(elements, |out, element| {
+            write(out, element);
+            left -= 1;
+        });
+        self.is_damaged |= left > 0;
+    }
+
+    /// Writes an element of a set: a value without its type.
+    fn set_element(&mut self, element: ValueRef<'_, [u8]>) {
         match element {
             ValueRef::S(text) => {
-                self.bytes.push(b'"');
-                escape(text, &mut self.bytes);
-                self.bytes.push(b'"');
+                self.between(b"\"", |out| escape(text, &mut out.bytes), b"\"");
             }
             ValueRef::N(number) => {
-                self.bytes.push(b'"');
-                number.write_decimal(&mut self.bytes);
-                self.bytes.push(b'"');
+                self.between(b"\"", |out| number.write_decimal(&mut out.bytes), b"\"");
             }
             ValueRef::B(bytes) => self.base64(bytes),
             _ => self.is_damaged = true,
         }
+    }
+
+    #[inline]
+    fn between(&mut self, before: &[u8], write: impl FnOnce(&mut Self), after: &[u8]) {
+        self.bytes.extend_from_slice(before);
+        write(self);
+        self.bytes.extend_from_slice(after);
     }
 
     fn base64(&mut self, bytes: &[u8]) {
@@ -256,7 +250,7 @@ impl Out {
         self.bytes.push(b'"');
     }
 
-    /// A map of attribute values in the tree form: a key to go on from, or a key not processed.
+    /// Writes a map of attribute values that is not in the stored form, such as a page's last key.
     pub(crate) fn tree(&mut self, item: &Item) {
         self.item(&ItemBytes::encode(item));
     }
@@ -312,7 +306,7 @@ mod tests {
 
     #[test]
     fn commas_put_themselves() {
-        let mut out = Out::with_capacity(0);
+        let mut out = JsonWriter::with_capacity(0);
         out.object(|out| {
             out.text_member("a", "x\"y");
             out.name("b").list([1, 2], |out, n| out.integer(n));
@@ -331,7 +325,7 @@ mod tests {
         let bytes = whole.as_slice();
         let cut = bytes::Bytes::copy_from_slice(&bytes[..bytes.len() - 3]);
         let cut = ItemBytes::from_bytes(cut).unwrap();
-        let mut out = Out::with_capacity(0);
+        let mut out = JsonWriter::with_capacity(0);
         out.item(&cut);
         assert!(out.finish().is_err());
     }

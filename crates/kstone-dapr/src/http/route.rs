@@ -1,74 +1,76 @@
-//! What a path and its parameters mean.
+//! Routes: parses the path and the query string of a request.
 
 use std::collections::HashMap;
 
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, RequestKind, Result};
 
-/// What a path names.
+/// The resource that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Address {
+pub(super) enum Route {
     Health,
     Metadata,
     /// A store as a whole.
     Store(String),
-    /// A key of a store. Some words mean something else to POST.
+    /// A store and a key. For POST some words are not keys: `bulk` and `transaction`.
     Key(String, String),
-    /// The query of a store, in the API's first version.
+    /// The query endpoint of a store.
     Query(String),
 }
 
-impl Address {
-    pub(super) fn parse(path: &str) -> Option<Address> {
+impl Route {
+    pub(super) fn parse(path: &str) -> Option<Route> {
         match path.trim_end_matches('/') {
-            "/v1.0/healthz" | "/v1.0/healthz/outbound" => return Some(Address::Health),
-            "/v1.0/metadata" => return Some(Address::Metadata),
+            "/v1.0/healthz" | "/v1.0/healthz/outbound" => return Some(Route::Health),
+            "/v1.0/metadata" => return Some(Route::Metadata),
             _ => {}
         }
         if let Some(rest) = path.strip_prefix("/v1.0-alpha1/state/") {
             let store = rest.strip_suffix("/query")?;
-            return Some(Address::Query(decode(store, false)?));
+            return Some(Route::Query(decode(store, false)?));
         }
         let rest = path.strip_prefix("/v1.0/state/")?;
         match rest.split_once('/') {
             Some((store, key)) if !key.is_empty() => {
-                Some(Address::Key(decode(store, false)?, decode(key, false)?))
+                Some(Route::Key(decode(store, false)?, decode(key, false)?))
             }
-            Some((store, _)) => Some(Address::Store(decode(store, false)?)),
-            None => Some(Address::Store(decode(rest, false)?)),
+            Some((store, _)) => Some(Route::Store(decode(store, false)?)),
+            None => Some(Route::Store(decode(rest, false)?)),
         }
     }
 
-    /// What a method does to it.
-    pub(super) fn doing(&self, method: &Method) -> Option<Doing> {
+    /// The kind of a request with this method; `None` if it is not about state.
+    pub(super) fn request_kind(&self, method: &Method) -> Option<RequestKind> {
         let is_write = *method == Method::POST || *method == Method::PUT;
         match self {
-            Address::Store(_) if is_write => Some(Doing::Save),
-            Address::Key(..) if *method == Method::GET => Some(Doing::Get),
-            Address::Key(..) if *method == Method::DELETE => Some(Doing::Delete),
-            Address::Key(_, word) if is_write && word == "bulk" => Some(Doing::BulkGet),
-            Address::Key(_, word) if is_write && word == "transaction" => Some(Doing::Transaction),
-            Address::Query(_) if is_write => Some(Doing::Query),
+            Route::Store(_) if is_write => Some(RequestKind::Save),
+            Route::Key(..) if *method == Method::GET => Some(RequestKind::Get),
+            Route::Key(..) if *method == Method::DELETE => Some(RequestKind::Delete),
+            Route::Key(_, word) if is_write && word == "bulk" => Some(RequestKind::BulkGet),
+            Route::Key(_, word) if is_write && word == "transaction" => {
+                Some(RequestKind::Transaction)
+            }
+            Route::Query(_) if is_write => Some(RequestKind::Query),
             _ => None,
         }
     }
 
     pub(super) fn store_and_key(self) -> (String, String) {
         match self {
-            Address::Key(store, key) => (store, key),
-            Address::Store(store) | Address::Query(store) => (store, String::new()),
-            Address::Health | Address::Metadata => Default::default(),
+            Route::Key(store, key) => (store, key),
+            Route::Store(store) | Route::Query(store) => (store, String::new()),
+            Route::Health | Route::Metadata => Default::default(),
         }
     }
 }
 
-/// What stands behind the `?`.
+/// The query string.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     plain: HashMap<String, String>,
-    /// Those that begin with `metadata.`, without it.
+    /// The parameters that begin with `metadata.`, by the rest of their names.
     pub(super) metadata: HashMap<String, String>,
 }
 
@@ -93,7 +95,7 @@ impl Parameters {
     }
 }
 
-/// Text with its escapes (`%2F`) undone; `None` if it is no text then.
+/// Decodes percent-encoded text (`%2F`); `None` if the result is not UTF-8.
 fn decode(text: &str, plus_is_space: bool) -> Option<String> {
     let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     let mut escapes = text.as_bytes().split(|byte| *byte == b'%').skip(1);
@@ -109,18 +111,18 @@ fn decode(text: &str, plus_is_space: bool) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn key(store: &str, key: &str) -> Option<Address> {
-        Some(Address::Key(store.to_owned(), key.to_owned()))
+    fn key(store: &str, key: &str) -> Option<Route> {
+        Some(Route::Key(store.to_owned(), key.to_owned()))
     }
 
     #[test]
     fn a_key_is_all_that_follows_the_store_with_its_escapes_undone() {
-        let parse = Address::parse;
+        let parse = Route::parse;
         assert_eq!(parse("/v1.0/state/s/student:s1:mastery"), key("s", "student:s1:mastery"));
         assert_eq!(parse("/v1.0/state/s/a%20b%2Fc+d/e"), key("s", "a b/c+d/e"));
-        assert_eq!(parse("/v1.0/state/s/"), Some(Address::Store("s".to_owned())));
-        assert_eq!(parse("/v1.0/state/s"), Some(Address::Store("s".to_owned())));
-        assert_eq!(parse("/v1.0-alpha1/state/s/query"), Some(Address::Query("s".to_owned())));
+        assert_eq!(parse("/v1.0/state/s/"), Some(Route::Store("s".to_owned())));
+        assert_eq!(parse("/v1.0/state/s"), Some(Route::Store("s".to_owned())));
+        assert_eq!(parse("/v1.0-alpha1/state/s/query"), Some(Route::Query("s".to_owned())));
         for wrong in
             ["/", "/v1.0/state", "/v1.0/state/s/%zz", "/v1.0/state/s/%ff", "/v1.0/publish/a"]
         {

@@ -1,4 +1,4 @@
-//! Answers as HTTP.
+//! HTTP responses, and their JSON.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG};
@@ -8,18 +8,18 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Answer;
+use super::HttpResponse;
 use crate::door::{CAPABILITIES, COMPONENT_TYPE, DoorOptions, VERSION};
 use crate::entry::Entry;
-use crate::query::Found;
+use crate::query::QueryPage;
 use crate::time_to_live;
 
-/// Dapr gives metadata of a value as headers.
+/// The header for the expiry of a value: Dapr returns a value's metadata as headers.
 const EXPIRES: HeaderName = HeaderName::from_static("metadata.ttlexpiretime");
 
-/// One key of a bulk answer. A key that holds nothing has neither data nor ETag.
+/// One key in the response to a bulk read or a query. A missing key has neither data nor ETag.
 #[derive(Debug, Serialize)]
-pub(super) struct OneKey<'a> {
+pub(super) struct BulkItem<'a> {
     key: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Box<RawValue>>,
@@ -29,26 +29,26 @@ pub(super) struct OneKey<'a> {
     metadata: Option<serde_json::Value>,
 }
 
-/// One page of a query's answer.
+/// The body of the response to a query.
 #[derive(Debug, Serialize)]
-struct Page<'a> {
-    results: Vec<OneKey<'a>>,
+struct QueryBody<'a> {
+    results: Vec<BulkItem<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
 }
 
-impl<'a> OneKey<'a> {
-    pub(super) fn new(key: &'a str, entry: Option<Entry>) -> OneKey<'a> {
+impl<'a> BulkItem<'a> {
+    pub(super) fn new(key: &'a str, entry: Option<Entry>) -> BulkItem<'a> {
         let Some(Entry { value, etag, expires_at_s }) = entry else {
-            return OneKey { key, data: None, etag: None, metadata: None };
+            return BulkItem { key, data: None, etag: None, metadata: None };
         };
         let metadata =
             expires_at_s.map(|second| json!({"ttlExpireTime": time_to_live::rfc3339(second)}));
-        OneKey { key, data: Some(as_json(&value)), etag: Some(etag.to_string()), metadata }
+        BulkItem { key, data: Some(as_json(&value)), etag: Some(etag.to_string()), metadata }
     }
 }
 
-/// A value among JSON. One that is no JSON is text there.
+/// A value as part of a JSON document. A value that is not JSON becomes a JSON string.
 fn as_json(value: &[u8]) -> Box<RawValue> {
     let text = String::from_utf8_lossy(value);
     let quoted =
@@ -56,14 +56,14 @@ fn as_json(value: &[u8]) -> Box<RawValue> {
     RawValue::from_string(text.clone().into_owned()).unwrap_or_else(|_| quoted())
 }
 
-fn with_body(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
+fn with_body(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
-pub(super) fn json(body: &impl Serialize) -> Answer {
+pub(super) fn json(body: &impl Serialize) -> HttpResponse {
     match serde_json::to_vec(body) {
         Ok(body) => with_body(StatusCode::OK, body),
         Err(error) => {
@@ -72,21 +72,21 @@ pub(super) fn json(body: &impl Serialize) -> Answer {
     }
 }
 
-/// Done, and there is nothing to say.
-pub(super) fn nothing() -> Answer {
-    let mut answer = Response::new(Full::default());
-    *answer.status_mut() = StatusCode::NO_CONTENT;
-    answer
+/// Success, without a body.
+pub(super) fn no_content() -> HttpResponse {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
 }
 
-pub(super) fn error(status: StatusCode, code: &str, message: &str) -> Answer {
+pub(super) fn error(status: StatusCode, code: &str, message: &str) -> HttpResponse {
     with_body(status, json!({"errorCode": code, "message": message}).to_string())
 }
 
-/// What one key holds.
-pub(super) fn entry(entry: Entry) -> Answer {
-    let mut answer = with_body(StatusCode::OK, entry.value);
-    let headers = answer.headers_mut();
+/// The response to a read of one key.
+pub(super) fn entry(entry: Entry) -> HttpResponse {
+    let mut response = with_body(StatusCode::OK, entry.value);
+    let headers = response.headers_mut();
     if let Ok(etag) = HeaderValue::try_from(entry.etag.to_string()) {
         headers.insert(ETAG, etag);
     }
@@ -94,28 +94,28 @@ pub(super) fn entry(entry: Entry) -> Answer {
     if let Some(Ok(expires)) = expires.map(HeaderValue::try_from) {
         headers.insert(EXPIRES, expires);
     }
-    answer
+    response
 }
 
-/// What several keys hold.
-pub(super) fn bulk(keys: &[String], entries: Vec<Option<Entry>>) -> Answer {
-    let all = keys.iter().zip(entries).map(|(key, entry)| OneKey::new(key, entry));
+/// The response to a bulk read.
+pub(super) fn bulk(keys: &[String], entries: Vec<Option<Entry>>) -> HttpResponse {
+    let all = keys.iter().zip(entries).map(|(key, entry)| BulkItem::new(key, entry));
     json(&all.collect::<Vec<_>>())
 }
 
-/// What a query found.
-pub(super) fn found(found: Found) -> Answer {
-    let keys = found.entries.iter().map(|(key, entry)| OneKey::new(key, Some(entry.clone())));
-    let results: Vec<OneKey<'_>> = keys.collect();
+/// The response to a query.
+pub(super) fn query_page(found: QueryPage) -> HttpResponse {
+    let keys = found.entries.iter().map(|(key, entry)| BulkItem::new(key, Some(entry.clone())));
+    let results: Vec<BulkItem<'_>> = keys.collect();
     match found.token {
-        Some(token) => json(&Page { results, token: Some(token) }),
-        None if results.is_empty() => nothing(),
-        None => json(&Page { results, token: None }),
+        Some(token) => json(&QueryBody { results, token: Some(token) }),
+        None if results.is_empty() => no_content(),
+        None => json(&QueryBody { results, token: None }),
     }
 }
 
-/// What SDKs ask for when they start.
-pub(super) fn metadata(options: &DoorOptions) -> Answer {
+/// The response to a metadata request, which SDKs send when they start.
+pub(super) fn metadata(options: &DoorOptions) -> HttpResponse {
     let component = |name: &String| {
         json!({
             "name": name, "type": COMPONENT_TYPE, "version": "v1", "capabilities": CAPABILITIES
