@@ -1,8 +1,9 @@
 //! A stream as records.
 //!
-//! Its head has the counts, the IDs that matter, and the first and the last of its [`nodes`], so
-//! that adding an entry writes two records: the entry and the head. The sort keys of its parts
-//! begin with a byte that tells what they are; those of groups are in [`group`](super::group).
+//! Its head has the counts, the IDs that matter, and the first and the last of its
+//! [nodes](super::nodes), so that adding an entry writes two records: the entry and the head. The
+//! sort keys of its parts begin with a byte that tells what they are; those of groups are in
+//! [`group`](super::group).
 
 use std::ops::{Bound, ControlFlow};
 
