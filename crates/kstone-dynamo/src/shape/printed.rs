@@ -3,15 +3,26 @@
 use std::fmt::Write as _;
 
 use crate::json::Json;
+use crate::shape::Shape;
 use crate::shape::constraints::lower_first;
-use crate::shape::{Member, Shape};
 
 /// The length at which a printed value is cut. Absent members are printed too, so a small request
 /// could print a very large value.
 const PRINTED_MAX: usize = 8 * 1024;
 
-/// The members of an attribute value in the order of printing.
-const VALUE_MEMBERS: [&str; 10] = ["S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"];
+/// The members of an attribute value, in the order of printing.
+static VALUE_MEMBERS: [(&str, Option<&Shape>); 10] = [
+    ("S", None),
+    ("N", None),
+    ("B", None),
+    ("SS", None),
+    ("NS", None),
+    ("BS", None),
+    ("M", Some(&ATTRIBUTE_MAP)),
+    ("L", Some(&ATTRIBUTE_LIST)),
+    ("NULL", None),
+    ("BOOL", None),
+];
 
 pub(super) fn printed(value: &Json<'_>, shape: &Shape) -> String {
     let mut out = String::new();
@@ -57,9 +68,10 @@ fn print(value: &Json<'_>, shape: Option<&Shape>, out: &mut String) {
         }
         Json::Object(_) => match shape {
             Some(Shape::Structure(structure)) => {
-                print_structure(value, structure.name, structure.members, out);
+                let members = structure.members.iter().map(|it| (it.name, Some(&it.shape)));
+                print_members(value, structure.name, members, out);
             }
-            Some(Shape::Value) => print_attribute_value(value, out),
+            Some(Shape::Value) => print_members(value, "AttributeValue", VALUE_MEMBERS, out),
             Some(Shape::Map(entries)) => print_map(value, Some(entries.value), out),
             _ => print_map(value, None, out),
         },
@@ -71,34 +83,22 @@ fn print_display(number: impl std::fmt::Display, out: &mut String) {
     let _ = write!(out, "{number}");
 }
 
-fn print_structure(value: &Json<'_>, name: &str, members: &'static [Member], out: &mut String) {
-    out.push_str(name);
+/// Prints an object as `Name(member=value, …)`, with all members that its class has.
+fn print_members(
+    value: &Json<'_>,
+    class: &str,
+    members: impl IntoIterator<Item = (&'static str, Option<&'static Shape>)>,
+    out: &mut String,
+) {
+    out.push_str(class);
     out.push('(');
-    for (at, member) in members.iter().enumerate() {
-        if at > 0 {
-            out.push_str(", ");
-        }
-        out.push_str(&lower_first(member.name));
-        out.push('=');
-        print(value.get(member.name).unwrap_or(&Json::Null), Some(&member.shape), out);
-    }
-    out.push(')');
-}
-
-fn print_attribute_value(value: &Json<'_>, out: &mut String) {
-    out.push_str("AttributeValue(");
-    for (at, name) in VALUE_MEMBERS.iter().enumerate() {
+    for (at, (name, shape)) in members.into_iter().enumerate() {
         if at > 0 {
             out.push_str(", ");
         }
         out.push_str(&lower_first(name));
         out.push('=');
-        let of = match *name {
-            "M" => Some(&ATTRIBUTE_MAP),
-            "L" => Some(&ATTRIBUTE_LIST),
-            _ => None,
-        };
-        print(value.get(name).unwrap_or(&Json::Null), of, out);
+        print(value.get(name).unwrap_or(&Json::Null), shape, out);
     }
     out.push(')');
 }
