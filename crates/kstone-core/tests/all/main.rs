@@ -18,7 +18,6 @@ mod golden;
 mod ingest;
 mod linearizable;
 mod merge_for_readers;
-mod merge_for_readers;
 mod metamorphic;
 mod model;
 mod one_bad_file;
