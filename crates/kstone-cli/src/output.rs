@@ -70,7 +70,7 @@ impl Output {
         eprintln!("{message}");
     }
 
-    /// Replaces the last progress line; silent when nobody watches.
+    /// Replaces the last progress line; silent without a terminal.
     pub fn progress(&mut self, message: &str) {
         if self.errors_are_seen {
             eprint!("\r{message}\x1b[K");

@@ -77,7 +77,7 @@ impl ErasureProgress {
         problem: None,
     };
 
-    fn goes_on(&mut self, progress: Progress) {
+    fn update(&mut self, progress: Progress) {
         self.stage = match progress {
             Progress::Refusing => Stage::Refusing,
             Progress::Found(places) => {
@@ -107,7 +107,7 @@ impl Erasures {
         })
     }
 
-    /// Who erases.
+    /// What erases persons.
     pub fn eraser(&self) -> &Arc<Eraser> {
         &self.eraser
     }
@@ -180,7 +180,7 @@ impl Erasures {
             let work = spawn_blocking(move || {
                 let tell = |progress| {
                     if let Some(known) = erasures.progress.lock().get_mut(&its) {
-                        known.goes_on(progress);
+                        known.update(progress);
                     }
                 };
                 runtime.block_on(erasures.eraser.carry_out(&its, &tell))

@@ -5,7 +5,7 @@
 //! | [`Console`] | what both are made of: the ports, the platform, erasure, the status of the process |
 //! | [`serve`] | connections: how many, how long, and how they end |
 //! | `admission` | which requests are served: token, host, origin |
-//! | `request` | what every request gets: an id, a body within limits, safe headers |
+//! | `request` | middleware for every request: an id, a body within limits, safe headers |
 //! | `erasures` | erasures of persons that run in the background |
 //! | [`rest`] | the API under `/api/v1`, one file for each resource |
 //! | [`pages`] | the console, one file for each page |

@@ -1,4 +1,4 @@
-//! What every request gets: an id, a body within limits, and an answer with safe headers.
+//! Middleware for every request: an id, the actor, a body within limits, and safe headers in the answer.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 /// No id of a client is longer.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
-/// The header in which a client says for whom it asks.
+/// The header in which a client names the actor.
 const ACTOR: HeaderName = HeaderName::from_static("x-actor");
 
 tokio::task_local! {
@@ -28,7 +28,7 @@ tokio::task_local! {
     static CONTEXT: RequestContext;
 }
 
-/// What is known of a request wherever it is answered.
+/// The context of a request, for everything that works on it.
 #[derive(Debug, Clone, Default)]
 struct RequestContext {
     id: String,
@@ -120,7 +120,7 @@ fn client_request_id(headers: &HeaderMap) -> Option<String> {
     is_id.then(|| id.to_owned())
 }
 
-/// For whom the client says that it asks.
+/// The name of the actor that the request gives, if any.
 fn actor_name(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     if let Some(value) = headers.get(ACTOR) {
         // Who is to be in the audit log must not be left out of it by a slip.

@@ -142,7 +142,7 @@ impl WriteBatch {
         self.stripes
     }
 
-    /// Makes room for so many encoded bytes more, for who knows what will come.
+    /// Makes room for so many encoded bytes more, for callers that know what will come.
     pub fn reserve(&mut self, bytes: usize) {
         self.ops.reserve(bytes.min(BATCH_LEN_MAX));
     }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 /// The sequence number of a commit's record. They start at 1 and never repeat.
 pub type Seq = u64;
 
-/// The last sequence number: an SST keeps three more bits beside it. Nobody gets there by writing, so
+/// The last sequence number: an SST keeps three more bits beside it. No database gets there by writing, so
 /// a higher one in a file is damage.
 pub(crate) const SEQ_MAX: Seq = u64::MAX >> 3;
 

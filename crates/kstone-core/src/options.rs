@@ -74,7 +74,7 @@ pub struct Tuning {
     /// point read decode more.
     pub block_bytes: usize,
     /// Entries between two restart points of a block. Fewer: files are larger (1 % with 8, 3 % with 4);
-    /// more: who looks for a place in a block walks further. A get from memory does not walk.
+    /// more: a search in a block walks further. A get from memory does not walk.
     pub restart_interval: usize,
     /// Filter bits per key.
     pub filter_bits_per_key: u32,

@@ -4,7 +4,8 @@
 //! then waits for all at once, not for one after the other. It changes how long things take and
 //! nothing else: see docs/decisions/0013. `cargo +nightly miri test -p kstone-core --lib prefetch` passes.
 
-/// Whether asking does anything here: who has to search for what to ask for need not, where it does not.
+/// Whether prefetching does anything on this processor. Where it does not, callers need not search for what to
+/// prefetch.
 pub const HELPS: bool = cfg!(target_arch = "x86_64");
 
 /// The processor fetches memory in lines of this many bytes.
@@ -25,7 +26,7 @@ pub fn bytes_soon(bytes: &[u8], len_max: usize) {
     }
 }
 
-/// Asks for what lies behind some bytes, `len` of it: for who is about to store there.
+/// Asks for what lies behind some bytes, `len` of it, for a caller that is about to store there.
 #[inline]
 pub fn behind(bytes: &[u8], len: usize) {
     let end = bytes.as_ptr_range().end;

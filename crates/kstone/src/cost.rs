@@ -8,7 +8,7 @@ const WRITE_UNIT: usize = 1024;
 /// Bytes that one consistent read unit covers; an eventually consistent read costs half.
 const READ_UNIT: usize = 4096;
 
-/// Adds up what an operation costs, by table; nothing if nobody asked.
+/// Adds up what an operation costs, by table; nothing if that was not requested.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     detail: CapacityDetail,

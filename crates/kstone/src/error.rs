@@ -96,7 +96,7 @@ impl From<crate::policy::Refused> for Error {
     }
 }
 
-/// An engine table that is gone is a table that somebody dropped after it was looked up.
+/// An engine table that is gone is a table that was dropped after it was looked up.
 pub(crate) fn table_gone(error: kstone_core::Error) -> Error {
     match error {
         kstone_core::Error::NoSuchTable { .. } => {

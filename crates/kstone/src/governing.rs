@@ -7,7 +7,7 @@
 //!
 //! An item's expiry is an attribute that its owner can read. So the life that a policy gives an
 //! item is written into the attribute by which its table expires, and a table that has none refuses
-//! an item that must end: what goes without having said so looks like a loss.
+//! an item that must end: an item that goes without notice looks like a loss.
 //!
 //! The tables whose names begin with `kstone.` are the database's own, and no policy is asked about
 //! them. The default table has no name that a pattern could have, so nothing of it is declared: the
@@ -96,7 +96,7 @@ impl ActivePolicy {
 }
 
 impl Database {
-    /// Puts a policy in force, for everybody who writes to this open database, in place of the one
+    /// Puts a policy in force, for all writes to this open database, in place of the one
     /// that is. When this returns, every write that the policy has not seen is committed.
     ///
     /// The database holds the policy until it is closed. So a policy that wants to reach the

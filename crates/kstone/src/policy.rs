@@ -1,7 +1,7 @@
 //! Rules for writes that a layer above declares: which keys there are, how long they live, what they
 //! may hold, and whose data they are.
 //!
-//! The database knows no patterns. Whoever does implements [`WritePolicy`] and puts it in force with
+//! The database knows no patterns. The layer that does implements [`WritePolicy`] and puts it in force with
 //! `Database::govern`. From then on every write to an item and to a key of
 //! Redis, whichever door it came through, is shown to the policy under the locks of what it writes,
 //! before anything is staged. The policy refuses it, or says what else belongs to it: an expiry, and
@@ -33,7 +33,7 @@ pub trait WritePolicy: fmt::Debug + Send + Sync {
     /// A key of Redis is about to be removed, or its time is over. This cannot be refused.
     fn release_key(&self, removal: &KeyRemoval<'_>) -> Admitted;
 
-    /// These were committed. Called right after the commit, by whoever made it.
+    /// These were committed. Called right after the commit, on the thread that made it.
     fn committed(&self, changes: &[Counted]);
 
     /// All keys of one database of Redis are gone at once.
@@ -250,7 +250,7 @@ pub struct Counted {
     pub members_written: u32,
     /// The bytes of those members.
     pub member_bytes_written: u64,
-    /// Whether somebody wrote it. What only ended is not written.
+    /// Whether a client wrote it: what only expired was not written.
     pub is_write: bool,
 }
 

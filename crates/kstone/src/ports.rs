@@ -13,7 +13,7 @@
 //!
 //! What the port promises is what DynamoDB promises, and no more:
 //! - An item may be read for a while after its time to live is over. (Never from the embedded
-//!   database; up to days from Amazon's.) Who cares looks at the attribute.
+//!   database; up to days from Amazon's.) A caller to which that matters looks at the attribute.
 //! - A transaction has at most 100 actions and 4 MB, and names no item twice.
 //! - A query or scan answers in pages; go on with [`QueryOutput::next`] until there is none.
 //! - A batch may leave something undone, and says what.

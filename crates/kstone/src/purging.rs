@@ -9,9 +9,10 @@
 //! item's own stripe.
 //!
 //! An entry of a global index is elsewhere, and has been in other places before, each time when the
-//! attribute changed that it is found by. Nobody knows those places any more. So of a table that
+//! attribute changed that it is found by. Those places are not recorded. So of a table that
 //! has global indexes, or that is gone, every stripe is rewritten. (Of an index that was dropped, or
-//! of a table that was dropped and made again, nobody knows: who must be sure asks for the remains.)
+//! of a table that was dropped and made again, no record is left: a caller that must be sure asks for the
+//! remains.)
 //!
 //! All of it can be interrupted anywhere. Asked for again, it finds nothing to delete any more where
 //! that was done, and the stripes follow from the keys alone.
@@ -313,7 +314,7 @@ impl Database {
     }
 
     /// Opens a checkpoint of this database as a database of its own; `None` if it is not where it was
-    /// made. Nothing is done in it that nobody asks for.
+    /// made. No background work runs in it.
     pub fn open_checkpoint(&self, path: impl AsRef<Path>) -> Result<Option<Database>> {
         // Without threads there is no background work.
         let env = Env { threads: None, ..self.inner().env.clone() };

@@ -47,12 +47,12 @@ impl Stored {
     }
 }
 
-/// Who deletes an item.
+/// Why an item is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
     User,
     Expiry,
-    /// Whoever purges it; streams do not tell of that.
+    /// A purge, of which streams show nothing.
     Purge,
 }
 
@@ -117,7 +117,7 @@ impl Staged<'_> {
         Ok(())
     }
 
-    /// Writes an item and its index entries in place of what is stored; tells nobody.
+    /// Writes an item and its index entries in place of what is stored, without a stream record.
     fn put_records(
         &mut self,
         table: &Table,

@@ -68,7 +68,7 @@ fn asked(place: Option<&Path>, call: &Call) -> Result<Option<String>> {
     Ok(Some(answer.as_str().unwrap_or_default().to_owned()))
 }
 
-/// The keyspace that is meant, and what there is of it where a database is named.
+/// The keyspace that is meant, and its counts where a database is named.
 fn keyspace_of(which: &args::Which) -> Result<(Keyspace, Option<Metrics>)> {
     let named = match which.keyspace.is_empty() {
         false => Some(catalogues::read(&which.keyspace)?),
@@ -105,7 +105,7 @@ fn metrics(args: &args::Metrics, out: &mut Output) -> Result<Outcome> {
     show(&metrics, args, &place, out)
 }
 
-/// What is stored of the metrics, in a folder that nobody has open, or at a server's URL.
+/// The stored metrics, of a folder that no process has open, or at a server's URL.
 fn stored(place: &Path) -> Result<Option<Metrics>> {
     Ok(match Tables::open(place)? {
         // What is stored is of when it was closed: keys have come closer to their ends since.

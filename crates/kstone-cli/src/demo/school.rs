@@ -32,7 +32,7 @@ const DAYS: u32 = 60;
 /// How many learners are taken in at the same time.
 const TOGETHER: usize = 8;
 
-/// How often somebody does something, once the school is there.
+/// How often a simulated learner does something, once the school is filled.
 const SOMETHING_EVERY: Duration = Duration::from_millis(400);
 /// How often the Redis keys are looked after: the first of them ends after ten minutes.
 const KEYS_EVERY: Duration = Duration::from_secs(60);

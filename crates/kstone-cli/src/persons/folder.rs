@@ -22,7 +22,7 @@ use crate::json as items;
 use crate::output::Output;
 use crate::tables::Governed;
 
-/// How often somebody who watches is told how far it is.
+/// How often progress is reported.
 const SHOWN_EVERY: Duration = Duration::from_millis(100);
 
 /// An open database with everything that erasing takes. The governor's counts are kept before it closes.
@@ -115,7 +115,7 @@ pub fn answer(
     }
 }
 
-/// Does the work, and tells somebody who watches how far it is.
+/// Does the work, and reports progress meanwhile.
 fn watched<T: Send, E: Send + Into<anyhow::Error>>(
     db: &Database,
     show: &mut (dyn FnMut(&ProgressBar) + Send),
@@ -147,7 +147,7 @@ fn with_stripes(bar: ProgressBar, db: &Database) -> ProgressBar {
     ProgressBar { done: progress.stripes_done, all: progress.stripes, ..bar }
 }
 
-/// The person who was typed.
+/// The person that the command names.
 fn subject_of(person: &Person, keyspace: &Keyspace) -> Result<Subject> {
     let (name, id) = match person.subject.split_once('=') {
         Some((name, id)) => (Some(name), id),

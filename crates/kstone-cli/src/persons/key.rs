@@ -59,7 +59,7 @@ fn parse(text: &str) -> Option<[u8; 32]> {
 }
 
 /// Makes a key. The file is there with all of the key, or not at all: half a key would keep everybody
-/// from erasing. One that somebody else has made meanwhile is never replaced.
+/// from erasing. One that another process has made meanwhile is never replaced.
 fn make(dir: &Path, path: &Path) -> Result<ReceiptKey> {
     let secret = secret()?;
     let text = hex::encode(secret);

@@ -32,7 +32,7 @@ pub enum Call {
     Erase(Person),
     /// Lets data about a person be written again.
     Admit(Person),
-    /// The erasures that there were.
+    /// All erasures.
     Erasures,
     /// Goes on with those that were interrupted; answers with their receipts.
     Resume,
@@ -41,13 +41,13 @@ pub enum Call {
         /// Which one.
         id: String,
     },
-    /// What there is of each pattern.
+    /// The counts of each pattern.
     Metrics,
     /// A page of the whole keyspace.
     Docs,
 }
 
-/// A person, as somebody typed it.
+/// A person, as typed on the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
     /// `student_id=12345`, or the id alone.
@@ -61,7 +61,7 @@ pub struct Person {
 pub struct ProgressBar {
     /// What is being done.
     pub doing: String,
-    /// How much of it is done, and how much there is; 0 when nobody knows.
+    /// How much of it is done, and how much there is; 0 when that is unknown.
     pub done: u64,
     /// See `done`.
     pub all: u64,
@@ -103,7 +103,7 @@ impl Persons {
     }
 }
 
-/// One line with a bar, where somebody watches.
+/// Shows one line with a bar, on a terminal.
 fn show(bar: &ProgressBar, out: &mut Output) {
     const WIDTH: u64 = 30;
     if bar.all == 0 {

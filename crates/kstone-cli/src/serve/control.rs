@@ -54,7 +54,7 @@ impl Drop for Socket {
     }
 }
 
-/// Who erases persons, here and at the console. Receipts are signed with the folder's key; data that
+/// Makes the eraser that the control socket and the console share. Receipts are signed with the folder's key; data that
 /// is in memory only has a key that ends with it.
 pub fn eraser(
     dir: Option<&Path>,

@@ -103,7 +103,7 @@ fn key_of_environment() -> Result<AccessKey> {
     })
 }
 
-/// What the server said, and of which kind it is.
+/// The error that the server answered, and its type.
 fn refusal(url: &str, status: hyper::StatusCode, body: &str) -> anyhow::Error {
     let json: Json = serde_json::from_str(body).unwrap_or_default();
     let kind = json.get("__type").and_then(Json::as_str).unwrap_or_default();

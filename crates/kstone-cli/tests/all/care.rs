@@ -1,4 +1,4 @@
-//! stats, verify, compact, checkpoint; and the folder itself: missing, in use, damaged.
+//! Maintenance: stats, verify, compact, checkpoint; and the folder itself: missing, in use, damaged, private.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

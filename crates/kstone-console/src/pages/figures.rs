@@ -86,7 +86,7 @@ pub(crate) fn moment_text(ms: u64) -> String {
     format!("{date} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// How long ago a moment was, with the moment itself for who asks.
+/// How long ago a moment was, with the moment itself as a tooltip.
 pub(crate) fn ago(ms: u64, now_ms: u64) -> Markup {
     let text = moment_text(ms);
     let said = match now_ms.checked_sub(ms) {

@@ -141,7 +141,7 @@ pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) ->
         p { (sentence(&pattern.description)) }
         div.columns {
             div.card { h2 { "What is declared" } (declared(pattern)) }
-            div.card { h2 { "What there is" } (there_is(&places)) @if !places.is_empty() { (browse(pattern)) } }
+            div.card { h2 { "What there is" } (metrics_table(&places)) @if !places.is_empty() { (browse(pattern)) } }
         }
         @if !pattern.fields.is_empty() { section { h2 { "Fields" } (fields(pattern)) } }
         @if !pattern.examples.is_empty() {
@@ -184,7 +184,7 @@ fn declared(pattern: &Pattern) -> Markup {
     }
 }
 
-fn there_is(places: &[&PatternMetrics]) -> Markup {
+fn metrics_table(places: &[&PatternMetrics]) -> Markup {
     if places.is_empty() {
         return html! { p.faint { "No key of it was written yet." } };
     }

@@ -28,7 +28,7 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// Headers of an answer that belong to what was done, and are answered again with it.
 const KEPT_HEADERS: [HeaderName; 2] = [header::ETAG, header::LOCATION];
-/// How often it is said that a long request is still being carried out.
+/// How often a long request is marked as still being carried out.
 const RENEWED: Duration = Duration::from_secs(20);
 /// Whose keys they are. There is one token, so all who have it are one: a phone that repeats a request
 /// from another network is the same client.

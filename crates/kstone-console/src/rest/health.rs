@@ -23,7 +23,7 @@ struct Health {
     platform: bool,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new().routes(routes!(health))
 }
 

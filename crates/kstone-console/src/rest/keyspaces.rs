@@ -51,7 +51,7 @@ struct PatternRow {
     writes_per_second: f64,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new().routes(routes!(keyspaces))
 }
 

@@ -49,30 +49,30 @@ pub fn router(console: Arc<Console>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&console), guard::once))
         .layer(from_fn_with_state(Arc::clone(&console), guard::limit))
         .merge(described)
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(not_so)
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
         .with_state(console);
     Router::new()
         .nest(PREFIX, api)
-        .route("/api", any(nothing_here))
-        .route("/api/{*rest}", any(nothing_here))
+        .route("/api", any(not_found))
+        .route("/api/{*rest}", any(not_found))
 }
 
 /// Every call with its description.
 fn described() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::with_openapi(openapi::preface())
-        .merge(health::calls())
-        .merge(keyspaces::calls())
-        .merge(mastery::calls())
-        .merge(people::calls())
-        .merge(work::calls())
+        .merge(health::routes())
+        .merge(keyspaces::routes())
+        .merge(mastery::routes())
+        .merge(people::routes())
+        .merge(work::routes())
 }
 
-async fn nothing_here(OriginalUri(uri): OriginalUri) -> Response {
+async fn not_found(OriginalUri(uri): OriginalUri) -> Response {
     let what = format!("there is nothing at {}: {PREFIX}/docs lists the calls", uri.path());
     Problem::new(Code::NotFound, what).into_response()
 }
 
-async fn not_so(method: Method) -> Response {
+async fn method_not_allowed(method: Method) -> Response {
     Problem::new(Code::MethodNotAllowed, format!("{method} is not possible here")).into_response()
 }

@@ -63,7 +63,7 @@ struct ErasureList {
     public_key: String,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new()
         .routes(routes!(erasures))
         .routes(routes!(erasure))

@@ -8,7 +8,7 @@ use super::problem::Problem;
 
 /// Days of one question, at most.
 const DAYS_MAX: i64 = 366;
-/// How many days are told of when nothing is said.
+/// The number of days when no range is given.
 const DAYS: i64 = 30;
 
 /// From one day to another, both included.

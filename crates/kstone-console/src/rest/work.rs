@@ -39,7 +39,7 @@ struct AuditParams {
     cursor: Option<String>,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new()
         .routes(routes!(queues))
         .routes(routes!(dead))

@@ -110,8 +110,8 @@ impl Log {
         }
     }
 
-    /// Syncs what was written without a sync, beside whoever writes. Nobody is told: what is durable
-    /// only those say who hold the writer lock.
+    /// Syncs what was written without a sync, beside the writer. Nothing becomes durable by it for others: only
+    /// a thread with the writer lock moves that watermark.
     ///
     /// Through a handle of its own. The system tells each handle once of what it could not write; with
     /// the writer's, this could hear of a failure in the place of a sync that somebody waits for,

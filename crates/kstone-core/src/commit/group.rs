@@ -1,4 +1,4 @@
-//! The write-and-sync turn, and how those who wait for it take turns to lead.
+//! Group commit: the write-and-sync turn, and how the threads that wait for it take turns to lead.
 //!
 //! There is no dedicated writer between committers and the disk: the first waiter that gets the
 //! writer lock leads. It writes and syncs everything pending, wakes one thread that was not
@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How long the next turn waits for those whom the last one covered. They need microseconds, unless
+/// How long the next turn waits for the threads that the last one covered. They need microseconds, unless
 /// other programs want the processors; then it should not be much more than a few syncs.
 const GATHERING_MAX: Duration = Duration::from_micros(500);
 
@@ -42,7 +42,7 @@ impl Writer {
 }
 
 impl Log {
-    /// Returns when `seq` is durable, after leading a turn if nobody else does.
+    /// Returns when `seq` is durable, after leading a turn if no other thread does.
     pub(crate) fn wait_durable(&self, seq: Seq) -> Result<()> {
         self.wait(Level::Durable, seq)
     }
@@ -194,7 +194,7 @@ impl Log {
         Err(Error::invalid(format!("sequence number {seq} was not given out yet, {last} was")))
     }
 
-    /// Writes everything pending, syncs if asked to, and wakes who waited for that. Nothing is
+    /// Writes everything pending, syncs if asked to, and wakes the threads that waited for that. Nothing is
     /// done if `goal` was reached while the caller waited for the lock.
     pub(super) fn turn(&self, mut writer: MutexGuard<'_, Writer>, level: Level, goal: Option<Seq>) {
         let unwinding = PoisonOnUnwind { log: self };
@@ -266,7 +266,7 @@ impl Log {
         Ok(())
     }
 
-    /// To be called by everybody who held the writer lock, after releasing it.
+    /// To be called by every thread that held the writer lock, after releasing it.
     fn hand_over(&self) {
         if self.poisoned.load(Ordering::SeqCst) {
             // No turn will ever satisfy those who came since; they are to look for themselves.
@@ -281,7 +281,7 @@ impl Log {
     }
 
     /// For a clean shutdown, after [`Log::run`] has returned: makes everything durable, leaves the
-    /// mark that says so, and gives up the files that nobody needs. May be repeated.
+    /// mark that says so, and gives up the files that are needed no more. May be repeated.
     pub(crate) fn close(&self) -> Result<()> {
         self.shutdown();
         self.sync()?;

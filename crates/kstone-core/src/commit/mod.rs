@@ -95,7 +95,7 @@ pub(crate) struct Log {
     /// Held while a segment is made for an appender, so that only one is made.
     preparing: Mutex<()>,
     writer: Mutex<Writer>,
-    /// Those who wait a moment for the writer lock.
+    /// The threads that wait a moment for the writer lock.
     writer_spin: Spin,
     written: AtomicU64,
     durable: AtomicU64,
@@ -143,7 +143,7 @@ impl Drop for Purging<'_> {
 }
 
 impl Ticket<'_> {
-    /// Somebody else will apply the commit: its first and last number.
+    /// Gives the ticket up, for a commit that is applied later: its first and last number.
     pub(crate) fn defer(mut self) -> (Seq, Seq) {
         self.applied = true;
         (self.first_seq, self.last_seq)
@@ -162,7 +162,7 @@ impl Drop for Ticket<'_> {
 
 impl Log {
     /// Reads the log back, handing every commit from `from.log_start` on to `replay`, and makes it
-    /// ready for more. With threads in `env`, somebody has to call [`Log::run`] on one of them.
+    /// ready for more. With threads in `env`, the owner has to call [`Log::run`] on one of them.
     pub(crate) fn open(
         env: &Env,
         dir: &Path,
@@ -331,7 +331,7 @@ impl Log {
         self.segments.release(log_start)
     }
 
-    /// Nobody has written for long: the log keeps few files to be used again.
+    /// Keeps only few files to be used again, when nothing was written for long.
     pub(crate) fn keep_few_idle(&self) -> Result<()> {
         self.segments.keep_few_idle()
     }
@@ -377,7 +377,7 @@ impl Log {
         self.counters.snapshot()
     }
 
-    /// Refuses all writes from now on; everybody who waits is told why. The first cause stays.
+    /// Refuses all writes from now on; all waiting threads are told why. The first cause stays.
     pub(crate) fn poison(&self, cause: &str) {
         self.cause.lock().get_or_insert_with(|| Arc::from(cause));
         self.poisoned.store(true, Ordering::SeqCst);

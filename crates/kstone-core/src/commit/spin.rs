@@ -9,13 +9,13 @@
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
-/// How often the first who waits looks: for some fifty microseconds, which is what sleeping would
+/// How often the first waiting thread looks: for some fifty microseconds, which is what sleeping would
 /// cost. Where every step is played in every order, once.
 const LOOKS_FIRST: u32 = if cfg!(kstone_shuttle) { 1 } else { 256 };
-/// How often the others look. Whom they wait for may need a core to go on: they must not have all
-/// of them for long.
+/// How often the others look. The thread they wait for may need a core to go on: they must not occupy
+/// all of them for long.
 const LOOKS_OTHERS: u32 = if cfg!(kstone_shuttle) { 1 } else { 64 };
-/// Between two looks: each takes a cache line from whoever is at work.
+/// Between two looks: each takes a cache line from the thread that is at work.
 const PAUSES: u32 = 4;
 
 /// The threads that spin for one kind of event.

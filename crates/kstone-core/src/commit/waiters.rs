@@ -27,7 +27,7 @@ use crate::entry::Seq;
 use std::collections::{BTreeMap, VecDeque};
 use std::task::Waker;
 
-/// So many covered threads are woken by whoever covered them. Fewer: a second core is idle until
+/// So many covered threads are woken by the thread that covered them. Fewer: a second core is idle until
 /// the first thread has run; more: what is said above. One where every step is played in every
 /// order: the chain is then as long as a few threads can make it.
 const WOKEN_AT_ONCE: usize = if cfg!(kstone_shuttle) { 1 } else { 2 };
@@ -74,7 +74,7 @@ impl ThreadWaiter {
     }
 }
 
-/// A place among those who wait for a group to be gathered.
+/// The role of a thread that waits for a group to be gathered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gathering {
     /// Has to see to it that there is an end to it.
@@ -89,7 +89,7 @@ pub(crate) struct Waiters {
     /// Threads that have what they wait for and are still to be woken. As long as there are any,
     /// somebody who was woken before them is on its way to [`Waiters::leave`].
     covered: VecDeque<ThreadWaiter>,
-    /// While a group is gathered: those who were covered and woken, and have not left yet.
+    /// While a group is gathered: the threads that were covered and woken, and have not left yet.
     leaving: Vec<(Seq, ThreadId)>,
     is_gathering: bool,
     /// Who sees to it that the gathering has an end: the first who would else have begun a turn.
@@ -99,14 +99,14 @@ pub(crate) struct Waiters {
     arrivals: u64,
 }
 
-/// Whom to wake after a write or a sync.
+/// The threads and futures to wake after a write or a sync.
 #[derive(Debug, Default)]
 pub(crate) struct Wake {
     /// A thread whose commit was not covered: it writes the next group.
     pub(crate) next_leader: Option<Thread>,
     /// Futures that were not covered are left, and no thread will lead for them.
     pub(crate) futures_left: bool,
-    /// The first covered threads, who wake the others.
+    /// The first covered threads, which wake the others.
     pub(crate) threads: Vec<Thread>,
     pub(crate) futures: Vec<Waker>,
 }
@@ -197,7 +197,7 @@ impl Waiters {
         }
     }
 
-    /// Takes out everybody who got what they wait for, and picks the next leader.
+    /// Takes out all that got what they wait for, and picks the next leader.
     pub(crate) fn take_satisfied(&mut self, reached: LogProgress) -> Wake {
         let mut wake = Wake::default();
         let done = |w: &mut ThreadWaiter| reached.satisfies(w.level, w.seq);

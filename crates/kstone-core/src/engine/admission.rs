@@ -1,5 +1,5 @@
-//! Back-pressure: how much memory unflushed writes hold, who waits for it, and how much of the
-//! budget that leaves to the block cache.
+//! Back-pressure: how much memory unflushed writes hold, the writers that wait for it, and how much of
+//! the budget that leaves to the block cache.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Admission {
 }
 
 impl Engine {
-    /// Whether a write would be let in at once: whoever must not wait asks before it locks or
+    /// Whether a write would be let in at once: a caller that must not wait asks before it locks or
     /// writes, and does it elsewhere if not. Takes no lock.
     ///
     /// An answer is about this moment, so "yes" leaves a margin for the writes of others that come
@@ -72,7 +72,7 @@ impl Engine {
 const ROOM_MARGIN_PARTS: usize = 32;
 
 /// The cache is resized when unflushed writes have grown or shrunk by this part of the budget.
-/// Smaller: writers evict more often; larger: more of the budget is nobody's.
+/// Smaller: writers evict more often; larger: more of the budget is unused.
 const RESIZE_PARTS: usize = 32;
 
 impl Inner {
@@ -96,7 +96,7 @@ impl Inner {
         }
     }
 
-    /// Gives memory back and wakes who waits for it.
+    /// Gives memory back and wakes the threads that wait for it.
     pub(crate) fn shrink_memtables(&self, bytes: usize) {
         self.admission.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.resize_cache();

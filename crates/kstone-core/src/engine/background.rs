@@ -37,7 +37,7 @@ const LONG_REST: Duration = Duration::from_secs(60);
 pub(crate) struct Background {
     state: Mutex<State>,
     wake: Condvar,
-    /// Somebody has asked the threads to look, and none has begun to: what keeps every commit of
+    /// The threads were asked to look for work, and none has begun to: what keeps every commit of
     /// a busy writer from ringing again.
     kicked: AtomicBool,
     closed: AtomicBool,
@@ -185,8 +185,8 @@ impl Background {
     }
 }
 
-/// Since when nobody has written, as one thread has seen it: however often it is called meanwhile for the sake
-/// of others.
+/// Measures since when nothing was written, as one thread has seen it, however often that thread is woken
+/// meanwhile for other reasons.
 struct QuietTimer {
     /// The last commit,
     seq: Seq,
@@ -195,7 +195,7 @@ struct QuietTimer {
 }
 
 impl QuietTimer {
-    /// Looks again; answers the last commit if nobody has written for long enough.
+    /// Looks again; answers the last commit if nothing was written for long enough.
     fn look(&mut self, seq: Seq, now: Duration) -> Option<Seq> {
         if seq != self.seq {
             *self = QuietTimer { seq, since: now };
@@ -203,7 +203,7 @@ impl QuietTimer {
         (now.saturating_sub(self.since) >= REST).then_some(seq)
     }
 
-    /// Whether nobody has written for so long that it is not a pause any more.
+    /// Whether nothing was written for so long that it is more than a pause.
     fn is_long(&self, now: Duration) -> bool {
         now.saturating_sub(self.since) >= LONG_REST
     }
@@ -349,13 +349,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Whoever looks next finds the database at rest, unless there was a commit after this one.
+    /// Marks the database as at rest, unless there was a commit after this one.
     fn rest_since(&self, seq: Seq) {
         // Whoever has slept longest may come last, with an older number.
         self.background.rest_seq.fetch_max(seq, Ordering::AcqRel);
     }
 
-    /// Nobody has written for a while: what has time until then is due.
+    /// Whether nothing was written for a while: what was left until then is due.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.background.rest_seq.load(Ordering::Acquire) == self.log.visible()
     }
@@ -513,7 +513,7 @@ impl Inner {
             || self.log.live_bytes() > self.limits.log_bytes_max
     }
 
-    /// Memtables have reached the usual mark, or somebody waits for what they hold.
+    /// Whether memtables have reached the usual mark, or a writer waits for what they hold.
     fn memory_is_short(&self) -> bool {
         let used = self.admission.used_bytes();
         used >= self.limits.flush_at_bytes

@@ -142,7 +142,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Asks for the memory that a group will need.
+    /// Prefetches the memory that a group will need.
     fn prefetch_group(&self, group: Option<Group<'_>>) {
         if let Some(Group { stripe, bytes, .. }) = group {
             self.stripe(stripe).prefetch_insert(bytes);

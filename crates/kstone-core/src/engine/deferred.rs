@@ -2,11 +2,11 @@
 //!
 //! Inserting into a memtable takes longer than everything else about a small commit. A writer that
 //! does not read what it wrote ([`Engine::write_later`](crate::Engine::write_later)) leaves that to
-//! a thread, which does it some dozens of commits at a time, or to whoever needs it first. Nobody
-//! can tell the difference:
-//! - Whoever reads, or waits for a commit to become visible, first inserts all that waits here, and
+//! a thread, which does it some dozens of commits at a time, or to the first reader that needs it. No
+//! caller can tell the difference:
+//! - A thread that reads, or waits for a commit to become visible, first inserts all that waits here, and
 //!   waits until the last of it is visible: others may be inserting what comes before it.
-//! - Whoever locks a stripe does the same once it holds the lock. So a stripe's records are inserted
+//! - A thread that locks a stripe does the same once it holds the lock. So a stripe's records are inserted
 //!   in the order of their numbers: a flush that has one of them has all before it, and the newest
 //!   version of a key is the one found first.
 //! - They are inserted in the order in which they were appended. Each becomes visible as it would
@@ -30,16 +30,16 @@ const TICK: Duration = Duration::from_millis(1);
 /// After so many ticks without any, the thread sleeps until it is called.
 const IDLE_TICKS_MAX: u32 = 50;
 
-/// The commits that are not inserted yet, and who inserts them.
+/// The commits that are not inserted yet, and the state of the thread that inserts them.
 #[derive(Debug, Default)]
 pub(crate) struct DeferredInserts {
     waiting: Mutex<Commits>,
     /// How many commits are not in the memtables yet: those that wait, and those that are being
-    /// inserted. Nobody takes a lock when there are none.
+    /// inserted. No lock is taken when there are none.
     count: AtomicUsize,
     /// The number of the last of them.
     last_seq: AtomicU64,
-    /// Held by the one who inserts.
+    /// Held by the thread that inserts.
     applying: Mutex<Commits>,
     /// How many wait for the visible watermark.
     watchers: AtomicUsize,
@@ -140,7 +140,7 @@ impl Inner {
         visible
     }
 
-    /// The highest number that a reader who begins now will see.
+    /// The highest number that a reader which begins now will see.
     pub(crate) fn last_applied(&self) -> Seq {
         self.log.visible().max(self.deferred.last_seq.load(Ordering::SeqCst))
     }

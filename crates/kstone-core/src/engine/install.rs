@@ -39,7 +39,7 @@ impl Inner {
         self.install_locked(self.manifest.lock(), changes)
     }
 
-    /// [`Inner::install`] for who holds the manifest already.
+    /// [`Inner::install`] for a caller that holds the manifest already.
     pub(crate) fn install_locked(
         &self,
         mut keeper: MutexGuard<'_, ManifestKeeper>,
@@ -72,7 +72,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Releases what of the log nobody needs, without any other change.
+    /// Releases the part of the log that is needed no more, without any other change.
     pub(crate) fn release_log(&self) -> Result<()> {
         let mut keeper = self.manifest.lock();
         let floor = self.log_floor(&[]);

@@ -97,7 +97,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Waits until everyone who holds a stripe's lock at this moment has let go of it. Who changes
+    /// Waits until every stripe lock that is held at this moment was released. A caller that changes
     /// what writers look at under their locks knows afterwards that all of them see the change.
     pub fn fence(&self) {
         for stripe in 0..=255 {
@@ -134,7 +134,7 @@ impl Locked<'_> {
         Ok(hit.map(record_from_hit))
     }
 
-    /// The record as it is now, even if its time is over: for who reclaims what
+    /// The record as it is now, even if its time is over: for a layer that reclaims what
     /// [`Engine::expired`] found, to see that it is still the same version.
     pub fn get_even_expired<'k>(
         &self,

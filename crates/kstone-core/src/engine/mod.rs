@@ -87,7 +87,7 @@ pub(crate) struct Inner {
     pub(crate) stripes: Vec<Stripe>,
     pub(crate) tables: RwLock<Arc<Tables>>,
     /// Table changes that only the log holds so far: (seq, change). They go into the next manifest
-    /// edit. A lock of its own, because a commit must not wait for who holds the manifest.
+    /// edit. A lock of its own, because a commit must not wait for the holder of the manifest.
     pub(crate) pending_tables: Mutex<Vec<(Seq, TableEdit)>>,
     /// Held while a checkpoint is made, and while a purge looks after those that were made: an
     /// unfinished one must not be taken for one that was given up.
@@ -234,7 +234,7 @@ impl Engine {
         self.inner().compact_all()
     }
 
-    /// Waits until no flush or compaction is due, those included that are left for when nobody writes.
+    /// Waits until no flush or compaction is due, those included that wait until nothing is written.
     pub fn wait_idle(&self) -> Result<()> {
         self.inner().wait_idle()
     }

@@ -16,7 +16,7 @@ pub(crate) struct Snapshots {
     list: Mutex<List>,
     removed: Condvar,
     /// Those with a number below this were ended by a purge. Later numbers have no lower sequence
-    /// numbers, so whoever reads below one comes before all who do not.
+    /// numbers, so snapshots below a number come before all others.
     ended_before: AtomicU64,
 }
 
@@ -82,7 +82,7 @@ impl Snapshots {
         Boundaries::new(seqs, log.visible())
     }
 
-    /// Waits until nobody reads below `seq`; answers how many still do when `timeout` has passed.
+    /// Waits until no snapshot reads below `seq`; answers how many still do when `timeout` has passed.
     pub(crate) fn wait_none_below(
         &self,
         seq: Seq,
@@ -107,7 +107,7 @@ impl Snapshots {
         }
     }
 
-    /// Ends everybody who reads below `seq`.
+    /// Ends all snapshots that read below `seq`.
     pub(crate) fn end_below(&self, seq: Seq) {
         let mut list = self.list.lock();
         let count = list.below(seq);

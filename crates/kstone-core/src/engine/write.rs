@@ -54,7 +54,7 @@ impl Engine {
     }
 
     /// The same for a writer that will not read what it wrote soon: part of the work is left to a
-    /// thread, or to whoever reads next. Readers see the batch as if it had been
+    /// thread, or to the next reader. Readers see the batch as if it had been
     /// [written](Engine::write), and it is as durable.
     pub fn write_later(&self, batch: &WriteBatch, durability: Durability) -> Result<Commit> {
         let inner = self.inner();

@@ -29,11 +29,12 @@ pub trait Vfs: Send + Sync + Debug {
         Ok(path.to_owned())
     }
     /// Creates the folder and its parents, durably; fine if it is there. (The caller could not
-    /// make it durable: it does not know which of the parents are new.)
+    /// make it durable: it does not know which of the parents are new.) What it creates is for its owner
+    /// alone, where the file system knows owners.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
     /// The names (not paths) of the files in `dir`, in no particular order.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
-    /// Opens or creates a file.
+    /// Opens a file, or creates one that only its owner can open.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>>;
     /// Whether the name exists.
     fn exists(&self, path: &Path) -> io::Result<bool>;
@@ -49,7 +50,7 @@ pub trait Vfs: Send + Sync + Debug {
     /// system has a way.
     fn sync_files(&self, files: &[Arc<dyn VfsFile>]) -> io::Result<()>;
     /// Takes the exclusive lock of `path` (created if absent) for as long as the result lives.
-    /// `ErrorKind::WouldBlock` when somebody else holds it.
+    /// `ErrorKind::WouldBlock` when it is held already.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>>;
 }
 
@@ -64,21 +65,21 @@ pub trait VfsFile: Any + Send + Sync + Debug {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `buf`, growing the file if needed.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;
-    /// As [`write_at`](VfsFile::write_at), over bytes that are [allocated](VfsFile::allocate), for who
-    /// writes often and syncs seldom: where there is a way, without a system call.
+    /// As [`write_at`](VfsFile::write_at), over bytes that are [allocated](VfsFile::allocate), for callers
+    /// that write often and sync seldom: where there is a way, without a system call.
     fn store_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.write_at(buf, offset)
     }
-    /// Somebody is about to sync, through another handle, what was [stored](VfsFile::store_at) here, beside
-    /// whoever stores more. Nothing need be done; it makes that sync cheaper.
+    /// A hint that another thread is about to sync, through another handle, what was
+    /// [stored](VfsFile::store_at) here, while more is stored. An implementation may make that sync cheaper.
     fn expect_sync(&self) {}
-    /// Somebody else will soon store more behind what was [stored](VfsFile::store_at) last. Nothing need be
-    /// done; it makes these stores cheaper.
+    /// A hint that another thread will soon store more behind what was [stored](VfsFile::store_at) last. An
+    /// implementation may make these stores cheaper.
     fn expect_stores(&self) {}
     /// Makes data and length durable (`fdatasync`), however they were written.
     fn sync_data(&self) -> io::Result<()>;
-    /// The same for what lies before `end`, all of it or all but the last few pages, beside whoever stores
-    /// behind it and is held up less by this than by a sync of everything.
+    /// The same for what lies before `end`, all of it or all but the last few pages. A thread that
+    /// stores behind it meanwhile is held up less than by a sync of everything.
     fn sync_before(&self, _end: u64) -> io::Result<()> {
         self.sync_data()
     }

@@ -73,7 +73,7 @@ impl Key {
     }
 }
 
-/// A key whose bytes are somebody else's: what reads and writes take, so that a caller who has the
+/// A key that borrows its bytes: what reads and writes take, so that a caller who has the
 /// bytes need not copy them into a [`Key`]. A `&Key` converts by itself.
 ///
 /// ```
@@ -115,7 +115,7 @@ impl<'a> From<&'a Key> for KeyRef<'a> {
     }
 }
 
-/// For who goes over a list of `&Key`.
+/// For callers that iterate over a list of `&Key`.
 impl<'a> From<&&'a Key> for KeyRef<'a> {
     fn from(key: &&'a Key) -> Self {
         KeyRef::from(*key)

@@ -324,7 +324,7 @@ fn newest_seq(file: &SstMeta) -> Seq {
     file.global_seq.unwrap_or(file.max_seq)
 }
 
-/// Refuses numbers that no database reaches. Whoever counts on from one need not fear the end.
+/// Refuses numbers that no database reaches. So counting on from one cannot overflow.
 fn check_numbers(edit: &Edit) -> Result<(), String> {
     let files = edit.add.iter().map(|(_, file)| file);
     let flushed = edit.flushed.iter().map(|&(_, seq)| seq);

@@ -209,7 +209,7 @@ impl Arena {
         &self.chunks[loc.chunk as usize][start..start + HEADER_LEN]
     }
 
-    /// The record at `loc` is about to be looked at: asks for it, or for its beginning.
+    /// Prefetches the record at `loc`, or its beginning.
     #[inline]
     pub(super) fn prefetch(&self, loc: Loc) {
         let chunk = self.chunks.get(loc.chunk as usize);
@@ -218,8 +218,7 @@ impl Arena {
         }
     }
 
-    /// Records that take so many bytes are about to be pushed: asks for the end of the chunk that is being
-    /// filled.
+    /// Prefetches the end of the chunk that is being filled, for records that take so many bytes.
     pub(super) fn prefetch_insert(&self, bytes: usize) {
         if let Some(chunk) = self.chunks.get(self.filling) {
             prefetch::behind(chunk, bytes.min(chunk.capacity() - chunk.len()).min(PUSHED_LEN_MAX));

@@ -33,7 +33,7 @@ use crate::sync::{Arc, RwLock, RwLockReadGuard};
 
 /// The records of one stripe that are not in an SST yet.
 ///
-/// The figures are written under the lock and read without it. Whoever was told that a sequence
+/// The figures are written under the lock and read without it. A reader that knows that a sequence
 /// number is applied sees figures that count it: that hand-over orders the memory, so relaxed
 /// loads are enough here.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Memtable {
     /// Adds an entry. One with the same key and sequence number takes the place of the earlier
     /// one, so that recovery may replay a record twice.
     ///
-    /// It gets its place in the tree with some dozens of others, or before somebody looks, unless
+    /// It gets its place in the tree with some dozens of others, or before the next read, unless
     /// the tree `is_warm`: then the nodes are in the processor's cache already, and waiting costs
     /// more than it saves.
     pub(crate) fn insert(&self, entry: EntryRef<'_>, is_warm: bool, pool: &ChunkPool) {
@@ -131,7 +131,7 @@ impl Memtable {
         self.tree.read()
     }
 
-    /// Records that take so many bytes are about to be inserted: asks for the memory that this needs.
+    /// Prefetches the memory that inserting records of so many bytes needs.
     pub(crate) fn prefetch_insert(&self, bytes: usize) {
         if let Some(tree) = self.tree.read().as_deref() {
             tree.prefetch_insert(bytes);

@@ -110,15 +110,15 @@ impl Slots {
         }
     }
 
-    /// The node is about to be searched: asks for what a search looks at.
+    /// Prefetches what a search of the node reads.
     pub(super) fn prefetch_insert(&self) {
         prefetch::soon(&self.len);
         let (blocks, _) = self.heads.as_chunks::<BLOCK>();
         blocks.iter().for_each(prefetch::soon);
     }
 
-    /// A key is about to be searched for in a node that has [come](Slots::prefetch_insert): asks for the record that
-    /// it is compared with, if one look at heads does not tell.
+    /// Prefetches the record with which a search for this key compares it, if heads alone do not tell; the node
+    /// itself was [prefetched](Slots::prefetch_insert) before.
     pub(super) fn prefetch_comparison(&self, arena: &Arena, key: &[u8]) {
         let Some(rest) = key.strip_prefix(self.prefix()) else { return };
         let head = head_of(rest);
@@ -128,7 +128,7 @@ impl Slots {
         }
     }
 
-    /// The records of the node are about to be visited: asks for where they are.
+    /// Prefetches the locations of the node's records.
     pub(super) fn prefetch_locs(&self) {
         prefetch::soon(&self.len);
         prefetch::value_soon(&self.locs, size_of_val(&self.locs));

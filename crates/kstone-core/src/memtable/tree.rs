@@ -68,7 +68,7 @@ struct Leaves {
     len: usize,
 }
 
-/// The tree proper. Whoever calls it brings the arena.
+/// The tree proper. Its callers pass the arena.
 #[derive(Debug)]
 struct Nodes {
     leaves: Leaves,
@@ -168,7 +168,7 @@ impl Tree {
         }
     }
 
-    /// Entries that take so many bytes are about to be added: asks for the memory that this needs.
+    /// Prefetches the memory that adding entries of so many bytes needs.
     pub(super) fn prefetch_insert(&self, bytes: usize) {
         self.arena.prefetch_insert(bytes);
         if let Some(last) = self.arrivals.last() {
@@ -224,7 +224,7 @@ impl Tree {
         }
     }
 
-    /// A walk has come here: asks for what it meets some steps later. Records lie as they arrived, so each
+    /// Prefetches what a walk that is here meets some steps later. Records lie as they arrived, so each
     /// is somewhere else.
     #[inline]
     pub(super) fn prefetch(&self, at: Position) {
@@ -335,7 +335,7 @@ impl Nodes {
         None
     }
 
-    /// A record is about to be inserted: asks for the leaf where it belongs, and answers which it is.
+    /// Prefetches the leaf where a record belongs, and answers which it is.
     fn prefetch_insert(&self, arena: &Arena, loc: Loc) -> u32 {
         let (key, seq) = arena.key_and_seq(loc);
         let mut node = self.root;

@@ -22,8 +22,8 @@ use crate::error::{Error, Result};
 pub(super) const WRITE_BYTES: usize = 256 << 10;
 
 /// Where frames are made before they go to their file. It outlives the files, because what
-/// compressors keep for themselves is best used again while it is warm: who writes hundreds of
-/// files in turns has one for all of them.
+/// compressors keep for themselves is best used again while it is warm: a thread that writes hundreds
+/// of files in turns has one for all of them.
 #[derive(Debug)]
 pub(crate) struct FrameBuffer {
     sealer: FrameSealer,
@@ -146,7 +146,7 @@ impl SstAssembly {
         Ok((self.properties.into_meta(self.ident, self.written, footer.checksum), self.file))
     }
 
-    /// Whether filter and index are so long that who needs a little of them should not have to read
+    /// Whether filter and index are so long that a get, which needs a little of them, should not have to read
     /// all.
     fn is_large(&self) -> bool {
         let filter_len = match self.hashes.len() {

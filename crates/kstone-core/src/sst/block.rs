@@ -276,7 +276,7 @@ pub(super) struct Block<P: ?Sized = [u8]> {
     entries_len: u32,
     restarts: u32,
     uses: Uses,
-    /// Made when a lookup meets the block for the second time: who reads a block once has no use
+    /// Made when a lookup meets the block for the second time: a reader that reads a block once has no use
     /// for them. `None` where they cannot be made.
     hints: OnceLock<Option<Hints>>,
     /// The payload, and something behind it; or nothing.
@@ -386,7 +386,7 @@ impl Block {
     }
 
     /// A piece of the payload that can be kept. A small one is copied: that takes less time than
-    /// sharing, and whoever keeps it does not keep the whole block in memory.
+    /// sharing, and a caller that keeps it does not keep the whole block in memory.
     pub(super) fn piece(&self, range: Range<usize>) -> Bytes {
         if range.len() > PIECE_COPIED_MAX && self.here.is_empty() {
             return self.elsewhere.slice(range);

@@ -12,7 +12,7 @@ use super::block::{Block, Malformed};
 /// Memory into which a block is read.
 #[derive(Debug)]
 pub(super) enum BlockBuffer {
-    /// Nobody else has it.
+    /// The only reference to it.
     OnePiece(Arc<Block>),
     /// A longer payload is for itself: values in it are shared, not copied.
     Long(BytesMut),

@@ -227,7 +227,7 @@ impl SstCursor {
     }
 
     /// The same in the block that a shortcut leads to; `false` if that does not have the key. What is wrong
-    /// with that block is for those to tell whom the index sends there.
+    /// with that block is reported by a read that the index sends there.
     fn seek_by_shortcut(&mut self, key: &[u8], seq: Seq) -> bool {
         if self.ahead.is_some() {
             return false;

@@ -128,7 +128,7 @@ pub(super) enum AnyIndex {
 }
 
 impl SstReader {
-    /// The index; kept unless the caller is only passing through, who finds no place for what it
+    /// The index; cached unless the caller is only passing through, which then finds no slots for what it
     /// points to.
     pub(super) fn index(&self, fill_cache: bool) -> Result<AnyIndex> {
         let (cache, file) = (self.cache(), self.meta().file_id);
@@ -226,7 +226,7 @@ impl SstReader {
     }
 
     /// Blocks are counted by the part that they are in, so a part has as many as it must; and it ends
-    /// where the top says, so that who was sent there finds a block.
+    /// where the top says, so that a search that was sent there finds a block.
     fn check_part(&self, top: &Index, nth: usize, handle: Handle, payload: Bytes) -> Result<Index> {
         let damage = |what| Error::corruption(&self.path(), handle.offset, what);
         let part = Index::parse(payload).ok_or_else(|| damage("the index's part is malformed"))?;

@@ -211,7 +211,7 @@ impl SstReader {
     }
 
     /// Joins the parts of the index, if there is memory for that; answers whether they are joined. A part
-    /// that is damaged is for those to tell who need it.
+    /// that is damaged is reported by the read that needs it.
     fn join_index(&self, top: &IndexTop) -> bool {
         if self.hot_index().pinned().is_some() {
             return true;

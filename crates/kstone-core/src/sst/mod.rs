@@ -123,7 +123,7 @@ pub(crate) struct SstOptions {
 }
 
 /// 32 KiB, some 500 blocks. Smaller: files that are small anyway are asked in one more step, for each
-/// of filter and index, and pay for that whenever they are in memory; larger: who reads them when
+/// of filter and index, and pay for that whenever they are in memory; larger: a get that reads them when
 /// they are not reads so much for one key, and throws as much out.
 pub(crate) const PARTS_BEYOND_BYTES: usize = 32 << 10;
 

@@ -259,7 +259,7 @@ impl SstReader {
     }
 
     /// The same, only in the block that a shortcut leads to, and only if that is in memory. What is wrong
-    /// with that block is for those to tell whom the index sends there.
+    /// with that block is reported by a read that the index sends there.
     #[inline]
     pub(super) fn search_by_shortcut(
         &self,

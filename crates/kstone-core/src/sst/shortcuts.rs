@@ -124,7 +124,7 @@ impl SstReader {
         is_kept.then_some(nth)
     }
 
-    /// Somebody had to read the block: shortcuts, which lead to blocks in memory, are worth less.
+    /// A block had to be read: shortcuts, which lead to blocks in memory, are worth less.
     #[inline]
     pub(super) fn note_block_read(&self, hash: u64) {
         if hash.is_multiple_of(COUNTED) {

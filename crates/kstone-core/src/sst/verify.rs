@@ -21,7 +21,7 @@ struct Walk {
     last: Option<(Vec<u8>, Seq)>,
     /// The separator in front of the next block.
     in_front: Option<(Vec<u8>, Seq)>,
-    /// Where the next block must begin; `None` if nobody can say.
+    /// Where the next block must begin; `None` if that is unknown.
     expected_offset: Option<u64>,
     blocks: u64,
     /// Keys that the filter denies.

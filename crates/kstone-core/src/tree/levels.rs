@@ -40,7 +40,7 @@ impl Levels {
         self.level(n).iter().map(|file| file.meta().file_bytes).sum()
     }
 
-    /// How many files a reader may look into that it would not if L0 were merged into L1.
+    /// How many files a reader may look into that would not be there if L0 were merged into L1.
     pub(crate) fn extra_files(&self) -> u64 {
         let l0 = self.level(0).len() as u64;
         if self.level(1).is_empty() { l0.saturating_sub(1) } else { l0 }

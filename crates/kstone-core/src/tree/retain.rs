@@ -10,7 +10,7 @@ use crate::key::internal;
 use crate::table::TableId;
 use crate::tables::Tables;
 
-/// The sequence numbers at which somebody may be reading.
+/// The sequence numbers at which a reader may be reading.
 #[derive(Debug, Clone)]
 pub(crate) struct Boundaries {
     /// Ascending; the last one is the watermark at the moment of asking.
@@ -32,7 +32,7 @@ impl Boundaries {
         self.seqs.get(at).copied().unwrap_or(seq)
     }
 
-    /// The lowest number at which somebody reads.
+    /// The lowest number at which a snapshot reads.
     pub(crate) fn oldest(&self) -> Seq {
         self.seqs.first().copied().unwrap_or(0)
     }

@@ -85,14 +85,14 @@ impl Stripe {
         Arc::clone(&self.version.read())
     }
 
-    /// The version for a reader, to whom a file more costs `effort`.
+    /// The version for a reader to which each extra file costs `effort`.
     pub(crate) fn version_to_read(&self, effort: u64) -> Arc<Version> {
         let version = self.version();
         self.count_extra_files(&version, effort);
         version
     }
 
-    /// A reader of this version has gone to such an effort for each file more.
+    /// Counts that a reader of this version spent `effort` on each extra file.
     pub(crate) fn count_extra_files(&self, version: &Version, effort: u64) {
         let extra_files = version.levels.extra_files();
         if extra_files > 0 {
@@ -138,7 +138,7 @@ impl Stripe {
         recount(before, version.active.bytes());
     }
 
-    /// Records that take so many bytes are about to be inserted: asks for the memory that this needs.
+    /// Prefetches the memory that inserting records of so many bytes needs.
     pub(crate) fn prefetch_insert(&self, bytes: usize) {
         if prefetch::HELPS {
             self.version.read().active.prefetch_insert(bytes);

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Nobody gets there by writing, and the generations after it still fit.
+/// No database gets there by writing, and the generations after it still fit.
 const GENERATION_MAX: u64 = u64::MAX >> 1;
 
 /// Where recovery begins: what the manifest knows of the log.

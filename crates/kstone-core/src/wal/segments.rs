@@ -27,8 +27,8 @@ const IDLE_MAX: usize = 16;
 
 /// The first file after opening is no larger than this, so that making one takes milliseconds:
 /// writing the zeros of a file of the usual size can take a tenth of a second. Each that is made after
-/// it is twice as long or longer, up to the usual size: who writes little does not share the disk with zeros for
-/// much, and who writes much does not wait for all of them at the end of the first file. Nor does a
+/// it is twice as long or longer, up to the usual size: a database that writes little does not share the disk with zeros for
+/// much, and one that writes much does not wait for all of them at the end of the first file. Nor does a
 /// closed database keep a larger one, if nothing in it is needed.
 pub(crate) const FIRST_BYTES: u64 = 1 << 20;
 
@@ -135,7 +135,7 @@ struct State {
     log_start: u64,
     /// Purges under way. Meanwhile nothing that a released segment holds may come back into use.
     purges: usize,
-    /// Cloned by whoever must not have files change under it.
+    /// Cloned by readers under which files must not change.
     hold: Arc<()>,
 }
 

@@ -25,8 +25,8 @@ pub(crate) enum AfterChunk {
     More,
 }
 
-/// A file that somebody should sync without holding up the writer, because much was written to it since:
-/// what is on the disk already costs the next sync, and whoever waits for it, nothing. It tells nobody that
+/// A file that the log thread should sync without holding up the writer, because much was written to it since:
+/// what is on the disk already costs the next sync, and those that wait for it, nothing. It tells nobody that
 /// anything is durable.
 #[derive(Debug)]
 pub(crate) struct SyncRequest {
@@ -35,7 +35,7 @@ pub(crate) struct SyncRequest {
     pub(crate) stored: Arc<dyn VfsFile>,
     /// Whether the end of the segment is near, where a writer will wait for what is not synced then.
     pub(crate) is_urgent: bool,
-    /// Where the last chunk ended: somebody stores behind it.
+    /// Where the last chunk ended: the writer stores behind it.
     pub(crate) end: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Many threads on few keys: what they were told can be put into one order that explains it.
+//! Many threads on few keys: their calls have one order that explains every answer.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

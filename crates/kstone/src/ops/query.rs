@@ -263,7 +263,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether what to return is said once, and makes sense.
+/// Checks that what to return is given once, and makes sense.
 pub(crate) fn check_select(
     select: Option<Select>,
     projection: Option<&Projection>,

@@ -82,7 +82,7 @@ impl<'s> Prepared<'s> {
         }
     }
 
-    /// What can be said of it without looking at the table.
+    /// Errors that can be found without looking at the table.
     fn check(&self) -> Result<()> {
         let condition = match &self.parsed.command {
             Command::Select(_) | Command::Exists(_) | Command::Insert(_) => None,

@@ -107,7 +107,7 @@ impl Database {
     }
 }
 
-/// A statement of a transaction, with what can be said of it alone.
+/// A statement of a transaction, with the errors that can be found in it alone.
 fn prepare(statement: &Statement) -> Result<Prepared<'_>> {
     let prepared = Prepared::new(statement)?;
     let returns = match &prepared.parsed.command {

@@ -33,11 +33,11 @@ const DROPPED: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Catalog {
     tables: RwLock<HashMap<String, Arc<Table>>>,
-    /// Held by who changes a table, so that changes follow one another.
+    /// Held while a table is changed, so that changes follow one another.
     changing: Mutex<()>,
 }
 
-/// The right to change tables; nobody else changes one meanwhile.
+/// The exclusive right to change tables.
 pub(crate) struct Changing<'a> {
     catalog: &'a Catalog,
     engine: &'a Engine,

@@ -82,7 +82,7 @@ impl Table {
         &self.record.spec.key
     }
 
-    /// Whether nobody has changed or dropped the table since it was looked up. True under a stripe
+    /// Whether the table was neither changed nor dropped since it was looked up. True under a stripe
     /// lock, it stays true until the lock is let go of, as far as that stripe is concerned: who
     /// changes a table passes through every stripe's lock afterwards.
     pub fn is_current(&self) -> bool {

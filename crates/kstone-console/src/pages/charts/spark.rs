@@ -6,7 +6,7 @@ use super::at;
 
 const WIDTH: f64 = 120.0;
 const HEIGHT: f64 = 28.0;
-/// More points than this nobody sees apart.
+/// More points than this cannot be told apart.
 const POINTS_MAX: usize = 60;
 
 /// The numbers as a line from left to right, from zero up.

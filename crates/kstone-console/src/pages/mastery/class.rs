@@ -15,7 +15,7 @@ use crate::pages::figures::{ago, count, percent};
 use crate::pages::layout::{Layout, Section, empty_state, live, page, table};
 use crate::pages::{Pages, links};
 
-/// Who was not there for so long is worth a look.
+/// A learner who was not active for so many days is marked.
 const LATELY: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// `/learn/classes/{school}/{class}`

@@ -57,7 +57,7 @@ struct Learner {
 pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> PageResult {
     let engine = pages.engine()?;
     let now = engine.now();
-    let profile = there(engine.profile(&id).await)?;
+    let profile = found(engine.profile(&id).await)?;
     let Some(mastery) = engine.get_current_mastery(&id).await? else {
         return nothing_known(&id, profile.as_ref());
     };
@@ -72,7 +72,7 @@ pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> 
         },
         skills: engine.skills(&id).await?,
         struggles: engine.struggles(&id).await?,
-        activity: there(engine.activity(&id).await)?,
+        activity: found(engine.activity(&id).await)?,
         path: allowed(engine.path(&id).await)?,
         advice: allowed(engine.recommendations(&id).await)?,
         events: engine.events(&id, &PageRequest { limit: EVENTS, cursor: None }).await?.items,
@@ -121,17 +121,17 @@ fn trail(profile: Option<&LearnerProfile>) -> Vec<(String, String)> {
 }
 
 /// Nothing is computed for a learner who does not consent to it: what is known is still shown.
-fn allowed<T>(asked: engine::Result<Vec<T>>) -> PageResult<Option<Vec<T>>> {
-    match asked {
-        Ok(found) => Ok(Some(found)),
+fn allowed<T>(result: engine::Result<Vec<T>>) -> PageResult<Option<Vec<T>>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
         Err(engine::Error::Refused { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-fn there<T>(asked: engine::Result<T>) -> PageResult<Option<T>> {
-    match asked {
-        Ok(found) => Ok(Some(found)),
+fn found<T>(result: engine::Result<T>) -> PageResult<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
         Err(engine::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -29,7 +29,7 @@ struct BatchBody {
     requests: Vec<BatchRequest>,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new().routes(routes!(start)).routes(routes!(status))
 }
 

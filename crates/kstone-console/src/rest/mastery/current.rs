@@ -94,7 +94,7 @@ struct DaysParams {
     days: Option<u16>,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new()
         .routes(routes!(current, assess))
         .routes(routes!(query))

@@ -69,7 +69,7 @@ enum IngestedBody {
     Many(IngestedMany),
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new().routes(routes!(ingest))
 }
 

@@ -50,7 +50,7 @@ struct FeedbackBody {
     comment: Option<String>,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new()
         .routes(routes!(prediction))
         .routes(routes!(path))

@@ -39,7 +39,7 @@ struct ConsentBody {
     prediction: bool,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new().routes(routes!(profile, put_profile)).routes(routes!(consent, put_consent))
 }
 

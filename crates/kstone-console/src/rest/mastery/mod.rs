@@ -14,12 +14,12 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::console::Console;
 
 /// Every call with its description.
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new()
-        .merge(events::calls())
-        .merge(current::calls())
-        .merge(insight::calls())
-        .merge(batches::calls())
-        .merge(learners::calls())
-        .merge(schools::calls())
+        .merge(events::routes())
+        .merge(current::routes())
+        .merge(insight::routes())
+        .merge(batches::routes())
+        .merge(learners::routes())
+        .merge(schools::routes())
 }

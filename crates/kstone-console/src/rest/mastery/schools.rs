@@ -69,7 +69,7 @@ struct CompareParams {
     students: String,
 }
 
-pub(super) fn calls() -> OpenApiRouter<Arc<Console>> {
+pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     OpenApiRouter::new()
         .routes(routes!(schools))
         .routes(routes!(learners))

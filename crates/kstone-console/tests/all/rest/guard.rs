@@ -1,4 +1,4 @@
-//! Requests that came before, and clients that ask too often.
+//! Repeated requests, and rate limits.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -103,7 +103,7 @@ impl Room {
     }
 }
 
-/// What is said of an update that would make an item larger than DynamoDB stores.
+/// The message about an update that would make an item larger than DynamoDB stores.
 pub(crate) fn too_large() -> Error {
     Error::validation("Item size to update has exceeded the maximum allowed size")
 }

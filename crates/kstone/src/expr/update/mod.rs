@@ -25,7 +25,7 @@ pub struct BoundUpdate {
     mismatch: &'static str,
 }
 
-/// What is said of a value in the item that an operator or function cannot take.
+/// The message about a value in the item that an operator or function cannot take.
 const WRONG_OPERAND: &str = "An operand in the update expression has an incorrect data type";
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Which changes a table can be asked for, and what is said of the others.
+//! The changes that a table accepts, and the errors for all others.
 
 use kstone::table::{
     Billing, BillingMode, RawIndex, RawStream, RawTable, RawTableChange, Status, StreamView,

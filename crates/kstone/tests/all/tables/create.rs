@@ -1,4 +1,4 @@
-//! Which tables can be made, and what is said of the others.
+//! The tables that can be created, and the errors for all others.
 
 use kstone::table::{
     BillingMode, IndexProjection, IndexSpec, KeyAttribute, KeySchema, ProjectionType, RawIndex,

@@ -1,4 +1,4 @@
-//! L0 is merged when readers have paid for it: by gets, by ranges and by scans alike.
+//! L0 is merged when reading its files has cost more than merging them: by gets, ranges and scans alike.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
