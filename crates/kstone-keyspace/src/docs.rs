@@ -15,13 +15,14 @@ pub struct Usage {
     pub bytes: u64,
     /// Keys that expire within the next hour.
     pub expiring_next_hour: u64,
-    /// Writes per second of late.
+    /// Writes per second recently.
     pub writes_per_second: f64,
 }
 
 impl Keyspace {
-    /// A page in Markdown: a table of all patterns, then each with its fields. `usage` says how much
-    /// there is of a pattern, where that is known; when it never is, the page has no such columns.
+    /// Renders the keyspace as Markdown: a table of all patterns, then each with its fields.
+    /// `usage` gives the counts of a pattern, where they are known; without any, the page has no
+    /// such columns.
     pub fn docs(&self, usage: impl Fn(&Pattern) -> Option<Usage>) -> String {
         let counted = self.patterns().iter().any(|pattern| usage(pattern).is_some());
         let mut page = String::from("# Keyspace\n");

@@ -200,7 +200,7 @@ impl Keyspace {
         problems
     }
 
-    /// Warnings: overlaps and gaps that are allowed but may surprise.
+    /// Warnings: what is allowed but may surprise, such as overlapping patterns.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }

@@ -1,7 +1,7 @@
 //! Finds the pattern of a key: a tree of segments, walked once from left to right, without
 //! allocating.
 //!
-//! At each step the more literal ways are tried first, and the first rank of ways that leads to an
+//! At each node the more literal edges are tried first, and the first rank of edges that leads to an
 //! end has the answer: patterns that are more literal in one place and less in another, and match
 //! the same key, are refused when the keyspace is made. Every node of the tree is visited once at
 //! most, so that no key is worse than a look at all patterns.

@@ -99,7 +99,7 @@ pub enum SubjectSource {
     Field(String),
     /// The members of the collection are the persons.
     Members,
-    /// It is whoever the key of this other pattern, with the same placeholders, belongs to.
+    /// The owner of the key of this other pattern, with the same placeholders.
     Through(String),
 }
 

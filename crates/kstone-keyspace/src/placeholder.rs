@@ -235,7 +235,7 @@ impl Slot {
         self.prefix.is_empty() && self.suffix.is_empty()
     }
 
-    /// How much of the segment is said, beside one that only names a placeholder. See
+    /// How literal the segment is, compared with one that is only a placeholder. See
     /// [`Segment::rank`](crate::Segment).
     pub(crate) fn rank(&self) -> u32 {
         match (&self.placeholder.kind, self.is_bare()) {

@@ -25,7 +25,7 @@ pub struct Subject {
 pub enum Subjects {
     /// These persons'; nobody's when there are none.
     These(Vec<Subject>),
-    /// Whoever this other key belongs to.
+    /// The owner of this other key.
     SameAs(String),
 }
 

@@ -115,8 +115,7 @@ impl fmt::Display for Ttl {
 
 const UNITS: [(&str, u64); 4] = [("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)];
 
-/// `90 days`: in the largest unit that says it without a rest. One day is said as 24 hours only by
-/// those who write it so.
+/// A duration such as `90 days`, in the largest unit without remainder.
 pub(crate) fn duration(seconds: u64) -> String {
     let fits = |unit: &&(&str, u64)| seconds >= unit.1 && seconds.is_multiple_of(unit.1);
     let (name, length) = UNITS.iter().find(fits).unwrap_or(&UNITS[3]);

@@ -39,7 +39,7 @@ pub struct PlatformParts {
     pub cache: CacheOptions,
     /// How workers go about it.
     pub workers: WorkersOptions,
-    /// Who is told of alerts at once: a log.
+    /// Receives alerts at once, such as a log.
     pub sinks: Vec<Arc<dyn AlertSink>>,
     /// Where alerts are sent to.
     pub webhook: Option<Webhook>,

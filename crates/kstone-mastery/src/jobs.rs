@@ -31,7 +31,7 @@ pub const UPKEEP: &str = "upkeep";
 pub const SNAPSHOTS: &str = "advance_snapshots";
 /// The schedule and the job that find learners somebody should look after.
 pub const INTERVENTIONS: &str = "find_interventions";
-/// The schedule and the job that compute what every school comes to.
+/// The schedule and the job that compute the aggregates of every school.
 const SCHOOLS: &str = "aggregate_schools";
 /// The jobs that do the same for one part of the learners.
 const SNAPSHOTS_OF_PART: &str = "advance_snapshots_of_part";
@@ -40,7 +40,7 @@ const INTERVENTIONS_OF_PART: &str = "find_interventions_of_part";
 /// Events younger than this are not in the snapshot: a rebuild still goes over them one by one.
 /// They teach how hard their questions are only when they pass into it.
 const TAIL: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// How far ahead a prediction that asks for somebody looks.
+/// How many days ahead predictions for intervention alerts look.
 const AHEAD_DAYS: u16 = 7;
 
 /// The parts that the jobs use.
@@ -194,7 +194,7 @@ async fn divide(outbox: Outbox, kind: &'static str, job: Job) -> Result<(), JobE
 enum NightlyTask {
     /// The snapshot is moved on.
     Snapshot,
-    /// An alert, if the prediction asks for somebody.
+    /// Raises an alert if the prediction needs an intervention.
     LookAhead,
 }
 
@@ -245,7 +245,7 @@ impl NightlyRun {
         }
     }
 
-    /// Raises an alert about a learner whose predicted score is low: once a week at most.
+    /// Raises an alert about a learner whose prediction needs an intervention: once a week at most.
     async fn look_ahead(&self, student: &str) -> Result<(), Error> {
         let prediction = self.engine.prediction(student, AHEAD_DAYS).await?;
         if !prediction.intervention_needed {

@@ -98,7 +98,7 @@ pub fn compare_metrics(db: &Database, table: &str, date: Date) -> Result<Compari
     Ok(comparison)
 }
 
-/// The entity that a request asks for, if it is there.
+/// The entity that a request finds, if there is one.
 pub fn one<E: Entity>(db: &Database, request: &GetItem) -> Result<Option<E>, ReadError> {
     let Some(item) = db.get_item(request).wait()?.item else { return Ok(None) };
     let item = item.decode().map_err(kstone::Error::from)?;

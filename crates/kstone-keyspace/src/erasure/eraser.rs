@@ -287,8 +287,8 @@ impl Eraser {
     /// Refuses writes to keys that belong to the person through another key.
     async fn refuse_through(&self, subject: &Subject) -> Result<()> {
         let links = self.stores.link_keys_of(subject).await?;
-        for way in &links {
-            self.governor.mark_place_erased(way).await?;
+        for link in &links {
+            self.governor.mark_place_erased(link).await?;
         }
         match links.is_empty() {
             true => Ok(()),
@@ -424,7 +424,7 @@ fn index_of(subject: &Subject, entries: &BTreeSet<Indexed>, links: &[&Location])
             purge.items.extend(entries.iter().map(entry));
         }
     }
-    let via = |way: &&Location| (table(), Value::S(pk_via(way)));
+    let via = |link: &&Location| (table(), Value::S(pk_via(link)));
     purge.partitions.extend(links.iter().map(via));
     purge
 }

@@ -85,25 +85,10 @@ impl Governor {
         }
         match &pattern.subject {
             SubjectSource::Nobody => Ok(()),
-            SubjectSource::Placeholder(name) => {
-                let Some(id) = found.text(name) else { return Ok(()) };
-                let tenant = found.tenant();
-                let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
-                erased.check(pattern, id, tenant)?;
-                if is_new {
-                    admitted.index.push(address.entry(pk_of_subject(id), tenant));
-                }
-                Ok(())
-            }
-            SubjectSource::Through(_) => {
-                let Some(pk) = self.link_pk(found, 0) else { return Ok(()) };
-                if erased.has_via(&pk) {
-                    return Err(erased_refusal(pattern));
-                }
-                if is_new {
-                    admitted.index.push(address.entry(pk, found.tenant().as_deref()));
-                }
-                Ok(())
+            SubjectSource::Placeholder(_) | SubjectSource::Through(_) => {
+                self.index_owner(erased, found, 0, is_new, admitted, |pk, tenant| {
+                    address.entry(pk, tenant)
+                })
             }
             SubjectSource::Field(field) => {
                 let named = persons(found, field, write.item);

@@ -87,7 +87,6 @@ impl Governor {
         admitted: &mut Admitted,
     ) -> Result<(), Refused> {
         let pattern = found.pattern;
-        let is_new = is_new(write);
         if self.is_link_key(found)
             && erased.any()
             && erased.has_via(&pk_via_key(write.db, write.key))
@@ -96,32 +95,50 @@ impl Governor {
         }
         match &pattern.subject {
             SubjectSource::Nobody => Ok(()),
-            SubjectSource::Placeholder(name) => {
-                let Some(id) = found.text(name) else { return Ok(()) };
-                let tenant = found.tenant();
-                let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
-                erased.check(pattern, id, tenant)?;
-                if is_new {
-                    let pk = pk_of_subject(id);
-                    admitted.index.push(entry_for_key(pk, tenant, write.db, write.key));
-                }
-                Ok(())
-            }
-            SubjectSource::Through(_) => {
-                let Some(pk) = self.link_pk(found, write.db) else { return Ok(()) };
-                if erased.has_via(&pk) {
-                    return Err(erased_refusal(pattern));
-                }
-                if is_new {
-                    let tenant = found.tenant();
-                    admitted.index.push(entry_for_key(pk, tenant.as_deref(), write.db, write.key));
-                }
-                Ok(())
+            SubjectSource::Placeholder(_) | SubjectSource::Through(_) => {
+                self.index_owner(erased, found, write.db, is_new(write), admitted, |pk, tenant| {
+                    entry_for_key(pk, tenant, write.db, write.key)
+                })
             }
             // Who was named before may be named no more; here, too, nobody says who that was.
             SubjectSource::Field(field) => self.index_field(erased, found, field, write, admitted),
             SubjectSource::Members => self.index_members(erased, found, write, admitted),
         }
+    }
+
+    /// Determines the owner whom the key itself or a linked key names: refuses an erased one, and
+    /// indexes what is new.
+    pub(super) fn index_owner(
+        &self,
+        erased: &Erased,
+        found: &Match<'_, '_>,
+        db: u8,
+        is_new: bool,
+        admitted: &mut Admitted,
+        entry: impl FnOnce(String, Option<&str>) -> IndexEntry,
+    ) -> Result<(), Refused> {
+        let tenant = found.tenant();
+        match &found.pattern.subject {
+            SubjectSource::Placeholder(name) => {
+                let Some(id) = found.text(name) else { return Ok(()) };
+                let (id, tenant) = Subject::canonical_parts(&id, tenant.as_deref());
+                erased.check(found.pattern, id, tenant)?;
+                if is_new {
+                    admitted.index.push(entry(pk_of_subject(id), tenant));
+                }
+            }
+            SubjectSource::Through(_) => {
+                let Some(pk) = self.link_pk(found, db) else { return Ok(()) };
+                if erased.has_via(&pk) {
+                    return Err(erased_refusal(found.pattern));
+                }
+                if is_new {
+                    admitted.index.push(entry(pk, tenant.as_deref()));
+                }
+            }
+            SubjectSource::Nobody | SubjectSource::Field(_) | SubjectSource::Members => {}
+        }
+        Ok(())
     }
 
     fn index_field(

@@ -22,7 +22,7 @@ pub(super) struct ActiveDays {
     /// The row of days that the newest day belongs to.
     row: Option<Streak>,
     max_streak: u32,
-    /// What somebody said of the consistency, and on which day.
+    /// An external assessment of consistency, and its day.
     assessed: Option<(Date, f64)>,
 }
 
@@ -67,7 +67,7 @@ impl ActiveDays {
 
     /// How regularly the learner was active in the two weeks up to this day, from 0 to 1.
     ///
-    /// What somebody said counts for the days before they said it, and so less with each day.
+    /// An external assessment counts for the days before it, and so less with each day.
     pub(super) fn consistency(&self, today: Date) -> f64 {
         let first = today.plus_days(1 - WINDOW_DAYS);
         let (said, from) = match self.assessed {

@@ -68,7 +68,7 @@ pub struct LearnerState {
 struct Skill {
     beyond: Rating,
     correct: u32,
-    /// How hard the questions were, of late more than before.
+    /// The mean difficulty of the questions; recent ones weigh more.
     difficulty: f64,
     difficulty_weight: f64,
     last: Moment,

@@ -17,9 +17,9 @@ use kstone_platform::time::{Date, Moment};
 pub enum Component {
     /// How far the lessons that were begun are done.
     Completion,
-    /// How well questions are answered of late.
+    /// How well questions are answered recently.
     Quiz,
-    /// How good the reviewed work is of late.
+    /// How good the reviewed work is recently.
     Quality,
     /// How regularly the learner comes.
     Consistency,
@@ -32,10 +32,10 @@ pub struct Components {
     /// How far the lessons that were begun are done.
     #[cfg_attr(feature = "openapi", schema(minimum = 0.0, maximum = 1.0))]
     pub completion: f64,
-    /// How well questions are answered of late.
+    /// How well questions are answered recently.
     #[cfg_attr(feature = "openapi", schema(minimum = 0.0, maximum = 1.0))]
     pub quiz: f64,
-    /// How good the reviewed work is of late.
+    /// How good the reviewed work is recently.
     #[cfg_attr(feature = "openapi", schema(minimum = 0.0, maximum = 1.0))]
     pub quality: f64,
     /// How regularly the learner comes.
@@ -101,7 +101,7 @@ pub struct ProcessingRecord {
     pub mastery_score: Option<f64>,
 }
 
-/// When a learner was active of late, in days of their own time zone.
+/// When a learner was active recently, in days of their own time zone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ActivityData {
@@ -299,7 +299,7 @@ pub struct Recommendation {
     pub priority: Priority,
     /// When it was made.
     pub made_at: Moment,
-    /// What the learner said of it.
+    /// The learner's feedback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
 }

@@ -48,7 +48,7 @@ pub struct Consent {
     /// Scores may be predicted.
     #[serde(default = "yes")]
     pub prediction: bool,
-    /// When it was last said.
+    /// When it was last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Moment>,
 }

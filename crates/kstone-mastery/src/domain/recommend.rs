@@ -4,7 +4,7 @@ use super::model::{Component, Components, Level, Priority, Recommendation, Skill
 use super::score::to_millionths;
 use kstone_platform::time::Moment;
 
-/// A skill needs so many answers before something is said about it.
+/// The number of answers before a skill is recommended.
 const ANSWERS_MIN: u32 = 3;
 /// Below this chance of success a skill is to be practised first.
 const SKILL_WEAK: f64 = 0.5;

@@ -84,7 +84,7 @@ impl MasteryEngine {
     /// Keeps a batch for later: what is to be written, a status that says that nothing is done, and
     /// a job ([`RUN_BATCH`](super::RUN_BATCH)) that does it by [`run_batch`](Self::run_batch).
     ///
-    /// Whoever was erased has failed from the start: nothing is kept about them.
+    /// Erased learners have failed from the start: nothing is stored about them.
     pub async fn start_batch(&self, requests: &[BatchRequest]) -> Result<BatchStatus> {
         self.start_batch_once(&self.new_id(self.now()), requests).await
     }

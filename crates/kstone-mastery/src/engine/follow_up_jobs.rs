@@ -15,19 +15,19 @@ use kstone_platform::work::{NewJob, Outbox};
 
 /// The queue of the mastery engine's jobs.
 pub const QUEUE: &str = "mastery";
-/// A job that computes what a school comes to today: `{"school_id": …}`.
+/// A job that computes the aggregate of a school for today: `{"school_id": …}`.
 pub const AGGREGATE: &str = "aggregate";
 /// A job that raises an alert about a learner who began to struggle: a [`StruggleBegun`].
 pub const STRUGGLE: &str = "struggle";
 /// A job that does what is left of a batch: `{"batch_id": …}`.
 pub const RUN_BATCH: &str = "run_batch";
 
-/// A school is requested for so often at most. Every learner's change would make all of them wait for
-/// one item otherwise.
-const ASK_EVERY: Duration = Duration::from_secs(5);
-/// And computed so much later: long enough that changes which did not ask are in it.
+/// The shortest time between two aggregates of a school. Otherwise the changes of all its learners
+/// would wait for one item.
+const AGGREGATE_EVERY: Duration = Duration::from_secs(5);
+/// The delay before it is computed: long enough that it includes changes which enqueued none.
 const COMPUTE_AFTER: Duration = Duration::from_secs(10);
-/// So many schools are remembered.
+/// How many schools are remembered.
 const SCHOOLS_MAX: usize = 10_000;
 
 /// The payload of a job of kind [`STRUGGLE`].
@@ -105,7 +105,7 @@ impl FollowUpJobs {
     /// Whether an aggregate of the school is due; if so, records that it is enqueued now.
     fn is_due(&self, school: &str, now: Moment) -> bool {
         let mut requested = self.requested.lock();
-        if requested.get(school).is_some_and(|at| now.since(*at) < ASK_EVERY && *at <= now) {
+        if requested.get(school).is_some_and(|at| now.since(*at) < AGGREGATE_EVERY && *at <= now) {
             return false;
         }
         if requested.len() >= SCHOOLS_MAX {

@@ -76,8 +76,8 @@ impl MasteryEngine {
         Ok(path)
     }
 
-    /// What would help a learner now. What is new is added to the history; what was said within a
-    /// day is said again as it was, with what the learner answered.
+    /// Recommendations for a learner now. New ones are added to the history; those of the last day
+    /// are repeated, with their feedback.
     ///
     /// # Errors
     /// [`Error::Refused`] without the learner's consent to analytics.

@@ -18,7 +18,7 @@
 //! | `profile` | who learners are, what they agreed to |
 //! | `school` | classes, rosters, aggregates, comparisons |
 //! | `admin` | debug, metrics, export, erasure |
-//! | `cache` | the current mastery in two levels |
+//! | `cache`, `update_batcher` | the current mastery in two levels; its updates of Redis in batches |
 //! | [`keys`] | keys as text, the short forms included |
 //!
 //! Calls only the ports, the pure domain, the typed keys and the outbox. It is called by the

@@ -17,7 +17,7 @@ impl MasteryEngine {
     /// A learner's profile.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if nobody said, and no event came.
+    /// [`Error::NotFound`] if there is neither a profile nor an event.
     pub async fn profile(&self, student_id: &str) -> Result<LearnerProfile> {
         let known = self.read_known(&student(student_id)?).await?;
         let missing = || Error::not_found(format!("learner {student_id}"));
@@ -108,8 +108,8 @@ fn profile_actions(
     Ok(actions)
 }
 
-/// Puts a learner into the lists that their profile says, and takes them out of those that it said
-/// before: of all learners, of a school's, of classes'.
+/// Adds a learner to the lists of their profile, and removes them from those of the previous
+/// profile: of all learners, of a school's, of classes'.
 pub(super) fn add_to_lists(
     actions: &mut Vec<TransactAction>,
     student: &StudentId,

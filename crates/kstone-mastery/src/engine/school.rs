@@ -132,7 +132,7 @@ impl MasteryEngine {
         self.class_with(school_id, class_id, None).await
     }
 
-    /// The same with some of its learners; what is said of all of them is of all of them.
+    /// The same with some of its learners; the totals are over all of them.
     pub async fn class_page(
         &self,
         school_id: &str,
@@ -449,7 +449,7 @@ impl MasteryEngine {
     }
 }
 
-/// The members that a page asks for.
+/// The members on a page.
 fn some_of<'m>(members: &'m [StudentId], page: &PageRequest) -> Result<&'m [StudentId]> {
     let after = match &page.cursor {
         Some(cursor) => {

@@ -22,7 +22,7 @@ pub use zone::{UnknownZone, Zone};
 pub struct TimeError {
     /// An example of the right form.
     pub form: &'static str,
-    /// The last year that can be said.
+    /// The last year that is allowed.
     pub last_year: u16,
 }
 

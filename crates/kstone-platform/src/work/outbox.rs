@@ -39,9 +39,8 @@ impl Outbox {
         Outbox { items, clock, random, wake: Arc::new(Notify::new()) }
     }
 
-    /// The write that asks for a job, to be put into the caller's own transaction. It has no
-    /// condition, so it does not make that transaction fail, unless it is about a learner who was
-    /// erased.
+    /// The write that enqueues a job, for the caller's own transaction. It has no condition, so it
+    /// does not make that transaction fail, unless it is about a learner who was erased.
     ///
     /// Jobs with one key are one item: a transaction that is written often should not ask for the
     /// same key each time, or all of them wait for each other.

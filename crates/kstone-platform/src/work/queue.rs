@@ -98,7 +98,7 @@ pub(crate) struct Candidate {
 pub(crate) struct Claim {
     pub(crate) job: Job,
     pub(crate) owner: String,
-    /// Until when nobody else may take it, if nothing more is heard of the worker.
+    /// When the lease ends, unless the worker renews it.
     pub(crate) until: Moment,
 }
 

@@ -32,7 +32,7 @@ pub fn alert(title: &str) -> Alert {
 
 pub fn alerts(store: &Store, sinks: Vec<Arc<dyn AlertSink>>, to_webhook: bool) -> Alerts {
     let items = Arc::new(store.db.clone());
-    let outbox = process_of(&store, 9).outbox;
+    let outbox = process_of(store, 9).outbox;
     Alerts::new(items, Arc::clone(&store.clock) as _, outbox, sinks, to_webhook)
 }
 
