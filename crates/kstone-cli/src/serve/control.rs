@@ -8,11 +8,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kstone::Database;
 use kstone_core::env::SystemRandom;
+use kstone_door::{DoorFrame, Limits};
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
 use kstone_learn::Platform;
@@ -22,7 +22,6 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use tokio::time::sleep;
 
 use crate::persons::{self, Call, ProgressBar, ReplyLine, SOCKET};
 use crate::private_file;
@@ -32,8 +31,8 @@ const CALL_BYTES_MAX: u64 = 64 * 1024;
 /// The folder in which the socket is made, and its name there. Together they are as long as
 /// [`SOCKET`], so that the system, which limits the length of a socket's path, takes both or neither.
 const UNFINISHED: (&str, &str) = ("socket.new", "s");
-/// How long to wait before accepting again when there is no room for another connection.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// Calls that are answered at a time.
+const CALLS_MAX: usize = 64;
 
 /// What answers calls.
 #[derive(Debug)]
@@ -54,8 +53,8 @@ impl Drop for Socket {
     }
 }
 
-/// Makes the eraser that the control socket and the console share. Receipts are signed with the folder's key; data that
-/// is in memory only has a key that ends with it.
+/// Makes the eraser that the control socket and the console share. Receipts are signed with the
+/// folder's key; data that is in memory only has a key that ends with it.
 pub fn eraser(
     dir: Option<&Path>,
     db: &Database,
@@ -89,13 +88,13 @@ pub fn serve(
         if let Ok(Err(error)) = resumed {
             eprintln!("kstone: an erasure that was interrupted cannot go on: {error:#}");
         }
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => drop(tokio::spawn(talk(stream, Arc::clone(&control)))),
-                // Too many open files, say: that passes.
-                Err(_) => sleep(ACCEPT_AGAIN).await,
-            }
-        }
+        let limits = Limits { connections_max: CALLS_MAX, ..Limits::default() };
+        let connection = move |stream, (), _| {
+            let call = talk(stream, Arc::clone(&control));
+            async { drop(call.await) }
+        };
+        let frame = DoorFrame::new(limits, Arc::default());
+        frame.serve(listener, connection, std::future::pending()).await;
     });
     Ok(Socket(path))
 }
