@@ -1,6 +1,6 @@
 //! Serves a database in memory, or in the folder given, at the port given: for trying clients.
 //!
-//! `cargo run --release -p kstone-dynamo --example door -- 8000 [FOLDER]`
+//! `cargo run --release -p kstone-dynamo --example dynamodb_door -- 8000 [FOLDER]`
 
 use kstone_dynamo::{Credential, DoorOptions, serve};
 
