@@ -1,7 +1,12 @@
 //! Times and durations as text: `90s`, `7d`, `2024-01-15T10:00:00Z`.
 
 use anyhow::{Result, anyhow, bail};
-use jiff::Timestamp;
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, date};
+
+/// The moments that can be named are those of the calendar up to the end of 9999, which is a little
+/// more than `jiff::Timestamp` has.
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 
 /// Milliseconds of a duration: a whole number and `ms`, `s`, `m`, `h` or `d`.
 pub fn duration_ms(text: &str) -> Result<u64> {
@@ -39,12 +44,14 @@ pub fn moment_ms(text: &str) -> Result<u64> {
 
 /// A moment as `2024-01-15T10:00:00.000Z`.
 pub fn moment(ms: u64) -> String {
-    let moment = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    format!("{:.3}", moment.unwrap_or(Timestamp::MAX))
+    let since = i64::try_from(ms).map(SignedDuration::from_millis);
+    let moment = since.ok().and_then(|since| EPOCH.checked_add(since).ok());
+    format!("{:.3}Z", moment.unwrap_or(DateTime::MAX))
 }
 
 fn rfc3339_ms(text: &str) -> Option<u64> {
-    u64::try_from(text.parse::<Timestamp>().ok()?.as_millisecond()).ok()
+    let moment: DateTime = text.strip_suffix(['Z', 'z'])?.parse().ok()?;
+    u64::try_from(moment.duration_since(EPOCH).as_millis()).ok()
 }
 
 #[cfg(test)]
@@ -71,6 +78,9 @@ mod tests {
         assert_eq!(moment_ms("1705312800").unwrap(), 1_705_312_800_000);
         assert_eq!(moment_ms("2024-01-15T10:00:00.5Z").unwrap(), 1_705_312_800_500);
         assert_eq!(moment_ms("2024-01-15T10:00:00.123456Z").unwrap(), 1_705_312_800_123);
+        let last = 253_402_300_799_000;
+        assert_eq!(moment_ms("9999-12-31T23:59:59Z").unwrap(), last);
+        assert_eq!(moment(last), "9999-12-31T23:59:59.000Z");
         for day in 0..80_000u64 {
             let ms = day * 86_400_000 + 12_345;
             assert_eq!(moment_ms(&moment(ms)).unwrap(), ms);

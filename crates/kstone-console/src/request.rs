@@ -139,7 +139,7 @@ pub(crate) async fn collect(
     request: Request,
     next: Next,
 ) -> Response {
-    let (mut head, body) = request.into_parts();
+    let (head, body) = request.into_parts();
     let held = match bodies.collect(body).await {
         Ok(held) => held,
         Err(error) => {
@@ -152,9 +152,10 @@ pub(crate) async fn collect(
             return closing(Problem::new(code, error.to_string()));
         }
     };
-    // The memory is given back when the request is answered.
-    head.extensions.insert(held.memory.map(Arc::new));
-    next.run(Request::from_parts(head, Body::from(held.bytes))).await
+    let response = next.run(Request::from_parts(head, Body::from(held.bytes))).await;
+    // What was made of the body took memory until here.
+    drop(held.memory);
+    response
 }
 
 /// The rest of the body is not read, so the connection cannot be used again.

@@ -51,7 +51,7 @@
 //! let state = State::new(Arc::new(database), keyspace, clock);
 //! let door = Door::new(state, DoorOptions::default());
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:3500").await?;
-//! door.serve_http(listener, std::future::pending()).await?;
+//! door.serve_http(listener, std::future::pending()).await;
 //! # Ok(()) }
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]

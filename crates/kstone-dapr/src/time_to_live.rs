@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
+use jiff::civil::{DateTime, date};
 use kstone_keyspace::AskedTtl;
 
 use crate::error::{Error, Result};
@@ -34,8 +35,10 @@ pub(crate) fn second_of_expiry(now_ms: u64, ttl_ms: u64) -> u64 {
 
 /// A second since 1970 as `2026-01-14T09:00:00Z`.
 pub(crate) fn rfc3339(second: u64) -> String {
-    let moment = i64::try_from(second).ok().and_then(|second| Timestamp::from_second(second).ok());
-    moment.unwrap_or(Timestamp::MAX).to_string()
+    let since = i64::try_from(second).map(SignedDuration::from_secs);
+    let moment =
+        since.ok().and_then(|since| date(1970, 1, 1).at(0, 0, 0, 0).checked_add(since).ok());
+    format!("{:.0}Z", moment.unwrap_or(DateTime::MAX))
 }
 
 #[cfg(test)]
@@ -74,6 +77,7 @@ mod tests {
             (951_868_800, "2000-03-01T00:00:00Z"),
             (1_704_067_199, "2023-12-31T23:59:59Z"),
             (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (253_402_300_799, "9999-12-31T23:59:59Z"),
         ];
         for (second, text) in cases {
             assert_eq!(rfc3339(second), text);

@@ -24,9 +24,9 @@ struct State {
     idle_since: Instant,
     /// How long the connection may be idle.
     idle_max: Duration,
-    /// Answers that the client is reading, and until when it may.
+    /// Answers that wait for the client to read, by request, and until when they do.
     unread: BTreeMap<u64, Instant>,
-    /// The number of the next answer.
+    /// The number of the next request.
     next: u64,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Expiry {
 #[derive(Debug)]
 pub(crate) struct Underway {
     activity: Arc<Activity>,
-    answer: Option<u64>,
+    number: u64,
 }
 
 impl Activity {
@@ -60,18 +60,22 @@ impl Activity {
 
     /// A request has arrived.
     pub(crate) fn begin(self: &Arc<Self>) -> Underway {
-        self.with(|state| state.underway += 1);
-        Underway { activity: Arc::clone(self), answer: None }
+        let number = self.with(|state| {
+            state.underway += 1;
+            state.next += 1;
+            state.next
+        });
+        Underway { activity: Arc::clone(self), number }
     }
 
-    /// The client took some bytes of an answer.
+    /// The client took some bytes.
     pub(crate) fn wrote(&self) {
         self.with(|state| state.idle_since = Instant::now());
     }
 
-    /// From now on the connection may be idle only so long.
-    pub(crate) fn shorten_idle(&self, idle_max: Duration) {
-        self.with(|state| state.idle_max = idle_max);
+    /// The connection may be idle for so long, from now on.
+    pub(crate) fn restart_idle(&self, idle_max: Duration) {
+        self.with(|state| (state.idle_since, state.idle_max) = (Instant::now(), idle_max));
     }
 
     /// Completes when the connection is to end.
@@ -103,23 +107,22 @@ impl State {
 }
 
 impl Underway {
-    /// The answer is ready, and the client has to read so many bytes.
-    pub(crate) fn answer(&mut self, bytes: u64) {
+    /// From now on the client has to take so many bytes, in the time that the slowest one needs.
+    pub(crate) fn await_client(&mut self, bytes: u64) {
         let until = Instant::now() + self.activity.read_timeout + reading_time(bytes);
-        self.answer = Some(self.activity.with(|state| {
-            state.next += 1;
-            state.unread.insert(state.next, until);
-            state.next
-        }));
+        self.activity.with(|state| state.unread.insert(self.number, until));
+    }
+
+    /// The client took them, and the next ones are not there yet.
+    pub(crate) fn await_nothing(&mut self) {
+        self.activity.with(|state| state.unread.remove(&self.number));
     }
 }
 
 impl Drop for Underway {
     fn drop(&mut self) {
         self.activity.with(|state| {
-            if let Some(answer) = self.answer {
-                state.unread.remove(&answer);
-            }
+            state.unread.remove(&self.number);
             state.underway -= 1;
             state.idle_since = Instant::now();
         });
@@ -154,12 +157,23 @@ mod tests {
         let mut request = activity.begin();
         let work = async {
             sleep(READ * 2).await;
-            request.answer(64 * 1024);
+            request.await_client(64 * 1024);
         };
         let started = Instant::now();
         let (expiry, ()) = tokio::join!(activity.expired(), work);
         assert_eq!(expiry, Expiry::Unread);
         assert_eq!(started.elapsed(), READ * 3 + Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_goes_on_without_end_is_not_cut_off_while_there_is_nothing_to_read() {
+        let activity = Activity::new(READ);
+        let mut request = activity.begin();
+        request.await_client(1);
+        request.await_nothing();
+        assert!(tokio::time::timeout(READ * 10, activity.expired()).await.is_err());
+        request.await_client(1);
+        assert_eq!(activity.expired().await, Expiry::Unread);
     }
 
     #[tokio::test(start_paused = true)]

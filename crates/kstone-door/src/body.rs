@@ -54,7 +54,7 @@ pub enum BodyError {
     #[error("too many large requests at a time; try again")]
     OutOfMemory,
     /// The client went away, or sent what is not HTTP.
-    #[error("the body broke off: {0}")]
+    #[error("the body broke off")]
     Broken(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -84,6 +84,23 @@ impl BodyLimits {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        self.collect_announced(body, |_| None).await
+    }
+
+    /// The same for a body whose first bytes tell how long it is, if one knows its format.
+    /// One that tells nothing reserves memory for the longest.
+    ///
+    /// # Errors
+    /// As [`BodyLimits::collect`]; also if it is longer than it says.
+    pub async fn collect_announced<B>(
+        &self,
+        body: B,
+        length_of: impl Fn(&[u8]) -> Option<usize>,
+    ) -> Result<HeldBody, BodyError>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let mut body = pin!(body);
         let hint = body.size_hint();
         if hint.lower() > self.bytes_max as u64 {
@@ -97,14 +114,18 @@ impl BodyLimits {
             has_ended = self.read_onto(&mut bytes, body.as_mut(), SMALL_BYTES).await?;
         }
         if !has_ended {
+            let most = announced.or_else(|| length_of(&bytes)).unwrap_or(self.bytes_max);
+            if most > self.bytes_max || bytes.len() > most {
+                return self.refuse(body).await;
+            }
             // Waiting for memory is not taken off the client's time.
-            let share = self.memory.take(announced.unwrap_or(self.bytes_max)).await;
-            memory = Some(share.map_err(|_| BodyError::OutOfMemory)?);
-            has_ended = self.read_onto(&mut bytes, body.as_mut(), self.bytes_max).await?;
-        }
-        if !has_ended || bytes.len() > self.bytes_max {
-            drop((bytes, memory));
-            return self.refuse(body).await;
+            let share = self.memory.take(most).await.map_err(|_| BodyError::OutOfMemory)?;
+            memory = Some(share);
+            has_ended = self.read_onto(&mut bytes, body.as_mut(), most).await?;
+            if !has_ended || bytes.len() > most {
+                drop((bytes, memory));
+                return self.refuse(body).await;
+            }
         }
         Ok(HeldBody { bytes: bytes.freeze(), memory })
     }
@@ -240,5 +261,17 @@ mod tests {
         assert!(limits.collect(unannounced(SMALL_BYTES)).await.is_ok());
         drop(all);
         assert!(limits.collect(large()).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_says_its_length_in_its_first_bytes_takes_no_more_memory() {
+        let limits = limits();
+        let _most = limits.memory.take((MEMORY_KIB - 32) * 1024).await.unwrap();
+        let held = limits.collect_announced(unannounced(20_000), |_| Some(20_000)).await.unwrap();
+        assert_eq!((held.bytes.len(), held.memory.is_some()), (20_000, true));
+        drop(held);
+        assert!(matches!(limits.collect(unannounced(20_000)).await, Err(BodyError::OutOfMemory)));
+        let liar = limits.collect_announced(unannounced(20_000), |_| Some(10_000)).await;
+        assert!(matches!(liar, Err(BodyError::TooLarge { .. })));
     }
 }

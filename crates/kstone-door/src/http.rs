@@ -3,10 +3,9 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
-use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use kstone_core::meter::Meter;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Limits;
 use crate::accept::{Closing, DoorFrame, Handshake, Listener};
@@ -38,8 +37,11 @@ pub enum HttpVersion {
 const STREAMS_MAX: u32 = 256;
 /// What an HTTP/2 client says before anything else, in bytes.
 const PREFACE_BYTES: usize = 24;
-/// How much of an answer is kept for an HTTP/2 client that does not read yet.
-const SEND_BUFFER_BYTES: usize = 64 * 1024;
+/// How much of a request may be on its way before the door has begun to read it. All streams of a
+/// connection together have room for that: one that waits for memory must not hold up the others.
+const WINDOW_BYTES: u32 = 64 * 1024;
+/// Answers are handed to hyper in pieces of this length: what hyper has, it counts as sent.
+const PIECE_BYTES: usize = 64 * 1024;
 /// How long an idle client is waited for after it was told that its connection ends.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -86,27 +88,22 @@ async fn serve_connection<S, A, F, B>(
 {
     let activity = Activity::new(limits.read_timeout);
     let service = service_fn(|request| {
-        let (answer, mut underway) = (answer(request), activity.begin());
+        let (answer, underway) = (answer(request), activity.begin());
         let meter = Arc::clone(&meter);
         async move {
             let timed = meter.begin();
             let response = answer.await;
             drop(timed);
-            // A stream of events may rightly never end, and says no length.
-            if let Some(bytes) = response.body().size_hint().exact() {
-                underway.answer(bytes);
-            }
-            Ok::<_, Infallible>(response.map(|body| AnswerBody { body, _underway: underway }))
+            Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, underway)))
         }
     });
-    let stream = StallGuard::new(stream, limits.read_timeout);
-    let watched = |stream| TokioIo::new(WatchedStream { stream, activity: Arc::clone(&activity) });
+    let stream = StallGuard::new(stream, limits.read_timeout).watched_by(&activity);
     match version {
         HttpVersion::Http1 => {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(limits.read_timeout)
-                .serve_connection(watched(stream), service);
+                .serve_connection(TokioIo::new(stream), service);
             drive(connection, &activity, closing).await;
         }
         HttpVersion::Http2 => {
@@ -114,8 +111,10 @@ async fn serve_connection<S, A, F, B>(
             let connection = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(STREAMS_MAX)
-                .max_send_buf_size(SEND_BUFFER_BYTES)
-                .serve_connection(watched(stream), service);
+                .initial_stream_window_size(WINDOW_BYTES)
+                .initial_connection_window_size(STREAMS_MAX * WINDOW_BYTES)
+                .max_send_buf_size(PIECE_BYTES)
+                .serve_connection(TokioIo::new(stream), service);
             drive(connection, &activity, closing).await;
         }
     }
@@ -126,80 +125,41 @@ async fn serve_connection<S, A, F, B>(
 async fn drive(connection: impl GracefulConnection, activity: &Activity, mut closing: Closing) {
     let mut connection = pin!(connection);
     tokio::select! {
+        biased;
         // A client that breaks off in the middle is its own business.
         _ = connection.as_mut() => return,
         () = closing.requested() => {}
-        expiry = activity.expired() => if expiry == Expiry::Unread { return },
+        expiry = activity.expired() => match expiry {
+            Expiry::Unread => return,
+            Expiry::Idle => activity.restart_idle(LINGER),
+        },
     }
+    // The client is told (HTTP/2: GOAWAY), and requests under way are answered.
     connection.as_mut().graceful_shutdown();
-    activity.shorten_idle(LINGER);
     tokio::select! {
+        biased;
         _ = connection => {}
         _ = activity.expired() => {}
-    }
-}
-
-/// A stream that tells its connection when the client takes bytes.
-struct WatchedStream<S> {
-    stream: StallGuard<S>,
-    activity: Arc<Activity>,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, into)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> WatchedStream<S> {
-    fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(Ok(_)) = &written {
-            self.activity.wrote();
-        }
-        written
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.note(written)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.note(written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 
 /// The body of an answer: its request is under way until the body is dropped.
 struct AnswerBody<B> {
     body: B,
-    _underway: Underway,
+    /// What the body has given and hyper has not taken yet.
+    rest: Bytes,
+    /// Whether the length of all of it was known from the beginning. A stream of events says none,
+    /// and may rightly never end: then there is a deadline for each piece.
+    has_length: bool,
+    underway: Underway,
+}
+
+impl<B: Body<Data = Bytes>> AnswerBody<B> {
+    fn new(body: B, mut underway: Underway) -> AnswerBody<B> {
+        let length = body.size_hint().exact();
+        underway.await_client(length.unwrap_or_default());
+        AnswerBody { body, rest: Bytes::new(), has_length: length.is_some(), underway }
+    }
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for AnswerBody<B> {
@@ -210,14 +170,37 @@ impl<B: Body<Data = Bytes> + Unpin> Body for AnswerBody<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        if !self.has_length {
+            self.underway.await_nothing();
+        }
+        if self.rest.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let length = self.rest.len().min(PIECE_BYTES);
+        let piece = self.rest.split_to(length);
+        if !self.has_length {
+            self.underway.await_client(length as u64);
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (of_body, rest) = (self.body.size_hint(), self.rest.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(of_body.lower() + rest);
+        if let Some(upper) = of_body.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
     }
 }

@@ -3,11 +3,14 @@
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
+
+use crate::activity::Activity;
 
 /// No client that is worth waiting for reads more slowly.
 const BYTES_PER_SECOND_MIN: u64 = 64 * 1024;
@@ -32,6 +35,8 @@ pub struct StallGuard<S> {
     whole: Option<Pin<Box<Sleep>>>,
     /// How many first bytes are still to come, and by when.
     first_bytes: Option<(usize, Pin<Box<Sleep>>)>,
+    /// Told when the peer takes bytes.
+    activity: Option<Arc<Activity>>,
 }
 
 impl<S> StallGuard<S> {
@@ -44,6 +49,7 @@ impl<S> StallGuard<S> {
             whole_within: None,
             whole: None,
             first_bytes: None,
+            activity: None,
         }
     }
 
@@ -51,6 +57,11 @@ impl<S> StallGuard<S> {
     pub fn with_first_bytes(self, bytes: usize, within: Duration) -> Self {
         let deadline = Box::pin(tokio::time::sleep(within));
         StallGuard { first_bytes: Some((bytes, deadline)), ..self }
+    }
+
+    /// The same, and tells this connection when its peer takes bytes.
+    pub(crate) fn watched_by(self, activity: &Arc<Activity>) -> Self {
+        StallGuard { activity: Some(Arc::clone(activity)), ..self }
     }
 
     /// Begins to count the time for so many bytes, which are to be written next.
@@ -67,6 +78,9 @@ impl<S> StallGuard<S> {
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;
+            if let Some(activity) = &self.activity {
+                activity.wrote();
+            }
             return written;
         }
         let within = self.within;

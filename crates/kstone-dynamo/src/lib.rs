@@ -20,7 +20,7 @@
 //!
 //! let database = kstone::Database::memory()?;
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
-//! serve(listener, database, DoorOptions::default(), std::future::pending()).await?;
+//! serve(listener, database, DoorOptions::default(), std::future::pending()).await;
 //! # Ok(()) }
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]

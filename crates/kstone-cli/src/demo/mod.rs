@@ -86,6 +86,7 @@ impl Demo {
         }
         if !self.has_table {
             let _ = out.line(format!("the table `{TABLE}` here is not the demo's"));
+            let _ = out.flush();
         } else if let Err(error) = self.show_tour(settings, notice, out) {
             // A server that is being stopped need not answer.
             if !*stop.borrow() {

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kstone::Database;
@@ -22,6 +23,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::persons::{self, Call, ProgressBar, ReplyLine, SOCKET};
 use crate::private_file;
@@ -31,6 +33,8 @@ const CALL_BYTES_MAX: u64 = 64 * 1024;
 /// The folder in which the socket is made, and its name there. Together they are as long as
 /// [`SOCKET`], so that the system, which limits the length of a socket's path, takes both or neither.
 const UNFINISHED: (&str, &str) = ("socket.new", "s");
+/// How long a caller may take to say what it wants.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Calls that are answered at a time.
 const CALLS_MAX: usize = 64;
 
@@ -140,7 +144,7 @@ async fn talk(stream: UnixStream, control: Arc<Control>) -> std::io::Result<()> 
     let (reader, mut writer) = stream.into_split();
     let mut line = String::new();
     let mut reader = BufReader::new(tokio::io::AsyncReadExt::take(reader, CALL_BYTES_MAX));
-    reader.read_line(&mut line).await?;
+    timeout(CALL_TIMEOUT, reader.read_line(&mut line)).await??;
     let (sender, mut lines) = mpsc::channel::<ReplyLine>(16);
     let asked = spawn_blocking(move || {
         let answer = serde_json::from_str::<Call>(&line).map_err(Into::into).and_then(|call| {

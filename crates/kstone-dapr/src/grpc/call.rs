@@ -31,7 +31,7 @@ where
     let (head, body) = request.into_parts();
     let bytes_max = bodies.bytes_max();
     let framed = bodies.with_bytes_max(bytes_max.saturating_add(FRAME_BYTES));
-    let held = match framed.collect(body).await {
+    let held = match framed.collect_announced(body, framed_length).await {
         Ok(held) => held,
         Err(error) => return refused(error, bytes_max).into_http(),
     };
@@ -39,6 +39,13 @@ where
     let request = Request::from_parts(head, Full::new(held.bytes));
     let mut call = Grpc::new(codec).max_decoding_message_size(bytes_max);
     call.unary(Call(work), request).await
+}
+
+/// How long a message with its header is, by the header.
+fn framed_length(begun: &[u8]) -> Option<usize> {
+    let (_, rest) = begun.split_first()?;
+    let length = u32::from_be_bytes(*rest.first_chunk()?);
+    usize::try_from(length).ok()?.checked_add(FRAME_BYTES)
 }
 
 fn refused(error: BodyError, bytes_max: usize) -> Status {

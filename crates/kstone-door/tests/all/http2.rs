@@ -79,13 +79,53 @@ async fn the_first_bytes_have_a_shorter_deadline_than_an_idle_connection() {
 #[tokio::test]
 async fn a_client_that_does_not_read_its_answer_loses_its_slot() {
     let limits = Limits { connections_max: 1, read_timeout: QUICK, ..Limits::default() };
-    let door = Door::echo(limits, HttpVersion::Http2).await;
-    let mut deaf = client(door.connect().await, 1024).await;
-    // The head of the answer comes, and of its body what the window takes.
-    let unread = deaf.send_request(request("/long", "")).await.unwrap();
-    let mut client = client(door.connect().await, 65_535).await;
-    assert_eq!(ask(&mut client, "hello").await, "hello");
-    assert!(unread.into_body().collect().await.is_err(), "all of it was sent");
+    for path in ["/long", "/long/stream"] {
+        let door = Door::echo(limits, HttpVersion::Http2).await;
+        let mut deaf = client(door.connect().await, 1024).await;
+        // The head of the answer comes, and of its body what the window takes.
+        let unread = deaf.send_request(request(path, "")).await.unwrap();
+        let mut client = client(door.connect().await, 65_535).await;
+        assert_eq!(ask(&mut client, "hello").await, "hello", "{path}");
+        assert!(unread.into_body().collect().await.is_err(), "all of it was sent");
+    }
+}
+
+#[tokio::test]
+async fn an_idle_client_is_told_that_its_connection_ends() {
+    let door = Door::echo(strict(), HttpVersion::Http2).await;
+    for _ in 0..5 {
+        let mut idle = door.connect().await;
+        idle.write_all(&[PREFACE, SETTINGS].concat()).await.unwrap();
+        let frames = closed(&mut idle).await;
+        let (mut rest, mut kinds) = (frames.as_slice(), Vec::new());
+        while let [a, b, c, kind, ..] = *rest {
+            kinds.push(kind);
+            let length = u32::from_be_bytes([0, a, b, c]) as usize;
+            rest = rest.get(9 + length..).unwrap_or_default();
+        }
+        const GOAWAY: u8 = 7;
+        assert!(kinds.contains(&GOAWAY), "{kinds:?}");
+    }
+}
+
+/// Together they are twice what the bodies of a door may take.
+#[tokio::test]
+async fn large_bodies_on_one_connection_take_turns() {
+    let door = Door::echo(Limits::default(), HttpVersion::Http2).await;
+    let client = client(door.connect().await, 65_535).await;
+    let body = Bytes::from(vec![b'x'; 4 << 20]);
+    let mut asking = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        let (mut client, body) = (client.clone(), Full::new(body.clone()).boxed());
+        let request = Request::post("http://door/length").body(body).unwrap();
+        asking.spawn(async move {
+            let answer = client.send_request(request).await.unwrap();
+            answer.into_body().collect().await.unwrap().to_bytes()
+        });
+    }
+    while let Some(answer) = asking.join_next().await {
+        assert_eq!(answer.unwrap(), "4194304");
+    }
 }
 
 #[tokio::test]

@@ -1,13 +1,19 @@
 //! A door on a free port that echoes bodies, and its shutdown.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http_body::{Body, Frame};
+use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::{Request, Response};
+use kstone_door::body::BodyLimits;
 use kstone_door::{DoorFrame, HttpVersion, Limits};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,6 +36,8 @@ pub fn strict() -> Limits {
     }
 }
 
+/// More than a small window takes, and what a slow client reads in two seconds.
+const LONG_BYTES: usize = 100 << 10;
 /// More than sockets hold.
 pub const LARGE_BYTES: usize = 32 << 20;
 
@@ -40,8 +48,8 @@ pub struct Door {
 }
 
 impl Door {
-    /// A door that answers each request with its body; at `/long` with more than
-    /// a small window, at `/large` with more than sockets hold.
+    /// A door that answers each request with its body; at `/long` with more than a small window
+    /// takes, at `/large` with more than sockets hold, at `/length` with the body's length.
     pub async fn echo(limits: Limits, version: HttpVersion) -> Door {
         let (listener, at) = listen().await;
         let (close, closed) = oneshot::channel();
@@ -70,17 +78,39 @@ pub async fn listen() -> (TcpListener, SocketAddr) {
     (listener, at)
 }
 
-async fn echo(request: Request<Incoming>) -> Response<Full<Bytes>> {
-    let bytes = match request.uri().path() {
-        "/long" => 100 << 10,
-        "/large" => LARGE_BYTES,
-        _ => 0,
-    };
-    if bytes > 0 {
-        return Response::new(Full::new(Bytes::from(vec![b'x'; bytes])));
+/// The bodies of all doors of this process.
+static BODIES: LazyLock<BodyLimits> = LazyLock::new(|| BodyLimits::new(LARGE_BYTES, PATIENCE));
+
+async fn echo(request: Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
+    let repeat = |bytes| Full::new(Bytes::from(vec![b'x'; bytes]));
+    Response::new(match request.uri().path() {
+        "/long" => repeat(LONG_BYTES).boxed(),
+        "/long/stream" => WithoutLength(repeat(LONG_BYTES)).boxed(),
+        "/large" => repeat(LARGE_BYTES).boxed(),
+        "/length" => {
+            let length = BODIES.collect(request.into_body()).await.unwrap().bytes.len();
+            Full::new(Bytes::from(length.to_string())).boxed()
+        }
+        _ => {
+            let body = request.into_body().collect().await.map(|body| body.to_bytes());
+            Full::new(body.unwrap_or_default()).boxed()
+        }
+    })
+}
+
+/// A body that does not say how long it is.
+struct WithoutLength(Full<Bytes>);
+
+impl Body for WithoutLength {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.0).poll_frame(context)
     }
-    let body = request.into_body().collect().await.map(|body| body.to_bytes());
-    Response::new(Full::new(body.unwrap_or_default()))
 }
 
 /// One HTTP/1.1 request on a connection of its own.

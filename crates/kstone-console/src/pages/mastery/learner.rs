@@ -296,7 +296,7 @@ fn advice(id: &str, advice: Option<&[Recommendation]>, now: Moment) -> Markup {
                             strong { (it.action) }
                             (priority(it.priority))
                         }
-                        p { (it.reason) ". " span.faint { "FeedbackForm " (ago(it.made_at.epoch_ms(), now.epoch_ms())) "." } }
+                        p { (it.reason) ". " span.faint { "Said " (ago(it.made_at.epoch_ms(), now.epoch_ms())) "." } }
                         @match &it.feedback {
                             Some(feedback) => p.faint {
                                 (if feedback.helpful { "It helped" } else { "It did not help" })
