@@ -122,10 +122,11 @@ impl BodyLimits {
             let share = self.memory.take(most).await.map_err(|_| BodyError::OutOfMemory)?;
             memory = Some(share);
             has_ended = self.read_onto(&mut bytes, body.as_mut(), most).await?;
-            if !has_ended || bytes.len() > most {
-                drop((bytes, memory));
-                return self.refuse(body).await;
-            }
+            has_ended &= bytes.len() <= most;
+        }
+        if !has_ended || bytes.len() > self.bytes_max {
+            drop((bytes, memory));
+            return self.refuse(body).await;
         }
         Ok(HeldBody { bytes: bytes.freeze(), memory })
     }
@@ -230,6 +231,8 @@ mod tests {
         for refused in [announced, unannounced] {
             assert!(matches!(refused, Err(BodyError::TooLarge { bytes_max: BYTES_MAX })));
         }
+        let tiny = limits.with_bytes_max(10).collect(self::unannounced(11)).await;
+        assert!(matches!(tiny, Err(BodyError::TooLarge { bytes_max: 10 })));
     }
 
     #[tokio::test(start_paused = true)]
