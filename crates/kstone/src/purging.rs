@@ -33,13 +33,13 @@ use crate::cost::Costs;
 use crate::database::locking::Stop;
 use crate::database::{Database, DatabaseOptions};
 use crate::error::{Error, Result};
-use crate::governing::key_text;
 use crate::ports::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use crate::staging::{Cause, Staged};
 use crate::stream::partition_of;
 use crate::stream::record::{self, StoredChange};
 use crate::table::live::Table;
 use crate::value::ItemBytes;
+use crate::write_policy::key_text;
 
 /// Items or stream records of one commit. Why not more: other writers wait for the locks of all
 /// their stripes.

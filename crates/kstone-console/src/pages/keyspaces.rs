@@ -1,7 +1,7 @@
 //! `/keyspaces`: every declared pattern, with its number of keys and its size.
 
 use axum::extract::{Path, State};
-use kstone_keyspace::{Governor, Metrics, Over, Pattern, PatternMetrics, Store, Usage};
+use kstone_keyspace::{Governor, Metrics, OverflowAction, Pattern, PatternMetrics, Store, Usage};
 use maud::{Markup, html};
 
 use super::error::{PageError, PageResult};
@@ -175,7 +175,7 @@ fn declared(pattern: &Pattern) -> Markup {
                 @if let Some(most) = limits.value_bytes { ", value " (bytes(most)) }
                 @if let Some(most) = limits.members {
                     ", " (counted(most, "member", "members"))
-                    @if limits.over == Over::Trim { ", then the oldest go" }
+                    @if limits.over == OverflowAction::Trim { ", then the oldest go" }
                 }
             }
             @if let Some(long) = &pattern.short_form_of { dt { "Short for" } dd { code { (long) } } }

@@ -6,13 +6,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `layout`, `error` | what all pages share |
+//! | `layout` | the frame of all pages |
+//! | `error` | what is shown in place of a page |
 //! | `overview`, `keyspaces`, `people`, `data` | the store |
 //! | `mastery` | schools, classes, learners |
 //! | `work`, `audit` | what all systems of the learning platform share |
 //! | `charts` | pictures of numbers, as SVG |
 //! | `figures`, `json`, `links` | numbers, values and addresses as text |
-//! | `trouble` | what is shown in place of a page |
 
 mod audit;
 mod charts;

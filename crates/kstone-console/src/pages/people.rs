@@ -7,7 +7,7 @@ use axum::Form;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use kstone_keyspace::erasure::{ErasureRecord, ErasureState, Holding, SignedReceipt};
+use kstone_keyspace::erasure::{ErasureRecord, ErasureState, PersonalDataLocation, SignedReceipt};
 use kstone_keyspace::index::Location;
 use kstone_keyspace::{Governor, Subject};
 use kstone_platform::field::check_id;
@@ -186,7 +186,7 @@ async fn show(pages: &Pages, id: &str, tenant: Option<&str>, mistake: Option<&st
     Ok(page(&Layout::below(id, Section::People, &[]), &content))
 }
 
-fn kept(holdings: &[Holding], now_ms: u64) -> Markup {
+fn kept(holdings: &[PersonalDataLocation], now_ms: u64) -> Markup {
     let mut by_pattern: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
     for holding in holdings {
         let (places, last_end) = by_pattern.entry(&holding.pattern).or_insert((0, Some(0)));
@@ -220,7 +220,7 @@ fn kept(holdings: &[Holding], now_ms: u64) -> Markup {
     }
 }
 
-fn places(holdings: &[Holding], now_ms: u64) -> Markup {
+fn places(holdings: &[PersonalDataLocation], now_ms: u64) -> Markup {
     html! {
         (table("Places that hold data about this person", &html! {
             thead {

@@ -132,7 +132,7 @@ pub(super) async fn once(
     let mut request = Request::from_parts(head, Body::from(body));
     request.extensions_mut().insert(IdempotencyKey(Some(ticket.name().to_owned())));
     let platform = Arc::clone(platform);
-    // A client that goes away must not leave it half done: whoever repeats it would be kept waiting.
+    // A client that goes away must not leave it half done: a repeated request would have to wait.
     let work = request::in_same_request(async move {
         let mut answering = std::pin::pin!(next.run(request));
         let response = loop {
@@ -209,7 +209,7 @@ fn students_in<'a>(
     body: &[u8],
 ) -> Vec<String> {
     let mut found = Vec::new();
-    // Whoever is let in again is not written about before.
+    // A client within its limit again was not logged before.
     if !call.ends_with("/admit") {
         let named = address.filter(|(name, _)| *name == "student_id");
         found.extend(named.map(|(_, id)| id.to_owned()));

@@ -29,10 +29,10 @@ struct QueueList {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct AuditParams {
-    /// The day in UTC, such as 2026-01-14; today if it is not said
+    /// The day in UTC, such as 2026-01-14; default today
     #[param(value_type = Option<String>, format = Date)]
     date: Option<Date>,
-    /// How many rows, from 1 to 1000; 100 if it is not said
+    /// How many rows, from 1 to 1000; default 100
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the page before

@@ -1,4 +1,4 @@
-//! The filter: says for most keys that are not in the file that they are not.
+//! The filter: rules out most keys that are not in the file (a Bloom-type filter).
 //!
 //! A Bloom filter in lines of 512 bits. All probes of a key fall into one line, so a check costs
 //! one cache miss; 14 bits per key give about 0.2 % false positives (a test measures it).

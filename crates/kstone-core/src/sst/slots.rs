@@ -1,4 +1,4 @@
-//! Cache slots: one for each part of a file that may be kept in memory, beside what points to the part.
+//! Cache slots: one for each cacheable part of a file, stored next to the reference to that part.
 //!
 //! A reader that looks a part up knows its number already, so there is nothing to hash and to search: the
 //! slot is read, and the part if there is one. What may stay is for the [`BlockCache`] to say, which counts

@@ -6,7 +6,7 @@ use kstone::ops::{KeyCondition, Query};
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, DatabaseOptions, Durability, Error, Item, Value, placeholders};
 use kstone_core::env::{Env, ManualClock, MemoryVfs};
-use kstone_keyspace::index::{Indexed, Location, pk_of_subject};
+use kstone_keyspace::index::{IndexEntryKey, Location, pk_of_subject};
 use kstone_keyspace::{Governor, GovernorOptions, Recount, Subject, UnknownKeys, shipped};
 
 const START_MS: u64 = 1_768_386_600_000;
@@ -193,10 +193,10 @@ fn who_is_named_in_a_field_is_indexed_and_no_longer_when_another_is() {
     it.put(batch(&["1", "student_3"])).unwrap();
     assert_eq!((it.places("1").len(), it.places("2").len(), it.places("3").len()), (1, 0, 1));
     it.put(state("processed:e1", "#", r#"{"event_id":"e1","student_id":"student_4","processed_at":"2026-01-14T10:30:00Z","result":"ok"}"#)).unwrap();
-    let place = Indexed::parse(&it.places("4")[0]).unwrap();
+    let place = IndexEntryKey::parse(&it.places("4")[0]).unwrap();
     let sk = Some(b"#".to_vec());
     let item = Location::Item { table: "state".to_owned(), pk: b"processed:e1".to_vec(), sk };
-    assert_eq!(place, Indexed { tenant: None, location: item });
+    assert_eq!(place, IndexEntryKey { tenant: None, location: item });
 }
 
 #[test]

@@ -35,7 +35,7 @@ subject = "none"
 description = "Nobody's"
 "#;
 
-/// Commands whose replies are not the same each time, whoever's keys there are.
+/// Commands whose replies are not the same each time, even for the same keys.
 const BY_CHANCE: [&str; 5] = ["time", "spop", "srandmember", "hrandfield", "zrandmember"];
 
 /// What a port answers that waits for nothing.

@@ -1,7 +1,7 @@
 //! ACL: users and their permissions.
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::server::acl::{self, CATEGORIES, Denied, Selector};

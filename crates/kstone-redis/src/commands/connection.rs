@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, Run, flag::*};
 use crate::commands::client::set_name;
 use crate::commands::server::REDIS_VERSION;
 use crate::fault::{Fault, Result};

@@ -1,9 +1,9 @@
 //! Expiry of keys: EXPIRE, TTL, PERSIST and their variants.
 
-use kstone::policy::AskedTtl;
+use kstone::policy::RequestedTtl;
 
 use crate::args;
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -150,7 +150,7 @@ fn persist(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         return Ok(Flow::Done);
     };
     context.txn.put_head(key, entry.kind, &entry.body, None)?;
-    context.txn.note_life(AskedTtl::Never);
+    context.txn.note_life(RequestedTtl::Never);
     context.txn.touch(key);
     context.txn.notify('g', "persist", key);
     context.txn.count_changes(1);

@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 use hashbrown::HashMap;
 
 use crate::args;
-use crate::command::Command;
+use crate::command_spec::Command;
 use crate::fault::{Fault, Result};
 use crate::store::elements;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::command::flag::{FAST, LOADING, MAY_REPLICATE, NOSCRIPT, PUBSUB, STALE, UNLOCKED};
-use crate::command::{Command, Context, Flow, Run};
+use crate::command_spec::flag::{FAST, LOADING, MAY_REPLICATE, NOSCRIPT, PUBSUB, STALE, UNLOCKED};
+use crate::command_spec::{Command, Context, Flow, Run};
 use crate::fault::Result;
 use crate::reply::Sink;
 use crate::server::pubsub::Topic;
@@ -54,7 +54,7 @@ fn spublish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
 
 /// A publisher that listens itself gets the message before the reply.
 fn write_sent(context: &mut Context<'_, '_>, sent: usize) {
-    if context.caller == crate::command::Caller::Client {
+    if context.caller == crate::command_spec::Caller::Client {
         for message in context.client.peer.take() {
             message.write(context.out);
         }

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use kstone_core::stripe_of;
 
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::sorted_sets;
 use crate::fault::{Fault, Result};
 use crate::float::double_text;

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{Caller, Command, Context, Run, RunOnKeys, flag};
+use crate::command_spec::{Caller, Command, Context, Run, RunOnKeys, flag};
 use crate::commands;
 use crate::fault::Fault;
 use crate::reply::{Sink, replace_with_error};

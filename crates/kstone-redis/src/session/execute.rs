@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::command::{Block, Caller, Command, Context, Flow, Run, flag};
+use crate::command_spec::{Block, Caller, Command, Context, Flow, Run, flag};
 use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::reply::{Mark, Sink, replace_with_error};
@@ -17,7 +17,7 @@ use crate::server::blocked::Ready;
 use crate::server::locks::Shared;
 use crate::session::accounting::Outcome;
 use crate::session::waiting::Waiting;
-use crate::session::{Session, Step};
+use crate::session::{CommandOutcome, Session};
 
 /// Why a command has not replied.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl From<Fault> for NoReply {
 impl Session {
     /// Executes one command. `args` begins with its name. The reply goes to `out`, unless the
     /// command has to wait for a key.
-    pub async fn execute(&mut self, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> Step {
+    pub async fn execute(&mut self, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> CommandOutcome {
         self.alone_left = self.alone_left.saturating_sub(1);
         let start = out.position();
         let found = commands::find(args);
@@ -43,7 +43,7 @@ impl Session {
         let admitted = found.and_then(|command| self.admit(command, args).map(|()| command));
         let ran = match admitted {
             Ok(command) => match self.pause(command, args) {
-                Some(left) => return Step::Paused(left),
+                Some(left) => return CommandOutcome::Paused(left),
                 None => self.queue_or_run(command, args, out).await,
             },
             Err(fault) => {
@@ -72,18 +72,18 @@ impl Session {
         ran: Result<Flow, NoReply>,
         start: Mark,
         out: &mut (dyn Sink + Send),
-    ) -> Step {
+    ) -> CommandOutcome {
         match ran {
-            Ok(Flow::Close) => Step::Close,
+            Ok(Flow::Close) => CommandOutcome::Close,
             // A command that waits has become `NoReply::Waiting` by now.
-            Ok(Flow::Done | Flow::Failed | Flow::Block(_)) => Step::Replied,
-            Err(NoReply::Waiting(waiting)) => Step::Waiting(waiting),
+            Ok(Flow::Done | Flow::Failed | Flow::Block(_)) => CommandOutcome::Replied,
+            Err(NoReply::Waiting(waiting)) => CommandOutcome::Waiting(waiting),
             Err(NoReply::Fault(fault)) => {
                 // What it was refused for may not be durable yet.
                 self.note_seq(self.server.engine.applied_seq());
                 self.server.stats.error(fault.message());
                 replace_with_error(out, start, &fault);
-                Step::Replied
+                CommandOutcome::Replied
             }
         }
     }

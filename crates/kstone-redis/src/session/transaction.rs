@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::command::{Caller, Command, Context, Flow, Run, flag};
+use crate::command_spec::{Caller, Command, Context, Flow, Run, flag};
 use crate::fault::{Fault, Result};
 use crate::reply::{Sink, replace_with_error};
 use crate::server::Server;

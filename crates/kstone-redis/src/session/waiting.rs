@@ -1,4 +1,4 @@
-//! A command that waits: for a key that another client writes (BLPOP), or for the disk (WAITAOF).
+//! Blocked commands: BLPOP and similar, WAITAOF.
 
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use kstone_core::Durable;
 use tokio::sync::oneshot;
 
-use crate::command::{Block, Command};
+use crate::command_spec::{Block, Command};
 use crate::fault::Fault;
 use crate::reply::Sink;
 use crate::server::Server;

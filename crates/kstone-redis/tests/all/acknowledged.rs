@@ -11,7 +11,7 @@ use crate::support::{Client, bulk, error, int, ok};
 use kstone::{Database, DatabaseOptions};
 use kstone_core::Durability;
 use kstone_core::env::Env;
-use kstone_redis::{Step, Tree, Value, Waiting};
+use kstone_redis::{CommandOutcome, Tree, Value, Waiting};
 
 /// A client of a database on a disk that can be stalled.
 fn open() -> (Client, Disk) {
@@ -34,7 +34,7 @@ fn begin(client: &mut Client, line: &str) -> Box<Waiting> {
     let mut out = Tree::new();
     let step = pin!(client.session.execute(&words, &mut out));
     match step.poll(&mut Context::from_waker(Waker::noop())) {
-        std::task::Poll::Ready(Step::Waiting(waiting)) => waiting,
+        std::task::Poll::Ready(CommandOutcome::Waiting(waiting)) => waiting,
         other => panic!("it does not wait: {other:?}"),
     }
 }

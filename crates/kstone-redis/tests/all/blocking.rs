@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::{Step, Tree, Value, Waiting};
+use kstone_redis::{CommandOutcome, Tree, Value, Waiting};
 
 /// A command that waits on a thread of its own.
 struct Waiter {
@@ -46,7 +46,7 @@ fn begin(client: &mut Client, line: &str) -> Box<Waiting> {
     let mut out = Tree::new();
     let step = pin!(client.session.execute(&words, &mut out));
     match step.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(Step::Waiting(waiting)) => waiting,
+        Poll::Ready(CommandOutcome::Waiting(waiting)) => waiting,
         other => panic!("it does not wait: {other:?}"),
     }
 }

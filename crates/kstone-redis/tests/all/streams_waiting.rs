@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use crate::support::{Client, bulk, bulks, error, int};
-use kstone_redis::{Step, Tree, Value, Waiting};
+use kstone_redis::{CommandOutcome, Tree, Value, Waiting};
 
 /// A client whose command waits. Who is served is served before the command that served it returns,
 /// so that nobody has to wait for time to pass.
@@ -22,7 +22,7 @@ impl Waiter {
         let waiting = match pin!(client.session.execute(&words, &mut out))
             .poll(&mut Context::from_waker(Waker::noop()))
         {
-            Poll::Ready(Step::Waiting(waiting)) => waiting,
+            Poll::Ready(CommandOutcome::Waiting(waiting)) => waiting,
             other => panic!("it does not wait: {other:?}"),
         };
         Waiter { client, waiting }

@@ -6,7 +6,7 @@ use crate::cost::Costs;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ops::Consumed;
-use crate::policy::Tally;
+use crate::policy::CommitChanges;
 use crate::staging::Staged;
 
 /// What [`Database::change`] did.
@@ -53,7 +53,7 @@ impl Database {
         loop {
             let locked = inner.engine.lock_stripes(stripes)?;
             let rules = inner.policy.rules();
-            // Asked under the locks, through which whoever puts a policy in force has to pass.
+            // Asked under the locks, which installing a policy takes too.
             if rules.is_none() && !self.is_internal() && !inner.policy.is_unruled_noted() {
                 drop(locked);
                 self.note_unruled()?;
@@ -67,7 +67,7 @@ impl Database {
                 seen: 0,
                 engine: &inner.engine,
                 rules,
-                counted: Tally::default(),
+                counted: CommitChanges::default(),
             };
             let outcome = work(&mut staged);
             let Staged { batch, locked, streams, seen, costs, rules, counted, .. } = staged;

@@ -7,7 +7,7 @@ use crate::database::locking::{Changed, Stop};
 use crate::database::{Database, Reply};
 use crate::error::{Error, Result};
 use crate::ops::binding::{Unbound, check};
-use crate::ops::written::{WriteOutput, collection_metrics, returns_old};
+use crate::ops::write_output::{WriteOutput, collection_metrics, returns_old};
 use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues};
 use crate::policy::Effect;
 use crate::staging::Stored;

@@ -14,7 +14,7 @@ use crate::ops::fingerprint::fingerprint;
 use crate::ops::put::{encode_checked, stripes_of_put};
 use crate::ops::token::{self, Repeated};
 use crate::ops::update::check_keeps_key;
-use crate::ops::written::collection_metrics;
+use crate::ops::write_output::collection_metrics;
 use crate::ops::{
     CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, Projection, Update,
 };

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BoundUpdate, too_large};
 use crate::ops::binding::{Unbound, check};
 use crate::ops::put::{check_values, is_too_large};
-use crate::ops::written::{WriteOutput, collection_metrics};
+use crate::ops::write_output::{WriteOutput, collection_metrics};
 use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues, Update};
 use crate::policy::Effect;
 use crate::staging::{Staged, Stored};

@@ -4,7 +4,7 @@ use axum::extract::{Path, Query as Asked, State};
 use kstone::ops::{Condition, GetItem, KeyCondition, Placeholders, Query, QueryOutput, Scan};
 use kstone::table::{KeyAttribute, KeyType, TableDescription};
 use kstone::{Item, Value};
-use kstone_keyspace::{Parts, Subjects};
+use kstone_keyspace::{ItemKeyParts, Subjects};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -349,7 +349,7 @@ fn readable(item: &Item) -> Json {
 fn known(pages: &Pages, table: &str, named: &ItemQuery, item: &Item) -> Markup {
     let (pk, sk) = (links::bytes_of(&named.pk), links::bytes_of(named.sk.as_deref().unwrap_or("")));
     let keyspace = pages.console.governor.as_ref().map(|it| it.keyspace());
-    let found = keyspace.and_then(|it| it.find_item(table, Parts { pk: &pk, sk: &sk }));
+    let found = keyspace.and_then(|it| it.find_item(table, ItemKeyParts { pk: &pk, sk: &sk }));
     let ends_ms = item.get("ttl").and_then(Value::as_number).and_then(|it| it.to_u64());
     let ends_ms = ends_ms.map(|seconds| seconds.saturating_mul(1000));
     html! {

@@ -89,7 +89,7 @@ struct MasteryFound {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct DaysParams {
-    /// How many days back, from 1 to 366; 30 if it is not said
+    /// How many days back, from 1 to 366; default 30
     #[param(minimum = 1, maximum = 366)]
     days: Option<u16>,
 }

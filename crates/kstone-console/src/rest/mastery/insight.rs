@@ -20,7 +20,7 @@ use crate::rest::problem::Problem;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct AheadParams {
-    /// How many days ahead, from 1 to 365; 7 if it is not said
+    /// How many days ahead, from 1 to 365; default 7
     #[param(minimum = 1, maximum = 365)]
     days: Option<u16>,
 }

@@ -20,7 +20,7 @@ struct ProfileBody {
     /// What teachers see.
     #[schema(min_length = 1, max_length = 200)]
     display_name: Option<String>,
-    /// The learner's time zone by its IANA name, such as Europe/Berlin; UTC if it is not said.
+    /// The learner's time zone by its IANA name, such as Europe/Berlin; default UTC.
     time_zone: Option<String>,
     /// The learner's school.
     school_id: Option<String>,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::range;
 use crate::fault::{Fault, Result};
 use crate::store::strings::StringValue;

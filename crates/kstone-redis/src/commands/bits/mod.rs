@@ -5,7 +5,7 @@ mod field;
 mod operate;
 
 use crate::args;
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::strings::len_max;
 use crate::fault::{Fault, Result};
 

@@ -1,7 +1,7 @@
 //! BITOP: AND, OR, XOR and NOT of whole strings.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::whole;
 use crate::fault::{Fault, Result};
 

@@ -1,7 +1,7 @@
 //! CLIENT LIST, INFO and KILL.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::server::clients::{Peer, state};
 

@@ -4,7 +4,7 @@ mod list;
 mod tracking;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};
 use crate::server::clients::state;
 use crate::server::pause::Paused;

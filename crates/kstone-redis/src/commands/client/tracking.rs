@@ -1,7 +1,7 @@
 //! CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::server::clients::state;
 use crate::server::tracking::Mode;

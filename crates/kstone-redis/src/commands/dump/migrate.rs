@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::payload;
 use crate::RemoteCommands;
 use crate::args;
-use crate::command::{Command, Flow, Keys, Run, flag::*};
+use crate::command_spec::{Command, Flow, Keys, Run, flag::*};
 use crate::fault::{Fault, Result};
 use crate::reply::{Sink, Value};
 use crate::server::Server;

@@ -6,7 +6,7 @@ mod payload;
 mod to_redis;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, flag::*};
 use crate::fault::{Fault, Result};
 use payload::{Dump, Payload};
 

@@ -1,7 +1,7 @@
 //! GEOADD, GEOPOS, GEODIST, GEOHASH.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::geo::hash::Position;
 use crate::commands::sorted_sets::{self, SortedSet};
 use crate::fault::{Fault, Result};

@@ -1,7 +1,7 @@
 //! HINCRBY and HINCRBYFLOAT.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::hashes::{Hash, check_len};
 use crate::fault::{Fault, Result};
 use crate::float::LongDouble;

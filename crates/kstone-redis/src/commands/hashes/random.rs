@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::hashes::Hash;
 use crate::commands::sets::{drawn, random_count};
 use crate::fault::{Fault, Result};

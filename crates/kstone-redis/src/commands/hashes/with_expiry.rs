@@ -1,7 +1,7 @@
 //! Fields read or written together with their expiry: HGETEX, HSETEX, HGETDEL.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::hashes::expiry::{Scale, named_fields, set_or_delete};
 use crate::commands::hashes::{Hash, check_len, pairs};
 use crate::fault::{Fault, Result};

@@ -5,7 +5,7 @@
 mod sketch;
 
 use crate::args;
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::server::config::table::{ParameterIndex, index_of};
 use crate::store::Entry;

@@ -1,7 +1,7 @@
 //! RENAME, COPY, MOVE.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::keys::database;
 use crate::fault::{Fault, Result};
 use crate::store::Entry;

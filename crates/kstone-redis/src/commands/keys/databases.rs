@@ -1,7 +1,7 @@
 //! Whole databases: DBSIZE, FLUSHDB, FLUSHALL, SWAPDB.
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, flag::*};
 use crate::commands::keys::keyed;
 use crate::fault::{Fault, Result};
 use crate::store::databases::DATABASES;

@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::keys::help;
 use crate::commands::keys::object::SECOND;
 use crate::fault::{Fault, Result};

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use kstone_core::env::Random;
 
 use crate::args;
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::glob;
 use crate::store::databases::DATABASES;

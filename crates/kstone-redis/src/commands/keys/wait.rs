@@ -1,7 +1,7 @@
 //! WAIT and WAITAOF: wait until a client's writes have reached replicas or the disk.
 
 use crate::args;
-use crate::command::{Block, Command, Flow, Keys, Run, TimeoutReply, flag::*};
+use crate::command_spec::{Block, Command, Flow, Keys, Run, TimeoutReply, flag::*};
 use crate::fault::{Fault, Result};
 use crate::reply::{Sink, Value};
 use crate::session::Session;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 
 use crate::args;
-use crate::command::{Caller, Context, Flow};
+use crate::command_spec::{Caller, Context, Flow};
 use crate::commands::lists::list::{End, List, check_element};
 use crate::fault::{Fault, Result};
 

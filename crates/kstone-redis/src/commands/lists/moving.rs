@@ -1,7 +1,7 @@
 //! LMOVE, RPOPLPUSH and their blocking forms.
 
 use crate::args;
-use crate::command::{Block, Caller, Context, Flow};
+use crate::command_spec::{Block, Caller, Context, Flow};
 use crate::commands::lists::ends::{note_push, save_popped};
 use crate::commands::lists::{End, List, end};
 use crate::fault::{Fault, Result};

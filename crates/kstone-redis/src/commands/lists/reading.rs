@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::lists::List;
 use crate::fault::{Fault, Result};
 

@@ -3,7 +3,7 @@
 use super::execute::{ScriptCall, execute, keys_and_args};
 use super::running::Origin;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 
 const NO_SCRIPT: Fault = Fault::fixed("NOSCRIPT No matching script. Please use EVAL.");

@@ -5,7 +5,7 @@ use super::libraries::Policy;
 use super::running::Origin;
 use super::{payload, shebang};
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::glob;
 

@@ -1,7 +1,7 @@
 //! COMMAND and its subcommands: lists the commands.
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, access, flag, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, Run, access, flag, flag::*};
 use crate::commands;
 use crate::commands::server::docs;
 use crate::fault::{Fault, Result};

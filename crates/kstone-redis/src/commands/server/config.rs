@@ -1,6 +1,6 @@
 //! CONFIG and its subcommands.
 
-use crate::command::{Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};
 
 const FLAGS: u32 = ADMIN | NOSCRIPT | LOADING | STALE | UNLOCKED;

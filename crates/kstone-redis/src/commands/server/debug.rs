@@ -1,7 +1,7 @@
 //! DEBUG, as far as client libraries' tests need it.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands;
 use crate::fault::{Fault, Result};
 

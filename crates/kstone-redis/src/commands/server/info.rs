@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands;
 use crate::fault::Result;
 use crate::server::Server;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 
 pub(super) fn time(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {

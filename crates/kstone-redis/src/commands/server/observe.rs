@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::args;
-use crate::command::{Caller, Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Caller, Command, Context, Flow, Run, flag::*};
 use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::server::config;

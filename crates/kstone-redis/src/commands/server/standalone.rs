@@ -2,7 +2,7 @@
 //! a standalone Redis.
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};
 
 const FLAGS: u32 = LOADING | STALE | UNLOCKED;

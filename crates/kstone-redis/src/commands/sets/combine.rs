@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use hashbrown::HashSet;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sets::{Set, each_member, has_member, store};
 use crate::fault::{Fault, Result};
 use crate::store::Txn;

@@ -9,7 +9,7 @@ pub(super) use random::{drawn, random_count};
 
 use std::ops::ControlFlow;
 
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::store::{Entry, Kind, Txn, elements};
 
@@ -111,7 +111,7 @@ pub(crate) fn has_member(txn: &Txn<'_>, key: &[u8], member: &[u8]) -> Result<boo
 
 /// Replaces whatever the key holds by a set of these members, of which none comes twice; without
 /// members the key is removed. Returns whether there was anything to change. Who waits for the key
-/// and who watches it is told; the events are the caller's.
+/// and clients that watch it are notified; the events are the caller's.
 pub(crate) fn store(txn: &mut Txn<'_>, key: &[u8], members: &[Vec<u8>]) -> Result<bool> {
     let old = txn.lookup(key)?;
     if let Some(old) = &old {

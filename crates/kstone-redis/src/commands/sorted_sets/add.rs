@@ -1,7 +1,7 @@
 //! ZADD, ZINCRBY, ZREM.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sorted_sets::layout::check_len;
 use crate::commands::sorted_sets::set::SortedSet;
 use crate::fault::{Fault, Result};

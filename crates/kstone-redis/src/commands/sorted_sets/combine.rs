@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use hashbrown::HashMap;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sets;
 use crate::commands::sorted_sets::layout::check_len;
 use crate::commands::sorted_sets::ranked::order;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sorted_sets::add::finish_removal;
 use crate::commands::sorted_sets::bounds::{self, LexRange, ScoreRange};
 use crate::commands::sorted_sets::layout::check_len;

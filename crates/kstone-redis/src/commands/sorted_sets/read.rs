@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use kstone_core::env::Random;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sorted_sets::bounds::{LexRange, ScoreRange};
 use crate::commands::sorted_sets::reply;
 use crate::commands::sorted_sets::set::SortedSet;

@@ -1,6 +1,6 @@
 //! Replies with members and scores: flat in RESP2, in pairs in RESP3.
 
-use crate::command::Context;
+use crate::command_spec::Context;
 use crate::reply::Sink;
 
 /// The head of a list of so many members.

@@ -8,7 +8,7 @@ use super::reply;
 use super::stream::Stream;
 use super::xgroup::no_group;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::reply::Sink;
 use crate::store::Txn;

@@ -7,7 +7,7 @@ use super::id::Id;
 use super::reply;
 use super::stream::Stream;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::reply::Sink;
 use crate::store::Txn;

@@ -4,7 +4,7 @@ use super::id::Id;
 use super::reply;
 use super::stream::Stream;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 
 pub(super) fn xlen(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

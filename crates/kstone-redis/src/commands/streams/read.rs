@@ -7,7 +7,7 @@ use super::id::Id;
 use super::reply;
 use super::stream::Stream;
 use crate::args;
-use crate::command::{Block, Caller, Context, Flow};
+use crate::command_spec::{Block, Caller, Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::reply::Sink;
 use crate::store::Txn;
@@ -307,7 +307,7 @@ fn history_from(id: &[u8]) -> Result<Option<Id>> {
     }
 }
 
-/// The group has to be there; who waited is told what has become of it.
+/// The group has to exist; a client that waited gets an error that says what happened to it.
 fn check_group(context: &mut Context<'_, '_>, key: &[u8], group: &[u8]) -> Result<()> {
     const KEY_GONE: Fault = Fault::fixed("UNBLOCKED the stream key no longer exists");
     const GROUP_GONE: Fault =

@@ -6,7 +6,7 @@ use super::id::{Id, NewId};
 use super::nodes::Limits;
 use super::stream::{Keep, Stream, Trim};
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::server::Server;
 use crate::server::config::table::{ParameterIndex, index_of};

@@ -4,7 +4,7 @@ use super::group::{self, Group, Ledger};
 use super::id::Id;
 use super::stream::Stream;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 
 const NO_KEY: Fault = Fault::fixed(
@@ -122,7 +122,7 @@ pub(super) fn destroy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     txn.note_named(&[], &[]);
     txn.notify('t', "xgroup-destroy", key);
     txn.count_changes(1);
-    // Who waits for entries of the group is told.
+    // Clients that wait for entries of the group are woken.
     txn.signal(key);
     context.out.integer(1);
     Ok(Flow::Done)

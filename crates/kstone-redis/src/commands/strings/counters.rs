@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::float::LongDouble;
 use crate::store::strings::StringValue;

@@ -1,7 +1,7 @@
 //! LCS: the longest common subsequence of two strings.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::{len_max, whole};
 use crate::fault::{Fault, Result};
 

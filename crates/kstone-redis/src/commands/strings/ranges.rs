@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::check_len;
 use crate::fault::{Fault, Result};
 

@@ -1,6 +1,6 @@
 //! GET, MGET and STRLEN.
 
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::store::strings::StringValue;
 

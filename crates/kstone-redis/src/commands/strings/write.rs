@@ -1,9 +1,9 @@
 //! Writing whole strings, and their expiry with them.
 
-use kstone::policy::AskedTtl;
+use kstone::policy::RequestedTtl;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::read::write_reply;
 use crate::fault::{Fault, Result};
 use crate::store::Entry;
@@ -28,7 +28,7 @@ pub(super) fn set(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
         let expires_at_ms = if options.keeps_expiry { kept } else { expires_at_ms };
         store(context, key, old.as_ref(), value, expires_at_ms)?;
         if options.keeps_expiry {
-            context.txn.note_life(AskedTtl::Keep);
+            context.txn.note_life(RequestedTtl::Keep);
         }
         if options.expiry != Expiry::None {
             context.txn.notify('g', "expire", key);
@@ -120,7 +120,7 @@ pub(super) fn getex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         }
         None if options.persists && entry.expires_at_ms.is_some() => {
             txn.put_head(key, entry.kind, &entry.body, None)?;
-            txn.note_life(AskedTtl::Never);
+            txn.note_life(RequestedTtl::Never);
             txn.notify('g', "persist", key);
         }
         None => return Ok(Flow::Done),
