@@ -120,6 +120,54 @@ pub(crate) enum Flow {
     Close,
 }
 
+/// A reply of one value, which ends the command.
+impl dyn Sink + Send + '_ {
+    pub(crate) fn reply_ok(&mut self) -> Result<Flow> {
+        self.ok();
+        Ok(Flow::Done)
+    }
+
+    pub(crate) fn reply_simple(&mut self, text: &str) -> Result<Flow> {
+        self.simple(text);
+        Ok(Flow::Done)
+    }
+
+    pub(crate) fn reply_integer(&mut self, number: i64) -> Result<Flow> {
+        self.integer(number);
+        Ok(Flow::Done)
+    }
+
+    pub(crate) fn reply_bulk(&mut self, bytes: &[u8]) -> Result<Flow> {
+        self.bulk(bytes);
+        Ok(Flow::Done)
+    }
+
+    pub(crate) fn reply_bulk_or_null(&mut self, bytes: Option<&[u8]>) -> Result<Flow> {
+        self.bulk_or_null(bytes);
+        Ok(Flow::Done)
+    }
+
+    pub(crate) fn reply_bulks(&mut self, items: &[&[u8]]) -> Result<Flow> {
+        self.bulks(items);
+        Ok(Flow::Done)
+    }
+
+    pub(crate) fn reply_text(&mut self, text: &str) -> Result<Flow> {
+        self.verbatim("txt", text.as_bytes());
+        Ok(Flow::Done)
+    }
+
+    pub(crate) fn reply_null(&mut self) -> Result<Flow> {
+        self.null();
+        Ok(Flow::Done)
+    }
+
+    pub(crate) fn reply_null_array(&mut self) -> Result<Flow> {
+        self.null_array();
+        Ok(Flow::Done)
+    }
+}
+
 /// What a command waits for.
 #[derive(Debug)]
 pub(crate) struct Block {

@@ -146,8 +146,7 @@ fn shard_channels(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
 }
 
 fn patterns(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.integer(context.server.pubsub.topics(Topic::Pattern) as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(context.server.pubsub.topics(Topic::Pattern) as i64)
 }
 
 fn count(context: &mut Context<'_, '_>, args: &[&[u8]], topic: Topic) -> Result<Flow> {
@@ -170,7 +169,7 @@ fn shard_subscribers(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
 
 fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     crate::commands::help(
-        context.out,
+        context,
         "PUBSUB",
         &[
             ("CHANNELS [<pattern>]", "The channels that somebody has subscribed to."),
@@ -179,6 +178,5 @@ fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
             ("SHARDCHANNELS [<pattern>]", "The shard channels that somebody has subscribed to."),
             ("SHARDNUMSUB [<channel> ...]", "How many have subscribed to each shard channel."),
         ],
-    );
-    Ok(Flow::Done)
+    )
 }

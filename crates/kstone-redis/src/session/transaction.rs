@@ -84,8 +84,7 @@ impl Session {
         let flags = self.server.scripts.flags_of(command, args);
         self.transaction.queue(command, args, flags)?;
         self.show_transaction();
-        out.simple("QUEUED");
-        Ok(Flow::Done)
+        out.reply_simple("QUEUED")
     }
 
     /// MULTI.
@@ -96,8 +95,7 @@ impl Session {
         self.transaction.queue = Some(Vec::new());
         self.transaction.flags = 0;
         self.show_transaction();
-        out.ok();
-        Ok(Flow::Done)
+        out.reply_ok()
     }
 
     /// DISCARD.
@@ -106,15 +104,13 @@ impl Session {
             return Err(Fault::fixed("ERR DISCARD without MULTI"));
         }
         self.abandon();
-        out.ok();
-        Ok(Flow::Done)
+        out.reply_ok()
     }
 
     /// UNWATCH.
     pub(crate) fn unwatch(&mut self, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
         self.unwatch_all();
-        out.ok();
-        Ok(Flow::Done)
+        out.reply_ok()
     }
 
     /// Forgets the transaction and what is watched.
@@ -174,8 +170,7 @@ impl Session {
             if !awaited.is_empty() {
                 self.serve_blocked(awaited).await;
             }
-            out.ok();
-            Ok(Flow::Done)
+            out.reply_ok()
         })
     }
 
@@ -216,8 +211,7 @@ impl Session {
             if is_dirty {
                 // It shows that somebody has written.
                 self.note_seq(server.engine.applied_seq());
-                out.null_array();
-                return Ok(Flow::Done);
+                return out.reply_null_array();
             }
             self.run_queue(queue, out)
         })

@@ -45,8 +45,7 @@ fn wait(session: &mut Session, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> R
     if replicas > 0 {
         return Ok(Flow::Block(block));
     }
-    out.integer(0);
-    Ok(Flow::Done)
+    out.reply_integer(0)
 }
 
 /// Waits until everything that this client wrote is on disk here, and on that of replicas.

@@ -63,8 +63,7 @@ fn move_or_wait(
         Err(fault) => return Err(fault),
     }
     if !context.caller.may_block() {
-        context.out.null();
-        return Ok(Flow::Done);
+        return context.out.reply_null();
     }
     let keys = vec![from.to_vec()];
     Ok(Flow::Block(Block::on(keys, until_ms)))

@@ -189,13 +189,12 @@ pub(super) fn consumers(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result
 
 pub(super) fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     crate::commands::help(
-        context.out,
+        context,
         "XINFO",
         &[
             ("CONSUMERS <key> <group>", "The consumers of a group."),
             ("GROUPS <key>", "The groups of a stream."),
             ("STREAM <key> [FULL [COUNT <count>]]", "What there is to know about a stream."),
         ],
-    );
-    Ok(Flow::Done)
+    )
 }

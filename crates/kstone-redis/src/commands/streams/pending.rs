@@ -29,8 +29,7 @@ pub(super) fn xack(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         None => None,
     };
     let Some(mut ledger) = ledger else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let ids: Vec<Id> = ids.iter().map(|id| Id::parse(id, 0)).collect::<Result<_>>()?;
     let mut acknowledged = 0;
@@ -44,8 +43,7 @@ pub(super) fn xack(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         ledger.save(txn);
         txn.count_changes(acknowledged);
     }
-    context.out.integer(acknowledged as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(acknowledged as i64)
 }
 
 /// Which pending entries are asked for.

@@ -227,8 +227,7 @@ fn wait(
 ) -> Result<Flow> {
     let block = request.block.map(check_block).transpose()?;
     let Some(ms) = block.filter(|_| context.caller.may_block()) else {
-        context.out.null_array();
-        return Ok(Flow::Done);
+        return context.out.reply_null_array();
     };
     let until_ms = (ms > 0).then(|| context.txn.now_ms().saturating_add(ms));
     let again = ids.map(|ids| {

@@ -24,8 +24,7 @@ pub(super) fn mget(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
 pub(super) fn strlen(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let len = context.txn.string(key)?.map_or(0, |value| value.len());
-    context.out.integer(len as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(len as i64)
 }
 
 /// Replies with a string that may be absent.
