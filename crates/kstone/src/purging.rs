@@ -297,9 +297,7 @@ impl Database {
         let mut table = Arc::clone(table);
         loop {
             let changed = self.change(stripes, Costs::default, |staged| {
-                if !table.is_current() {
-                    return Err(Stop::TableChanged);
-                }
+                Stop::unless_current(&table)?;
                 Ok(work(staged, &table)?)
             })?;
             if let Some(changed) = changed {

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::slots::{EvictedPart, Part, Uses};
+use super::slots::{EvictedPart, Part, Uses, plain_part};
 use crate::prefetch;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -80,13 +80,7 @@ impl Part for Filter {
         self.lines.len() * LINE_LEN
     }
 
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn into_evicted(self: Arc<Self>) -> EvictedPart {
-        EvictedPart::Other(self)
-    }
+    plain_part!();
 }
 
 impl Filter {

@@ -62,6 +62,21 @@ pub(super) trait Part: Send + Sync + std::fmt::Debug + 'static {
     const OWNS_PARTS: bool = false;
 }
 
+/// The methods of a [`Part`] with a field `uses` that is only dropped when it is evicted.
+macro_rules! plain_part {
+    () => {
+        #[inline]
+        fn uses(&self) -> &Uses {
+            &self.uses
+        }
+
+        fn into_evicted(self: Arc<Self>) -> EvictedPart {
+            EvictedPart::Other(self)
+        }
+    };
+}
+pub(super) use plain_part;
+
 /// The slots of a file's parts of one kind.
 #[derive(Debug)]
 pub(super) struct Slots<P: Part + ?Sized> {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::support::{Dice, T, delete, get, pks_of_different_stripes, put, scan, sim_env, tiny};
-use kstone_core::env::{Env, ManualClock, MemoryVfs};
+use kstone_core::env::{Env, ManualClock};
 use kstone_core::{
     Compression, Durability, Engine, Error, KEY_LEN_MAX, Key, Options, Result, STRIPES, ScanCursor,
     TableId, Tuning, VALUE_LEN_MAX, WriteBatch, stripe_of, verify,
@@ -398,7 +398,7 @@ fn a_second_open_is_refused_with_the_lock_error_until_the_first_is_closed() {
 
 #[test]
 fn a_value_of_16_mib_round_trips_and_one_byte_more_is_refused() {
-    let env = Env { vfs: Arc::new(MemoryVfs::new()), ..Env::memory() };
+    let env = Env { ..Env::memory() };
     let options = Options { bottom_compression: Compression::Lz4, ..Options::default() };
     let engine = Engine::open_with(env.clone(), "db", options.clone()).unwrap();
     let mut value = vec![0; VALUE_LEN_MAX + 1];

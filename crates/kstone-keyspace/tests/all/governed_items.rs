@@ -5,9 +5,11 @@ use std::sync::Arc;
 use kstone::ops::{KeyCondition, Query};
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, DatabaseOptions, Durability, Error, Item, Value, placeholders};
-use kstone_core::env::{Env, ManualClock, MemoryVfs};
+use kstone_core::env::{Env, ManualClock};
 use kstone_keyspace::index::{IndexEntryKey, Location, pk_of_subject};
 use kstone_keyspace::{Governor, GovernorOptions, Recount, Subject, UnknownKeys, shipped};
+
+use crate::support::now;
 
 const START_MS: u64 = 1_768_386_600_000;
 const DAY_S: u64 = 86_400;
@@ -20,7 +22,7 @@ struct Fixture {
 
 fn env(clock: &Arc<ManualClock>) -> Env {
     let clock = Arc::clone(clock);
-    Env { vfs: Arc::new(MemoryVfs::new()), clock, threads: None, ..Env::memory() }
+    Env { clock, threads: None, ..Env::memory() }
 }
 
 fn open(env: Env) -> Database {
@@ -93,15 +95,6 @@ impl Fixture {
 
     fn keys(&self, pattern: &str) -> u64 {
         self.governor.metrics().usage(pattern).unwrap().keys
-    }
-}
-
-fn now<T>(answer: impl Future<Output = T>) -> T {
-    let mut answer = std::pin::pin!(answer);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match answer.as_mut().poll(&mut context) {
-        std::task::Poll::Ready(value) => value,
-        std::task::Poll::Pending => panic!("it waits for something"),
     }
 }
 

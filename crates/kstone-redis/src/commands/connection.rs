@@ -8,7 +8,7 @@ use crate::command_spec::{Command, Context, Flow, Keys, Run, flag::*};
 use crate::commands::client::set_name;
 use crate::commands::server::REDIS_VERSION;
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::Out;
 use crate::server::acl;
 use crate::server::clients::state;
 use crate::session::{Replies, Session};
@@ -82,7 +82,7 @@ fn echo(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     context.out.reply_bulk(args.get(1).copied().unwrap_or_default())
 }
 
-fn quit(_: &mut Session, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+fn quit(_: &mut Session, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
     out.ok();
     Ok(Flow::Close)
 }
@@ -202,7 +202,7 @@ fn hello(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
 }
 
 /// As if the client had just connected.
-fn reset(session: &mut Session, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+fn reset(session: &mut Session, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
     session.abandon();
     let server = Arc::clone(&session.server);
     let client = &mut session.client;

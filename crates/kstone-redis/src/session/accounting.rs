@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::args;
 use crate::command_spec::{Command, flag};
 use crate::commands;
-use crate::reply::{Mark, Sink};
+use crate::reply::{Mark, Out};
 use crate::server::config;
 use crate::server::{Server, slowlog};
 use crate::session::{Client, Replies, Session};
@@ -59,7 +59,7 @@ impl Session {
         &mut self,
         command: Option<&'static Command>,
         start: Mark,
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) {
         match self.client.replies {
             Replies::On => return,

@@ -11,7 +11,7 @@ use std::task::Poll;
 use crate::command_spec::{Block, Caller, Command, Context, Flow, Run, flag};
 use crate::commands;
 use crate::fault::{Fault, Result};
-use crate::reply::{Mark, Sink, replace_with_error};
+use crate::reply::{Mark, Out, replace_with_error};
 use crate::server::Server;
 use crate::server::blocked::Ready;
 use crate::server::locks::Shared;
@@ -35,7 +35,7 @@ impl From<Fault> for NoReply {
 impl Session {
     /// Executes one command. `args` begins with its name. The reply goes to `out`, unless the
     /// command has to wait for a key.
-    pub async fn execute(&mut self, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> CommandOutcome {
+    pub async fn execute(&mut self, args: &[&[u8]], out: Out<'_>) -> CommandOutcome {
         self.alone_left = self.alone_left.saturating_sub(1);
         let start = out.position();
         let found = commands::find(args);
@@ -67,12 +67,7 @@ impl Session {
     }
 
     /// What follows a command; its error, if it failed, becomes its reply.
-    fn reply(
-        &mut self,
-        ran: Result<Flow, NoReply>,
-        start: Mark,
-        out: &mut (dyn Sink + Send),
-    ) -> CommandOutcome {
+    fn reply(&mut self, ran: Result<Flow, NoReply>, start: Mark, out: Out<'_>) -> CommandOutcome {
         match ran {
             Ok(Flow::Close) => CommandOutcome::Close,
             // A command that waits has become `NoReply::Waiting` by now.
@@ -93,7 +88,7 @@ impl Session {
         &mut self,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow, NoReply> {
         if self.transaction.queues(command) {
             return Ok(self.queue(command, args, out)?);
@@ -136,7 +131,7 @@ impl Session {
         &mut self,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow, NoReply> {
         let server = Arc::clone(&self.server);
         if command.has(flag::UNLOCKED) {
@@ -169,7 +164,7 @@ impl Session {
         gate: &Shared<'_>,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Option<Result<(Flow, Ready), NoReply>> {
         let _locked = server.locks.keys(gate, &server.task_handoff, command.keys_in(args));
         let is_free = !server.blocked.is_awaited_write(self.client.db, command, args);
@@ -183,7 +178,7 @@ impl Session {
         server: &Server,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow, NoReply> {
         let (flow, ready) = self.run_locked(server, command, args, out)?;
         self.note_seq(server.serve_blocked(ready));
@@ -197,7 +192,7 @@ impl Session {
         server: &Server,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<(Flow, Ready), NoReply> {
         let Run::Keys(run) = command.run else { return Ok((Flow::Done, Vec::new())) };
         let mut txn = self.policy.begin(server, &self.client);

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::command_spec::{Caller, Command, Context, Flow, Run, flag};
 use crate::fault::{Fault, Result};
-use crate::reply::{Sink, replace_with_error};
+use crate::reply::{Out, Sink, replace_with_error};
 use crate::server::Server;
 use crate::server::clients::state;
 use crate::server::watches::Dirty;
@@ -79,7 +79,7 @@ impl Session {
         &mut self,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow> {
         let flags = self.server.scripts.flags_of(command, args);
         self.transaction.queue(command, args, flags)?;
@@ -88,7 +88,7 @@ impl Session {
     }
 
     /// MULTI.
-    pub(crate) fn multi(&mut self, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    pub(crate) fn multi(&mut self, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
         if self.transaction.is_open() {
             return Err(Fault::fixed("ERR MULTI calls can not be nested"));
         }
@@ -99,7 +99,7 @@ impl Session {
     }
 
     /// DISCARD.
-    pub(crate) fn discard(&mut self, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    pub(crate) fn discard(&mut self, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
         if !self.transaction.is_open() {
             return Err(Fault::fixed("ERR DISCARD without MULTI"));
         }
@@ -108,7 +108,7 @@ impl Session {
     }
 
     /// UNWATCH.
-    pub(crate) fn unwatch(&mut self, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    pub(crate) fn unwatch(&mut self, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
         self.unwatch_all();
         out.reply_ok()
     }
@@ -233,7 +233,7 @@ impl Session {
     }
 
     /// Runs the queued commands as one commit. The caller has the whole keyspace to itself.
-    fn run_queue(&mut self, queue: Vec<Queued>, out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    fn run_queue(&mut self, queue: Vec<Queued>, out: Out<'_>) -> Result<Flow> {
         let server = Arc::clone(&self.server);
         let mut txn = server.begin(self.client.db);
         txn.set_origin(self.client.id);
@@ -263,7 +263,7 @@ impl Session {
         server: &'s Server,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow> {
         self.client.note_reads(server, command, args);
         if self.deny(command, args, "multi").is_some() {

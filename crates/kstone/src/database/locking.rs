@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::ops::Consumed;
 use crate::policy::CommitChanges;
 use crate::staging::Staged;
+use crate::table::live::Table;
 
 /// What [`Database::change`] did.
 #[derive(Debug)]
@@ -26,6 +27,13 @@ pub(crate) enum Stop {
     TableChanged,
     /// The operation failed.
     Failed(Error),
+}
+
+impl Stop {
+    /// Stops if the table was changed or dropped since it was looked up.
+    pub(crate) fn unless_current(table: &Table) -> Result<(), Stop> {
+        if table.is_current() { Ok(()) } else { Err(Stop::TableChanged) }
+    }
 }
 
 impl<E: Into<Error>> From<E> for Stop {

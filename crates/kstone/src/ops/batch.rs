@@ -245,9 +245,7 @@ impl Database {
                 |staged| {
                     let mut output = BatchWriteOutput::default();
                     for (table, key, is_put, item) in &writes {
-                        if !table.is_current() {
-                            return Err(Stop::TableChanged);
-                        }
+                        Stop::unless_current(table)?;
                         let old = staged.stored(table.id(), key)?;
                         match (is_put, &old) {
                             (true, old) => {

@@ -49,9 +49,7 @@ impl Database {
             let key = table.key_of_request(key_item.as_ref())?;
             let stripes: StripeSet = [key.stripe()].into_iter().collect();
             self.change(stripes, costs, |staged| {
-                if !table.is_current() {
-                    return Err(Stop::TableChanged);
-                }
+                Stop::unless_current(table)?;
                 let old = staged.stored(table.id(), &key)?;
                 let before = old.as_ref().and_then(Stored::live);
                 check(condition.as_ref(), before, request.return_on_failure)?;

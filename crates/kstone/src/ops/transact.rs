@@ -213,9 +213,7 @@ impl Database {
                 let mut output = TransactWriteOutput::default();
                 let mut bytes = 0;
                 for (at, (action, (table, key))) in actions.iter().zip(&writes).enumerate() {
-                    if !table.is_current() {
-                        return Err(Stop::TableChanged);
-                    }
+                    Stop::unless_current(table)?;
                     match action.stage(staged, table, key) {
                         Ok(written) => bytes += written,
                         Err(error) if is_batch_too_large(&error) => return Err(too_large().into()),

@@ -61,9 +61,7 @@ impl Database {
             check_keeps_key(table, update)?;
             let stripes: StripeSet = [key.stripe()].into_iter().collect();
             self.change(stripes, costs, |staged| {
-                if !table.is_current() {
-                    return Err(Stop::TableChanged);
-                }
+                Stop::unless_current(table)?;
                 let old = staged.stored(table.id(), &key)?;
                 let before = old.as_ref().and_then(Stored::live);
                 check(condition, before, request.return_on_failure)?;

@@ -46,7 +46,7 @@ struct FoundItems {
 
 /// `/data/tables/{table}`
 pub(crate) async fn list(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(name): Path<String>,
     Asked(search): Asked<ItemSearch>,
 ) -> PageResult {
@@ -300,7 +300,7 @@ fn decoded(answer: &QueryOutput) -> PageResult<Vec<Item>> {
 
 /// `/data/tables/{table}/item`
 pub(crate) async fn one(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(name): Path<String>,
     Asked(named): Asked<ItemQuery>,
 ) -> PageResult {

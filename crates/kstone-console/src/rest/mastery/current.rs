@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use kstone_mastery::domain::{
@@ -17,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, IdempotencyKey, Params};
 use crate::rest::paging::{Page, PageParams};
@@ -119,7 +119,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     responses((status = OK, body = MasteryResult, headers(("ETag" = String, description = "The version"))),
         (status = NOT_MODIFIED, description = "It is the version that is known already")))]
 async fn current(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -145,7 +145,7 @@ async fn current(
     request_body = Components,
     responses((status = OK, body = MasteryResult, headers(("ETag" = String, description = "The version")))))]
 async fn assess(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     IdempotencyKey(name): IdempotencyKey,
     headers: HeaderMap,
@@ -224,7 +224,7 @@ fn expected_version(headers: &HeaderMap) -> Result<Option<u64>> {
 #[utoipa::path(post, path = "/mastery/query", tag = "mastery", request_body = MasteryQuery,
     responses((status = OK, body = MasteryFound)))]
 async fn query(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Body(query): Body<MasteryQuery>,
 ) -> Result<Json<MasteryFound>> {
     if query.student_ids.len() > STUDENTS_MAX {
@@ -244,7 +244,7 @@ async fn query(
     params(("student_id" = String, Path, description = "The learner"), RangeParams),
     responses((status = OK, body = History)))]
 async fn history(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     Params(range): Params<RangeParams>,
 ) -> Result<Json<History>> {
@@ -260,7 +260,7 @@ async fn history(
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<MasteryDay>)))]
 async fn full_history(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<MasteryDay>>> {
@@ -273,7 +273,7 @@ async fn full_history(
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<ComponentsDay>)))]
 async fn components_history(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<ComponentsDay>>> {
@@ -287,7 +287,7 @@ async fn components_history(
         ("component" = Component, Path, description = "Which component"), DaysParams),
     responses((status = OK, body = ComponentTrend)))]
 async fn trend(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((student_id, component)): Address<(String, String)>,
     Params(params): Params<DaysParams>,
 ) -> Result<Json<ComponentTrend>> {
@@ -307,7 +307,7 @@ async fn trend(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Skills)))]
 async fn skills(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
 ) -> Result<Json<Skills>> {
     Ok(Json(Skills { skills: console.platform()?.mastery.skills(&student_id).await? }))
@@ -318,7 +318,7 @@ async fn skills(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = ActivityData)))]
 async fn activity(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
 ) -> Result<Json<ActivityData>> {
     Ok(Json(console.platform()?.mastery.activity(&student_id).await?))
@@ -329,7 +329,7 @@ async fn activity(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Struggles)))]
 async fn struggles(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
 ) -> Result<Json<Struggles>> {
     Ok(Json(Struggles { struggles: console.platform()?.mastery.struggles(&student_id).await? }))
@@ -340,7 +340,7 @@ async fn struggles(
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<AcceptedEvent>)))]
 async fn events(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<AcceptedEvent>>> {
@@ -353,7 +353,7 @@ async fn events(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = MasteryResult)))]
 async fn rebuild(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
 ) -> Result<Json<MasteryResult>> {
     let platform = console.platform()?;

@@ -10,6 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, Params};
 use crate::rest::paging::{Page, PageParams};
@@ -64,7 +65,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     params(("student_id" = String, Path, description = "The learner"), AheadParams),
     responses((status = OK, body = PredictionResult)))]
 async fn prediction(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     Params(params): Params<AheadParams>,
 ) -> Result<Json<PredictionResult>> {
@@ -80,7 +81,7 @@ async fn prediction(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = LearningPath)))]
 async fn path(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
 ) -> Result<Json<LearningPath>> {
     Ok(Json(LearningPath { steps: console.platform()?.mastery.path(&student_id).await? }))
@@ -91,7 +92,7 @@ async fn path(
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<Recommendation>)))]
 async fn recommendation_history(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<Recommendation>>> {
@@ -117,7 +118,7 @@ async fn recommendations_view(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Recommendations)))]
 async fn recommend(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
 ) -> Result<Json<Recommendations>> {
     let recommendations = console.platform()?.mastery.recommendations(&student_id).await?;
@@ -132,7 +133,7 @@ async fn recommend(
     request_body = FeedbackBody,
     responses((status = OK, body = Recommendation)))]
 async fn feedback(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((student_id, recommendation_id)): Address<(String, String)>,
     Body(said): Body<FeedbackBody>,
 ) -> Result<Json<Recommendation>> {

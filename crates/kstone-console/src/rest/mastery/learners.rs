@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use kstone_mastery::domain::{Consent, LearnerProfile};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body};
 
@@ -48,7 +48,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = LearnerProfile)))]
 async fn profile(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
 ) -> Result<Json<LearnerProfile>> {
     Ok(Json(console.platform()?.mastery.profile(&student_id).await?))
@@ -60,7 +60,7 @@ async fn profile(
     request_body = ProfileBody,
     responses((status = OK, body = LearnerProfile)))]
 async fn put_profile(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     Body(body): Body<ProfileBody>,
 ) -> Result<Json<LearnerProfile>> {
@@ -82,7 +82,7 @@ async fn put_profile(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Consent)))]
 async fn consent(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
 ) -> Result<Json<Consent>> {
     Ok(Json(console.platform()?.mastery.profile(&student_id).await?.consent))
@@ -94,7 +94,7 @@ async fn consent(
     request_body = ConsentBody,
     responses((status = OK, body = Consent)))]
 async fn put_consent(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     Body(body): Body<ConsentBody>,
 ) -> Result<Json<Consent>> {

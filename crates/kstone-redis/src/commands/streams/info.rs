@@ -10,10 +10,8 @@ use super::xgroup::no_group;
 use crate::args;
 use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::Out;
 use crate::store::Txn;
-
-type Out<'o> = &'o mut (dyn Sink + Send);
 
 fn find(context: &mut Context<'_, '_>, key: &[u8]) -> Result<Stream> {
     Stream::find(context.txn, key)?.ok_or(Fault::NO_SUCH_KEY)

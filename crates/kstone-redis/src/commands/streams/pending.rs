@@ -9,7 +9,7 @@ use super::stream::Stream;
 use crate::args;
 use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::Out;
 use crate::store::Txn;
 
 /// The error for a key or a group that is not there.
@@ -91,7 +91,7 @@ pub(super) fn xpending(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<
     Ok(Flow::Done)
 }
 
-fn summary(txn: &Txn<'_>, key: &[u8], group: &Group, out: &mut (dyn Sink + Send)) -> Result<()> {
+fn summary(txn: &Txn<'_>, key: &[u8], group: &Group, out: Out<'_>) -> Result<()> {
     out.array(4);
     out.integer(group.pending as i64);
     if group.pending == 0 {
@@ -128,7 +128,7 @@ fn list(
     key: &[u8],
     group: &Group,
     query: &PendingQuery<'_>,
-    out: &mut (dyn Sink + Send),
+    out: Out<'_>,
 ) -> Result<()> {
     let (range, now_ms) = ((query.start, query.end), txn.now_ms());
     let mark = out.later();

@@ -9,7 +9,7 @@ use super::stream::Stream;
 use crate::args;
 use crate::command_spec::{Block, Caller, Context, Flow};
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::{Out, Sink};
 use crate::store::Txn;
 
 /// Most entries that a blocked client gets at once, unless it asked for another count.
@@ -339,7 +339,7 @@ fn show_history(
     key: &[u8],
     consumer: &[u8],
     (stream, from, count): (&Stream, Id, u64),
-    out: &mut (dyn Sink + Send),
+    out: Out<'_>,
 ) -> Result<()> {
     let mut ids = Vec::new();
     ledger.group.each_owned(txn, key, consumer, (from, Id::MAX), |id| {
@@ -377,7 +377,7 @@ fn hand_out(
     consumer: &[u8],
     no_ack: bool,
     (stream, from, count): (&Stream, Id, u64),
-    out: &mut (dyn Sink + Send),
+    out: Out<'_>,
 ) -> Result<()> {
     let record_len = 2 * (key.len() + consumer.len() + 64);
     let count_max = (HANDED_OUT_BYTES_MAX / record_len).max(1) as u64;
