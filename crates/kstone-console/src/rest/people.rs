@@ -113,7 +113,7 @@ async fn erasure(console: ConsoleState, Address(id): Address<String>) -> Result<
     params(("student_id" = String, Path, description = "The learner's id")),
     responses((status = ACCEPTED, body = Erasure, description = "It has begun; `Location` is where to look",
         headers(("Location" = String, description = "Where to see how far it is")))))]
-async fn erase(console: ConsoleState, Address(student_id): Address<String>) -> Result<Response> {
+async fn erase(console: ConsoleState, student_id: Address<String>) -> Result<Response> {
     let erasures = erasures_of(&console)?;
     check_id("student_id", &student_id).map_err(Problem::from_invalid)?;
     let subject = Subject::canonical(&student_id, None);
@@ -148,10 +148,7 @@ struct Admitted {
 #[utoipa::path(post, path = "/students/{student_id}/admit", tag = "people",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Admitted)))]
-async fn admit(
-    console: ConsoleState,
-    Address(student_id): Address<String>,
-) -> Result<Json<Admitted>> {
+async fn admit(console: ConsoleState, student_id: Address<String>) -> Result<Json<Admitted>> {
     let was_erased = console.platform()?.mastery.admit(&student_id).await?;
     console.note("admit", Some(&student_id), None).await;
     Ok(Json(Admitted { was_erased }))
@@ -168,10 +165,7 @@ struct Debugged {
 #[utoipa::path(get, path = "/students/{student_id}/debug", tag = "people",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Debugged)))]
-async fn debug(
-    console: ConsoleState,
-    Address(student_id): Address<String>,
-) -> Result<Json<Debugged>> {
+async fn debug(console: ConsoleState, student_id: Address<String>) -> Result<Json<Debugged>> {
     let keys = console.platform()?.mastery.debug_student_state(&student_id).await?;
     console.note("debug", Some(&student_id), None).await;
     Ok(Json(Debugged { keys }))

@@ -61,7 +61,7 @@ async fn queues(console: ConsoleState) -> Result<Json<QueueList>> {
     responses((status = OK, body = Page<DeadJob>)))]
 async fn dead(
     console: ConsoleState,
-    Address(queue): Address<String>,
+    queue: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<DeadJob>>> {
     let asked = page.asked()?;

@@ -60,9 +60,6 @@ async fn start(
 #[utoipa::path(get, path = "/batches/{batch_id}", tag = "mastery",
     params(("batch_id" = String, Path, description = "Which batch")),
     responses((status = OK, body = BatchStatus)))]
-async fn status(
-    console: ConsoleState,
-    Address(batch_id): Address<String>,
-) -> Result<Json<BatchStatus>> {
+async fn status(console: ConsoleState, batch_id: Address<String>) -> Result<Json<BatchStatus>> {
     Ok(Json(console.platform()?.mastery.batch_status(&batch_id).await?))
 }

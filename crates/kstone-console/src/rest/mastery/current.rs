@@ -146,7 +146,7 @@ async fn current(
     responses((status = OK, body = MasteryResult, headers(("ETag" = String, description = "The version")))))]
 async fn assess(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     IdempotencyKey(name): IdempotencyKey,
     headers: HeaderMap,
     Body(components): Body<Components>,
@@ -245,7 +245,7 @@ async fn query(
     responses((status = OK, body = History)))]
 async fn history(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     Params(range): Params<RangeParams>,
 ) -> Result<Json<History>> {
     let engine = &console.platform()?.mastery;
@@ -261,7 +261,7 @@ async fn history(
     responses((status = OK, body = Page<MasteryDay>)))]
 async fn full_history(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<MasteryDay>>> {
     let page = console.platform()?.mastery.full_history(&student_id, &page.asked()?).await?;
@@ -274,7 +274,7 @@ async fn full_history(
     responses((status = OK, body = Page<ComponentsDay>)))]
 async fn components_history(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<ComponentsDay>>> {
     let page = console.platform()?.mastery.components_history(&student_id, &page.asked()?).await?;
@@ -306,10 +306,7 @@ async fn trend(
 #[utoipa::path(get, path = "/students/{student_id}/skills", tag = "mastery",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Skills)))]
-async fn skills(
-    console: ConsoleState,
-    Address(student_id): Address<String>,
-) -> Result<Json<Skills>> {
+async fn skills(console: ConsoleState, student_id: Address<String>) -> Result<Json<Skills>> {
     Ok(Json(Skills { skills: console.platform()?.mastery.skills(&student_id).await? }))
 }
 
@@ -319,7 +316,7 @@ async fn skills(
     responses((status = OK, body = ActivityData)))]
 async fn activity(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
 ) -> Result<Json<ActivityData>> {
     Ok(Json(console.platform()?.mastery.activity(&student_id).await?))
 }
@@ -328,10 +325,7 @@ async fn activity(
 #[utoipa::path(get, path = "/students/{student_id}/struggles", tag = "mastery",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Struggles)))]
-async fn struggles(
-    console: ConsoleState,
-    Address(student_id): Address<String>,
-) -> Result<Json<Struggles>> {
+async fn struggles(console: ConsoleState, student_id: Address<String>) -> Result<Json<Struggles>> {
     Ok(Json(Struggles { struggles: console.platform()?.mastery.struggles(&student_id).await? }))
 }
 
@@ -341,7 +335,7 @@ async fn struggles(
     responses((status = OK, body = Page<AcceptedEvent>)))]
 async fn events(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<AcceptedEvent>>> {
     let page = console.platform()?.mastery.events(&student_id, &page.asked()?).await?;
@@ -354,7 +348,7 @@ async fn events(
     responses((status = OK, body = MasteryResult)))]
 async fn rebuild(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
 ) -> Result<Json<MasteryResult>> {
     let platform = console.platform()?;
     let mastery = platform.mastery.rebuild_mastery_from_events(&student_id).await?;

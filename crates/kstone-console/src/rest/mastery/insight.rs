@@ -66,7 +66,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     responses((status = OK, body = PredictionResult)))]
 async fn prediction(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     Params(params): Params<AheadParams>,
 ) -> Result<Json<PredictionResult>> {
     let days = params.days.unwrap_or(7);
@@ -80,10 +80,7 @@ async fn prediction(
 #[utoipa::path(get, path = "/students/{student_id}/path", tag = "mastery",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = LearningPath)))]
-async fn path(
-    console: ConsoleState,
-    Address(student_id): Address<String>,
-) -> Result<Json<LearningPath>> {
+async fn path(console: ConsoleState, student_id: Address<String>) -> Result<Json<LearningPath>> {
     Ok(Json(LearningPath { steps: console.platform()?.mastery.path(&student_id).await? }))
 }
 
@@ -93,7 +90,7 @@ async fn path(
     responses((status = OK, body = Page<Recommendation>)))]
 async fn recommendation_history(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<Recommendation>>> {
     let page =
@@ -119,7 +116,7 @@ async fn recommendations_view(
     responses((status = OK, body = Recommendations)))]
 async fn recommend(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
 ) -> Result<Json<Recommendations>> {
     let recommendations = console.platform()?.mastery.recommendations(&student_id).await?;
     Ok(Json(Recommendations { recommendations }))

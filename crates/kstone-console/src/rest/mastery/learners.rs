@@ -49,7 +49,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     responses((status = OK, body = LearnerProfile)))]
 async fn profile(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
 ) -> Result<Json<LearnerProfile>> {
     Ok(Json(console.platform()?.mastery.profile(&student_id).await?))
 }
@@ -61,7 +61,7 @@ async fn profile(
     responses((status = OK, body = LearnerProfile)))]
 async fn put_profile(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     Body(body): Body<ProfileBody>,
 ) -> Result<Json<LearnerProfile>> {
     let engine = &console.platform()?.mastery;
@@ -81,10 +81,7 @@ async fn put_profile(
 #[utoipa::path(get, path = "/students/{student_id}/consent", tag = "learners",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Consent)))]
-async fn consent(
-    console: ConsoleState,
-    Address(student_id): Address<String>,
-) -> Result<Json<Consent>> {
+async fn consent(console: ConsoleState, student_id: Address<String>) -> Result<Json<Consent>> {
     Ok(Json(console.platform()?.mastery.profile(&student_id).await?.consent))
 }
 
@@ -95,7 +92,7 @@ async fn consent(
     responses((status = OK, body = Consent)))]
 async fn put_consent(
     console: ConsoleState,
-    Address(student_id): Address<String>,
+    student_id: Address<String>,
     Body(body): Body<ConsentBody>,
 ) -> Result<Json<Consent>> {
     let engine = &console.platform()?.mastery;

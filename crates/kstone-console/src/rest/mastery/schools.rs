@@ -93,7 +93,7 @@ async fn schools(console: ConsoleState) -> Result<Json<Schools>> {
     responses((status = OK, body = Page<String>)))]
 async fn learners(
     console: ConsoleState,
-    Address(school_id): Address<String>,
+    school_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<String>>> {
     let page = console.platform()?.mastery.learners(&school_id, &page.asked()?).await?;
@@ -104,10 +104,7 @@ async fn learners(
 #[utoipa::path(get, path = "/schools/{school_id}/classes", tag = "schools",
     params(("school_id" = String, Path, description = "The school")),
     responses((status = OK, body = Classes)))]
-async fn classes(
-    console: ConsoleState,
-    Address(school_id): Address<String>,
-) -> Result<Json<Classes>> {
+async fn classes(console: ConsoleState, school_id: Address<String>) -> Result<Json<Classes>> {
     Ok(Json(Classes { classes: console.platform()?.mastery.classes(&school_id).await? }))
 }
 
@@ -183,7 +180,7 @@ async fn remove_member(
     responses((status = OK, body = Aggregates)))]
 async fn aggregates(
     console: ConsoleState,
-    Address(school_id): Address<String>,
+    school_id: Address<String>,
     Params(range): Params<RangeParams>,
 ) -> Result<Json<Aggregates>> {
     let engine = &console.platform()?.mastery;
@@ -197,7 +194,7 @@ async fn aggregates(
     responses((status = OK, body = CohortComparison)))]
 async fn cohorts(
     console: ConsoleState,
-    Address(school_id): Address<String>,
+    school_id: Address<String>,
     Params(params): Params<CohortParams>,
 ) -> Result<Json<CohortComparison>> {
     let classes = listed("classes", &params.classes)?;

@@ -148,6 +148,39 @@ impl WritePolicy for Students {
     }
 }
 
+/// A policy that admits everything as it is; it calls this before each item.
+pub struct AdmitAll(pub Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for AdmitAll {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AdmitAll")
+    }
+}
+
+impl WritePolicy for AdmitAll {
+    fn admit_item(&self, _: &ItemWrite<'_>) -> Result<Admitted, Refused> {
+        (self.0)();
+        Ok(Admitted::AS_IT_IS)
+    }
+
+    fn release_item(&self, _: &ItemRemoval<'_>) -> Admitted {
+        Admitted::AS_IT_IS
+    }
+
+    fn admit_key(&self, _: &KeyWrite<'_>) -> Result<Admitted, Refused> {
+        Ok(Admitted::AS_IT_IS)
+    }
+
+    fn release_key(&self, _: &KeyRemoval<'_>) -> Admitted {
+        Admitted::AS_IT_IS
+    }
+
+    fn committed(&self, _: &[Counted]) {}
+    fn emptied(&self, _: u8) {}
+    fn swapped(&self, _: u8, _: u8) {}
+    fn dropped(&self, _: &str) {}
+}
+
 /// A machine whose clock stands still and whose background work runs when it is told to.
 pub struct Machine {
     pub disk: SimDisk,
