@@ -7,7 +7,7 @@ use kstone::{Database, DatabaseOptions, Error, Item, ItemBytes};
 use kstone_core::env::Env;
 use kstone_core::{Error as EngineError, Options, TableId};
 
-use crate::serve::notice::Notice;
+use crate::serve::server_file::ServerFile;
 
 /// Without `--table`, commands work on the table that every database has.
 pub const TABLE: TableId = TableId::DEFAULT;
@@ -50,13 +50,15 @@ pub fn explain_engine(dir: &Path, error: EngineError) -> anyhow::Error {
             "{shown} holds no KeystoneDB database; check the path, or make one: \
              kstone put {shown} user#1 '{{\"name\":\"Ada\"}}'"
         ),
-        EngineError::Locked { .. } => match Notice::read(dir).and_then(|notice| notice.dynamodb) {
-            Some(url) => anyhow!(
-                "{shown} is in use by the server at {url}: ask it for a named table (kstone tables \
+        EngineError::Locked { .. } => {
+            match ServerFile::read(dir).and_then(|notice| notice.dynamodb) {
+                Some(url) => anyhow!(
+                    "{shown} is in use by the server at {url}: ask it for a named table (kstone tables \
                  {url}), or stop it first"
-            ),
-            None => EngineError::Locked { path: dir.to_owned() }.into(),
-        },
+                ),
+                None => EngineError::Locked { path: dir.to_owned() }.into(),
+            }
+        }
         other => other.into(),
     }
 }

@@ -1,9 +1,10 @@
 //! A heat map of the 256 stripes: 16 rows of 16, the fuller the brighter.
 
+use kstone_console::server_status::{FULLNESS_LEVELS as LEVELS, fullness};
+
 use crate::output::Output;
 
-/// From little to much. Level 0 is for stripes that hold nothing.
-const LEVELS: usize = 8;
+/// From little to much.
 const ASCII: [&str; LEVELS + 1] = ["  ", "..", "::", "--", "==", "++", "**", "##", "@@"];
 const SHADES: [&str; LEVELS + 1] = ["· ", "░░", "░░", "▒▒", "▒▒", "▓▓", "▓▓", "██", "██"];
 /// Of the 256 colours of a terminal: from deep blue over green to yellow and red.
@@ -16,23 +17,13 @@ pub fn lines(values: &[u64], unit: &str, show: fn(u64) -> String, out: &Output) 
     let columns: String = (0..16).map(|column| format!("{column:<2x}")).collect();
     lines.push(out.faint(&format!("        {columns}")));
     for (row, cells) in values.chunks(16).enumerate() {
-        let cells: String = cells.iter().map(|&value| cell(level(value, max), out)).collect();
+        let cells: String = cells.iter().map(|&value| cell(fullness(value, max), out)).collect();
         let first = out.faint(&format!("  {:>3} {row:x} ", row * 16));
         lines.push(format!("{first}{cells}"));
     }
     lines.push(String::new());
     lines.push(format!("  {}", legend(values, max, unit, show, out)));
     lines
-}
-
-/// How full a stripe is beside the fullest: 0 only if it is empty, the highest only if it is one
-/// of the fullest.
-fn level(value: u64, max: u64) -> usize {
-    if value == 0 {
-        return 0;
-    }
-    let share = u128::from(value) * LEVELS as u128 / u128::from(max.max(1));
-    (share as usize).clamp(1, LEVELS)
 }
 
 fn cell(level: usize, out: &Output) -> String {
@@ -63,15 +54,6 @@ fn legend(values: &[u64], max: u64, unit: &str, show: fn(u64) -> String, out: &O
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_an_empty_stripe_looks_empty_and_only_the_fullest_look_full() {
-        assert_eq!(level(0, 100), 0);
-        assert_eq!(level(1, u64::MAX), 1);
-        assert_eq!(level(99, 100), LEVELS - 1);
-        assert_eq!(level(100, 100), LEVELS);
-        assert_eq!(level(u64::MAX, u64::MAX), LEVELS);
-    }
 
     #[test]
     fn the_picture_is_16_by_16_for_every_kind_of_reader() {

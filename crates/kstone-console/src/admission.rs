@@ -106,7 +106,7 @@ pub(crate) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next:
     let console = &gate.console;
     let headers = request.headers();
     let is_api = request.uri().path().starts_with("/api/");
-    // Whoever asks whether the server is there need not say who asks.
+    // Health checks need no token.
     let is_health = request.uri().path() == "/api/v1/health";
     let refused = match &console.options.token {
         Some(_) if is_health => None,

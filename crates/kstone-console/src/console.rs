@@ -20,6 +20,9 @@ use crate::request::{self, Actor};
 use crate::rest::{Code, Problem};
 use crate::server_status::ServerStatus;
 
+/// The console as handlers of requests take it.
+pub(crate) type ConsoleState = axum::extract::State<Arc<Console>>;
+
 /// Everything that a page or a call of the API may ask. One for each process, behind an `Arc`.
 #[derive(Debug)]
 pub struct Console {

@@ -96,7 +96,7 @@ impl ErasureProgress {
 }
 
 impl Erasures {
-    /// Erasures by this eraser, of which this engine is told.
+    /// Erasures by this eraser, which this engine is notified of.
     pub fn new(eraser: Arc<Eraser>, engine: Option<MasteryEngine>) -> Arc<Erasures> {
         Arc::new(Erasures {
             eraser,

@@ -2,8 +2,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`Console`] | what both are made of: the ports, the platform, erasure, the status of the process |
-//! | [`serve`] | connections: how many, how long, and how they end |
+//! | `console` | [`Console`], what both are made of: the ports, the platform, erasure, the status of the process |
+//! | `server` | [`serve`] and its connections: how many, how long, and how they end |
 //! | `admission` | which requests are served: token, host, origin |
 //! | `request` | middleware for every request: an id, a body within limits, safe headers |
 //! | `erasures` | erasures of persons that run in the background |

@@ -12,7 +12,7 @@ use kstone_door::body::{BodyError, BodyLimits};
 use kstone_platform::field::check_id;
 
 use crate::admission;
-use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::{Code, Problem};
 
 /// The header in which a request's id comes and goes.
@@ -72,11 +72,7 @@ pub(crate) fn client(request: &Request) -> String {
 }
 
 /// Gives the request its id, and the answer its headers.
-pub(crate) async fn identify(
-    State(console): State<Arc<Console>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn identify(console: ConsoleState, request: Request, next: Next) -> Response {
     let id = client_request_id(request.headers()).unwrap_or_else(|| console.next_request_id());
     let is_api = request.uri().path().starts_with("/api/");
     let door = if is_api { "rest" } else { "console" };

@@ -92,6 +92,19 @@ pub struct StripeStatus {
     pub writes: u64,
 }
 
+/// The highest level of [`fullness`].
+pub const FULLNESS_LEVELS: usize = 8;
+
+/// How full a stripe is beside the fullest: 0 only if it is empty, the highest level only if it is
+/// one of the fullest.
+pub fn fullness(value: u64, max: u64) -> usize {
+    if value == 0 {
+        return 0;
+    }
+    let share = u128::from(value) * FULLNESS_LEVELS as u128 / u128::from(max.max(1));
+    (share as usize).clamp(1, FULLNESS_LEVELS)
+}
+
 /// A process that tells nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoServerStatus;
@@ -187,6 +200,15 @@ fn traffic(door: &DoorStatus, seconds: &VecDeque<Vec<DoorStatus>>) -> Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_empty_stripe_looks_empty_and_only_the_fullest_look_full() {
+        assert_eq!(fullness(0, 100), 0);
+        assert_eq!(fullness(1, u64::MAX), 1);
+        assert_eq!(fullness(99, 100), FULLNESS_LEVELS - 1);
+        assert_eq!(fullness(100, 100), FULLNESS_LEVELS);
+        assert_eq!(fullness(u64::MAX, u64::MAX), FULLNESS_LEVELS);
+    }
 
     fn door(name: &str, operations: u64) -> DoorStatus {
         let reading = Reading { connections: 1, operations, took_us: vec![operations] };

@@ -2,7 +2,7 @@
 //!
 //! Each [`Bug`] leaves out or reorders one step that crash-safety hangs on. They exist only with
 //! the feature `deliberate-bugs`, are switched on per thread (the crash tests run the engine
-//! inline, on one thread), and `tests/deliberate_bugs.rs` shows that the harness catches each.
+//! inline, on one thread), and `tests/all/deliberate_bugs.rs` shows that the harness catches each.
 
 /// A step done wrong on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

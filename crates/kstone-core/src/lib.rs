@@ -76,7 +76,7 @@ pub use key::{KEY_LEN_MAX, Key, KeyRef, STRIPES, stripe_of};
 pub use maintenance::checkpoint::Checkpoint;
 pub use maintenance::ingest::{IngestRecord, Ingested, Ingester};
 pub use maintenance::purge::{PurgeProgress, PurgeSnapshots, PurgeTarget, Purged};
-pub use maintenance::search::{Sighting, find_bytes};
+pub use maintenance::search::{ByteMatch, find_bytes};
 pub use maintenance::stats::{Stats, StripeStats};
 pub use maintenance::verify::{Fault, VerifyReport, verify};
 pub use options::{Options, Tuning};

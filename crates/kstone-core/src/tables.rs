@@ -1,4 +1,4 @@
-//! The tables that exist, or did.
+//! The registry of engine tables, live and dropped.
 
 use std::collections::BTreeMap;
 

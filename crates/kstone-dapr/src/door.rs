@@ -97,7 +97,7 @@ impl Door {
     }
 
     /// Serves the store as a component that a Dapr sidecar plugs in, at a socket in its folder of
-    /// components. Whoever may open the socket may ask: a sidecar sends no token.
+    /// components. Every process that may open the socket may ask: a sidecar sends no token.
     pub async fn serve_component(self, listener: UnixListener, shutdown: impl Future<Output = ()>) {
         let frame = self.frame();
         let answer = move |request, ()| grpc::answer_sidecar(self.clone(), request);

@@ -1,7 +1,7 @@
 //! Keys of state, and the primary keys of the items that store them.
 
 use kstone::Item;
-use kstone_keyspace::{Keyspace, Parts, WHOLE_KEY};
+use kstone_keyspace::{ItemKeyParts, Keyspace, WHOLE_KEY};
 
 use crate::entry::{PK, SK};
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ impl ItemKey {
     /// The key whose state is stored here. `None` for an item of another door that no key is split
     /// into.
     pub(crate) fn state_key(&self, keyspace: &Keyspace) -> Option<String> {
-        let parts = Parts { pk: self.pk.as_bytes(), sk: self.sk.as_bytes() };
+        let parts = ItemKeyParts { pk: self.pk.as_bytes(), sk: self.sk.as_bytes() };
         let key = match parts.sk == WHOLE_KEY {
             true => self.pk.clone(),
             false => format!("{}:{}", self.pk, self.sk),

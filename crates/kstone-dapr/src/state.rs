@@ -10,7 +10,7 @@ use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{CancellationCode, Item};
 use kstone_core::env::Clock;
-use kstone_keyspace::{AskedTtl, Keyspace, Ttl};
+use kstone_keyspace::{Keyspace, RequestedTtl, Ttl};
 
 use crate::condition;
 use crate::entry::{self, Expiry, PK, SK, TTL};
@@ -141,10 +141,10 @@ impl State {
         let Some(value) = &operation.value else { return Ok(None) };
         let (key, now_ms) = (operation.key.as_str(), self.now_ms());
         let expiry = match time_to_live::requested(&operation.metadata)? {
-            AskedTtl::Ms(ms) => Expiry::AtSecond(time_to_live::second_of_expiry(now_ms, ms)),
+            RequestedTtl::Ms(ms) => Expiry::AtSecond(time_to_live::second_of_expiry(now_ms, ms)),
             // An item without `ttl` gets the catalogue's default, so one that is never to expire has
             // to say so where there is a default.
-            AskedTtl::Never if self.has_declared_ttl(key) => Expiry::Never,
+            RequestedTtl::Never if self.has_declared_ttl(key) => Expiry::Never,
             _ => Expiry::Default,
         };
         let version = self.inner.versions.next(now_ms);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::SignedDuration;
 use jiff::civil::{DateTime, date};
-use kstone_keyspace::AskedTtl;
+use kstone_keyspace::RequestedTtl;
 
 use crate::error::{Error, Result};
 
@@ -13,13 +13,13 @@ const TTL: &str = "ttlInSeconds";
 
 /// The time to live that a request's metadata asks for. As in Dapr's own stores, `-1` and `0` mean
 /// that the key never expires.
-pub(crate) fn requested(metadata: &HashMap<String, String>) -> Result<AskedTtl> {
+pub(crate) fn requested(metadata: &HashMap<String, String>) -> Result<RequestedTtl> {
     // Not all clients write it in the same case.
     let given = metadata.iter().find(|(name, _)| name.eq_ignore_ascii_case(TTL));
-    let Some((_, text)) = given else { return Ok(AskedTtl::Unsaid) };
+    let Some((_, text)) = given else { return Ok(RequestedTtl::Unsaid) };
     match text.trim().parse::<i64>() {
-        Ok(-1 | 0) => Ok(AskedTtl::Never),
-        Ok(seconds @ 1..=2_147_483_647) => Ok(AskedTtl::Ms(seconds.unsigned_abs() * 1000)),
+        Ok(-1 | 0) => Ok(RequestedTtl::Never),
+        Ok(seconds @ 1..=2_147_483_647) => Ok(RequestedTtl::Ms(seconds.unsigned_abs() * 1000)),
         _ => Err(Error::malformed(format!(
             "incorrect value for metadata 'ttlInSeconds': `{text}` is not -1 or a number of seconds"
         ))),
@@ -45,16 +45,16 @@ pub(crate) fn rfc3339(second: u64) -> String {
 mod tests {
     use super::*;
 
-    fn ask(text: &str) -> Result<AskedTtl> {
+    fn ask(text: &str) -> Result<RequestedTtl> {
         requested(&HashMap::from([(TTL.to_owned(), text.to_owned())]))
     }
 
     #[test]
     fn a_life_is_a_number_of_seconds_or_without_end() {
-        assert_eq!(ask("120").unwrap(), AskedTtl::Ms(120_000));
-        assert_eq!(ask("-1").unwrap(), AskedTtl::Never);
-        assert_eq!(ask("0").unwrap(), AskedTtl::Never);
-        assert_eq!(requested(&HashMap::new()).unwrap(), AskedTtl::Unsaid);
+        assert_eq!(ask("120").unwrap(), RequestedTtl::Ms(120_000));
+        assert_eq!(ask("-1").unwrap(), RequestedTtl::Never);
+        assert_eq!(ask("0").unwrap(), RequestedTtl::Never);
+        assert_eq!(requested(&HashMap::new()).unwrap(), RequestedTtl::Unsaid);
         for wrong in ["", "-2", "1.5", "ten", "1s", "2147483648", "99999999999999999999"] {
             assert!(matches!(ask(wrong), Err(Error::Malformed(_))), "{wrong}");
         }

@@ -4,6 +4,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`accept`] | the accept loop: connection slots, handshakes with a deadline, orderly shutdown |
+//! | `activity` | what an HTTP connection is doing, and its deadlines |
 //! | [`http`] | HTTP/1.1 and HTTP/2 connections by hyper, with deadlines for idle and slow clients |
 //! | [`body`] | request bodies: bounded in length, in time, and together in memory |
 //! | [`memory`] | a memory budget that large bodies share |

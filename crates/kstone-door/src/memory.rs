@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Memory for large bodies, counted in KiB. Whoever finds too little of it waits for a while.
+/// Memory for large bodies, counted in KiB. A request that finds too little of it waits for a while.
 /// Clones share the budget.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget {
@@ -25,7 +25,7 @@ pub struct MemoryShare {
 pub struct OutOfMemory;
 
 impl MemoryBudget {
-    /// A budget of so many KiB. Whoever finds too little waits for at most `wait_max`.
+    /// A budget of so many KiB. A request that finds too little waits for at most `wait_max`.
     pub fn new(kib: usize, wait_max: Duration) -> MemoryBudget {
         MemoryBudget { kib: Arc::new(Semaphore::new(kib)), wait_max }
     }

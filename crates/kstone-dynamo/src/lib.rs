@@ -30,9 +30,9 @@ mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http;
+mod input_schema;
 mod json;
 mod operations;
-mod shape;
 mod wire;
 
 pub use auth::Credential;

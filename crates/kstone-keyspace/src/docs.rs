@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::field::FieldType;
 use crate::keyspace::Keyspace;
-use crate::pattern::{Over, Pattern, Store};
+use crate::pattern::{OverflowAction, Pattern, Store};
 
 /// The counts of a pattern's keys, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -95,7 +95,7 @@ fn describe(page: &mut String, pattern: &Pattern) {
     let mut most = vec![format!("key {} bytes", grouped(limits.key_bytes))];
     most.extend(limits.value_bytes.map(|bytes| format!("value {} bytes", grouped(bytes))));
     most.extend(limits.members.map(|members| {
-        let trimmed = if limits.over == Over::Trim { ", then the oldest go" } else { "" };
+        let trimmed = if limits.over == OverflowAction::Trim { ", then the oldest go" } else { "" };
         format!("{} members{trimmed}", grouped(members))
     }));
     let _ = writeln!(page, "- At most: {}", most.join("; "));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::keyspace::{KeyStore, Keyspace, Parts, WHOLE_KEY};
+use crate::keyspace::{ItemKeyParts, KeyStore, Keyspace, WHOLE_KEY};
 use crate::overlap::{Overlap, overlap};
 use crate::pattern::{Pattern, Store};
 use crate::segment::Segment;
@@ -112,7 +112,7 @@ impl Keyspace {
         let pattern = found.pattern;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let parts = matches!(place, KeyStore::Table(_)).then(|| {
-            let Parts { pk, sk } = found.parts(key.as_bytes());
+            let ItemKeyParts { pk, sk } = found.parts(key.as_bytes());
             (text(pk), text(sk))
         });
         let subject = match found.subjects_by_key() {

@@ -5,8 +5,8 @@
 //! | `pk` | is about |
 //! |---|---|
 //! | `subject#{id}` | the person with this canonical id, in whichever tenant |
-//! | `via#r{db}#{key}` | whoever this key of Redis belongs to |
-//! | `via#t{table}#{pk}` or `via#t{table}#{pk}\|{sk}` | whoever this item belongs to |
+//! | `via#r{db}#{key}` | the persons this key of Redis belongs to |
+//! | `via#t{table}#{pk}` or `via#t{table}#{pk}\|{sk}` | the persons this item belongs to |
 //!
 //! | `sk` | the data is in |
 //! |---|---|
@@ -19,7 +19,7 @@
 //! control characters and bytes that are no UTF-8 are `%` and two capital hex digits. So there is one
 //! form of each place, and it reads back as what it was.
 //!
-//! Pure: whoever writes or reads the table uses this.
+//! Pure; used by every reader and writer of the table.
 
 use kstone::policy::IndexEntry;
 use percent_encoding::{percent_decode_str, percent_encode_byte};
@@ -56,7 +56,7 @@ pub enum Location {
 
 /// The decoded `sk` of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Indexed {
+pub struct IndexEntryKey {
     /// The tenant whose data it is.
     pub tenant: Option<String>,
     /// Where it is.
@@ -144,7 +144,7 @@ pub fn entry_for_item(
     IndexEntry { pk, sk }
 }
 
-impl Indexed {
+impl IndexEntryKey {
     /// The entry with this `pk`.
     pub fn entry(&self, pk: String) -> IndexEntry {
         let tenant = self.tenant.as_deref();
@@ -158,7 +158,7 @@ impl Indexed {
     }
 
     /// Reads an entry's `sk`; `None` when it is no place.
-    pub fn parse(sk: &str) -> Option<Indexed> {
+    pub fn parse(sk: &str) -> Option<IndexEntryKey> {
         let mut parts = sk.split('|');
         let tenant = unescape_text(parts.next()?)?;
         let store = parts.next()?;
@@ -174,7 +174,7 @@ impl Indexed {
             (("t", table), sk) => Location::Item { table: unescape_text(table)?, pk: first, sk },
             _ => return None,
         };
-        Some(Indexed { tenant: Some(tenant).filter(|it| !it.is_empty()), location })
+        Some(IndexEntryKey { tenant: Some(tenant).filter(|it| !it.is_empty()), location })
     }
 }
 
@@ -222,8 +222,8 @@ mod tests {
 
     use super::*;
 
-    fn at(tenant: Option<&str>, location: Location) -> Indexed {
-        Indexed { tenant: tenant.map(str::to_owned), location }
+    fn at(tenant: Option<&str>, location: Location) -> IndexEntryKey {
+        IndexEntryKey { tenant: tenant.map(str::to_owned), location }
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
         for (place, sk) in cases {
             let entry = place.entry(pk_of_subject("1"));
             assert_eq!((entry.pk.as_str(), entry.sk.as_str()), ("subject#1", sk));
-            assert_eq!(Indexed::parse(sk), Some(place));
+            assert_eq!(IndexEntryKey::parse(sk), Some(place));
         }
         assert_eq!(pk_via(&key), "via#r0#session:s-1");
         assert_eq!(pk_via_key(0, b"session:s-1"), "via#r0#session:s-1");
@@ -264,7 +264,7 @@ mod tests {
             "|r0|a|b|c",
             "|r0|a\nb",
         ] {
-            assert_eq!(Indexed::parse(wrong), None, "{wrong:?}");
+            assert_eq!(IndexEntryKey::parse(wrong), None, "{wrong:?}");
         }
     }
 
@@ -293,8 +293,8 @@ mod tests {
             tenant in proptest::option::of("[a-z|%_]{1,6}"),
             location in location(),
         ) {
-            let place = Indexed { tenant, location };
-            prop_assert_eq!(Indexed::parse(&place.entry(String::new()).sk), Some(place));
+            let place = IndexEntryKey { tenant, location };
+            prop_assert_eq!(IndexEntryKey::parse(&place.entry(String::new()).sk), Some(place));
         }
 
         #[test]

@@ -53,7 +53,7 @@ pub const WHOLE_KEY: &[u8] = b"#";
 
 /// A key as an item's two key attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parts<'k> {
+pub struct ItemKeyParts<'k> {
     /// The partition key.
     pub pk: &'k [u8],
     /// The sort key; [`WHOLE_KEY`] when the partition key is all of it.
@@ -263,7 +263,7 @@ impl Keyspace {
 
     /// The pattern that an item belongs to, by its two key attributes. An item whose partition ends
     /// elsewhere than the pattern says belongs to none. Does not allocate.
-    pub fn find_item<'k>(&self, table: &str, parts: Parts<'k>) -> Option<Match<'_, 'k>> {
+    pub fn find_item<'k>(&self, table: &str, parts: ItemKeyParts<'k>) -> Option<Match<'_, 'k>> {
         self.find_split(table, parts).and_then(Result::ok)
     }
 
@@ -272,7 +272,7 @@ impl Keyspace {
     pub(crate) fn find_split<'k>(
         &self,
         table: &str,
-        parts: Parts<'k>,
+        parts: ItemKeyParts<'k>,
     ) -> Option<Result<Match<'_, 'k>, Misplaced<'_>>> {
         let sk = (parts.sk != WHOLE_KEY).then_some(parts.sk);
         let place = KeyStore::Table(table);
@@ -288,10 +288,10 @@ impl Keyspace {
 
     /// A key as the two key attributes of its item. A key that no pattern declares is a partition
     /// by itself.
-    pub fn split<'k>(&self, table: &str, key: &'k [u8]) -> Parts<'k> {
+    pub fn split<'k>(&self, table: &str, key: &'k [u8]) -> ItemKeyParts<'k> {
         match self.find(KeyStore::Table(table), key) {
             Some(found) => found.parts(key),
-            None => Parts { pk: key, sk: WHOLE_KEY },
+            None => ItemKeyParts { pk: key, sk: WHOLE_KEY },
         }
     }
 
@@ -357,7 +357,7 @@ impl Keyspace {
     }
 }
 
-impl<'k> Parts<'k> {
+impl<'k> ItemKeyParts<'k> {
     /// The whole key again.
     pub fn key(&self) -> Vec<u8> {
         match self.sk == WHOLE_KEY {
@@ -396,11 +396,11 @@ impl<'s, 'k> Match<'s, 'k> {
     }
 
     /// The key, which is the one that was found, as the two key attributes of its item.
-    pub fn parts(&self, key: &'k [u8]) -> Parts<'k> {
+    pub fn parts(&self, key: &'k [u8]) -> ItemKeyParts<'k> {
         let split = self.partition_bytes().and_then(|end| key.split_at_checked(end));
         match split {
-            Some((pk, [b':', sk @ ..])) => Parts { pk, sk },
-            _ => Parts { pk: key, sk: WHOLE_KEY },
+            Some((pk, [b':', sk @ ..])) => ItemKeyParts { pk, sk },
+            _ => ItemKeyParts { pk: key, sk: WHOLE_KEY },
         }
     }
 

@@ -11,9 +11,12 @@
 //! | `catalogue` | reads the TOML; every problem points at its line and column |
 //! | `pattern`, `segment`, `placeholder`, `field`, `ttl` | what a catalogue says, as types |
 //! | `keyspace`, `matcher`, `words`, `overlap` | from a key to its pattern; which of two wins |
+//! | `shipped` | the five catalogues that ship with this crate |
+//! | `problem` | errors of a catalogue, with line and column |
 //! | `rules`, `value` | what a write must keep to |
 //! | `subject` | learners under one name, however a key writes it |
 //! | `check`, `explain`, `docs` | for people |
+//! | `text`, `date` | which bytes a key may have; dates and times in keys |
 //! | [`index`] | the form of the index of persons |
 //! | `policy` | a keyspace in force on a database: [`Governor`] |
 //! | [`erasure`] | everything about one person: listed, exported, erased with a receipt |
@@ -59,18 +62,20 @@ pub use date::{Date, Millis, TimeError};
 pub use docs::Usage;
 pub use explain::{Explanation, Finding};
 pub use field::{Choice, Field, FieldType, Range};
-pub use keyspace::{KeyStore, Keyspace, Match, Parts, Tenancy, WHOLE_KEY};
-pub use pattern::{BuildError, Example, Limits, Over, Pattern, Store, SubjectSource, ValueType};
+pub use keyspace::{ItemKeyParts, KeyStore, Keyspace, Match, Tenancy, WHOLE_KEY};
+pub use pattern::{
+    BuildError, Example, Limits, OverflowAction, Pattern, Store, SubjectSource, ValueType,
+};
 pub use placeholder::{Kind, PartError, Placeholder, Slot};
 pub use policy::{
     Expiring, Governor, GovernorOptions, Metrics, PatternMetrics, Recount, SweepReport,
     UnknownKeys, UnknownSeen,
 };
 pub use problem::{Position, Problem, Problems, Severity};
-pub use rules::{Admission, Refusal, Rule, Shape, Write};
+pub use rules::{Admission, Refusal, Rule, StoredType, Write};
 pub use segment::{SEGMENTS_MAX, Segment};
 pub use shipped::{SHIPPED, shipped};
 pub use subject::{Subject, Subjects};
 pub use tenant::{Tenant, TenantItems, TenantKeys};
-pub use ttl::{AskedTtl, Effect, Expiry, Span, Ttl};
+pub use ttl::{Effect, Expiry, RequestedTtl, Span, Ttl};
 pub use value::FieldValue;

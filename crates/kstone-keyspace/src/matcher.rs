@@ -9,7 +9,7 @@
 use crate::pattern::Pattern;
 use crate::placeholder::{Kind, Slot};
 use crate::segment::Segment;
-use crate::words::Words;
+use crate::words::LiteralTable;
 
 /// A key, or a part of one, that is longer belongs to no pattern.
 const PART_LEN_MAX: usize = 65_535;
@@ -98,7 +98,7 @@ pub(crate) struct Matcher {
 #[derive(Debug, Default)]
 struct Node {
     /// The words that may come here, and where they lead.
-    words: Words,
+    words: LiteralTable,
     /// The placeholders, the most literal first, and where they lead.
     slots: Vec<SlotEdge>,
     /// The pattern that ends here.

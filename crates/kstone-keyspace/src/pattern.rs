@@ -113,12 +113,12 @@ pub struct Limits {
     /// Members of the collection.
     pub members: Option<u64>,
     /// What happens with a write that makes more members than that.
-    pub over: Over,
+    pub over: OverflowAction,
 }
 
 /// What happens to a write that exceeds the limit of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Over {
+pub enum OverflowAction {
     /// It is refused.
     Refuse,
     /// It is done, and the oldest members go.

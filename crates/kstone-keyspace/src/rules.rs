@@ -4,8 +4,8 @@
 use std::fmt;
 
 use crate::field::{Field, FieldType};
-use crate::pattern::{Limits, Over, Pattern, Store, SubjectSource, ValueType};
-use crate::ttl::{AskedTtl, Effect, Expiry};
+use crate::pattern::{Limits, OverflowAction, Pattern, Store, SubjectSource, ValueType};
+use crate::ttl::{Effect, Expiry, RequestedTtl};
 use crate::value::{FieldValue, Json};
 
 /// A description of a write.
@@ -14,11 +14,11 @@ pub struct Write<'w> {
     /// Bytes of the key.
     pub key_bytes: u64,
     /// What the key holds afterwards.
-    pub shape: Shape,
+    pub shape: StoredType,
     /// Whether the write makes the key or changes it.
     pub effect: Effect,
     /// What it says about the key's life.
-    pub ttl: AskedTtl,
+    pub ttl: RequestedTtl,
     /// The whole value, of a string.
     pub value: Option<&'w [u8]>,
     /// The fields that are written, of a hash, a stream's entry or an item; all of them when an item
@@ -34,7 +34,7 @@ pub struct Write<'w> {
 
 /// What a key holds, as its store sees it: JSON, strings and counters are all bytes there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum StoredType {
     /// Bytes.
     Bytes,
     /// Fields with bytes.
@@ -99,12 +99,12 @@ pub struct Refusal {
 
 impl<'w> Write<'w> {
     /// A key is made, or all of it replaced, with a value of this shape.
-    pub fn makes(key: &[u8], shape: Shape) -> Write<'w> {
+    pub fn makes(key: &[u8], shape: StoredType) -> Write<'w> {
         Write {
             key_bytes: key.len() as u64,
             shape,
             effect: Effect::Makes,
-            ttl: AskedTtl::Unsaid,
+            ttl: RequestedTtl::Unsaid,
             value: None,
             fields: &[],
             members: &[],
@@ -116,15 +116,15 @@ impl<'w> Write<'w> {
 
 impl ValueType {
     /// How its store sees it.
-    pub fn shape(self) -> Shape {
+    pub fn shape(self) -> StoredType {
         match self {
-            ValueType::Json | ValueType::String | ValueType::Counter => Shape::Bytes,
-            ValueType::Hash => Shape::Hash,
-            ValueType::List => Shape::List,
-            ValueType::Set => Shape::Set,
-            ValueType::Zset => Shape::Zset,
-            ValueType::Stream => Shape::Stream,
-            ValueType::Item => Shape::Item,
+            ValueType::Json | ValueType::String | ValueType::Counter => StoredType::Bytes,
+            ValueType::Hash => StoredType::Hash,
+            ValueType::List => StoredType::List,
+            ValueType::Set => StoredType::Set,
+            ValueType::Zset => StoredType::Zset,
+            ValueType::Stream => StoredType::Stream,
+            ValueType::Item => StoredType::Item,
         }
     }
 }
@@ -159,13 +159,13 @@ impl Pattern {
         self.check_limits(write)?;
         let expiry = self.ttl.answer(write.ttl, write.effect).map_err(|allowed| {
             let found = || match write.ttl {
-                AskedTtl::Ms(ms) => format!("{}.{:03} s", ms / 1000, ms % 1000),
+                RequestedTtl::Ms(ms) => format!("{}.{:03} s", ms / 1000, ms % 1000),
                 _ => "for good".to_owned(),
             };
             self.refuse(Rule::Ttl, || allowed.bounds(), found)
         })?;
         let trim_to = match (self.limits, write.members_after) {
-            (Limits { members: Some(most), over: Over::Trim, .. }, Some(after)) => {
+            (Limits { members: Some(most), over: OverflowAction::Trim, .. }, Some(after)) => {
                 (after > most).then_some(most)
             }
             _ => None,
@@ -189,7 +189,7 @@ impl Pattern {
         let fits = self.value_type.shape() == write.shape;
         // JSON among items may be an item with the same fields.
         let as_item = self.value_type == ValueType::Json
-            && write.shape == Shape::Item
+            && write.shape == StoredType::Item
             && matches!(self.store, Store::Table(_));
         match fits || as_item {
             true => Ok(()),
@@ -223,7 +223,7 @@ impl Pattern {
             }
         }
         match (members, write.members_after) {
-            (Some(most), Some(after)) if after > most && when_over == Over::Refuse => {
+            (Some(most), Some(after)) if after > most && when_over == OverflowAction::Refuse => {
                 Err(over(Rule::Members, most, after, "members"))
             }
             _ => Ok(()),
@@ -279,7 +279,7 @@ impl Pattern {
             self.check_field(name, value)?;
         }
         // A hash may be filled one field after the other; an item that is put is whole.
-        if write.shape == Shape::Item && write.effect == Effect::Makes {
+        if write.shape == StoredType::Item && write.effect == Effect::Makes {
             self.check_missing(|_, name| write.fields.iter().any(|(given, _)| *given == name))?;
         }
         Ok(())
@@ -399,16 +399,16 @@ impl fmt::Display for Rule {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for StoredType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Shape::Bytes => "bytes",
-            Shape::Hash => "hash",
-            Shape::List => "list",
-            Shape::Set => "set",
-            Shape::Zset => "zset",
-            Shape::Stream => "stream",
-            Shape::Item => "item",
+            StoredType::Bytes => "bytes",
+            StoredType::Hash => "hash",
+            StoredType::List => "list",
+            StoredType::Set => "set",
+            StoredType::Zset => "zset",
+            StoredType::Stream => "stream",
+            StoredType::Item => "item",
         })
     }
 }

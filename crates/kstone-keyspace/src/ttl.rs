@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use kstone::policy::{AskedTtl, Effect, Expiry};
+pub use kstone::policy::{Effect, Expiry, RequestedTtl};
 
 /// How long keys of a pattern live, and what a write may ask for instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,24 +45,24 @@ impl Ttl {
 
     /// The expiry that a write gets; the error says what a write may ask for.
     #[inline]
-    pub(crate) fn answer(&self, asked: AskedTtl, effect: Effect) -> Result<Expiry, &Span> {
+    pub(crate) fn answer(&self, asked: RequestedTtl, effect: Effect) -> Result<Expiry, &Span> {
         let (Ttl::Fixed(span) | Ttl::Sliding(span)) = self else {
             return Ok(match asked {
-                AskedTtl::Ms(ms) => Expiry::InMs(ms),
-                AskedTtl::Keep => Expiry::Keep,
-                AskedTtl::Unsaid if effect == Effect::Changes => Expiry::Keep,
-                AskedTtl::Unsaid | AskedTtl::Never => Expiry::Never,
+                RequestedTtl::Ms(ms) => Expiry::InMs(ms),
+                RequestedTtl::Keep => Expiry::Keep,
+                RequestedTtl::Unsaid if effect == Effect::Changes => Expiry::Keep,
+                RequestedTtl::Unsaid | RequestedTtl::Never => Expiry::Never,
             });
         };
         let usual = Expiry::InMs(span.seconds.saturating_mul(1000));
         match (asked, effect) {
-            (AskedTtl::Keep | AskedTtl::Unsaid, Effect::Makes) => Ok(usual),
-            (AskedTtl::Keep, Effect::Changes) => Ok(Expiry::Keep),
-            (AskedTtl::Unsaid, Effect::Changes) => match self {
+            (RequestedTtl::Keep | RequestedTtl::Unsaid, Effect::Makes) => Ok(usual),
+            (RequestedTtl::Keep, Effect::Changes) => Ok(Expiry::Keep),
+            (RequestedTtl::Unsaid, Effect::Changes) => match self {
                 Ttl::Sliding(_) => Ok(usual),
                 _ => Ok(Expiry::Keep),
             },
-            (AskedTtl::Ms(ms), _) => {
+            (RequestedTtl::Ms(ms), _) => {
                 let most = span.seconds_max.map_or(u64::MAX, |most| most.saturating_mul(1000));
                 // A second is the least that most doors can say; a lock may well ask for less.
                 let least = match span.seconds_min {
@@ -74,7 +74,7 @@ impl Ttl {
                     false => Err(span),
                 }
             }
-            (AskedTtl::Never, _) => match span.seconds_max {
+            (RequestedTtl::Never, _) => match span.seconds_max {
                 None => Ok(Expiry::Never),
                 Some(_) => Err(span),
             },
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_fixed_time_begins_when_the_key_is_made_and_a_sliding_one_with_each_write() {
         let (fixed, sliding) = (Ttl::Fixed(Span::seconds(3600)), Ttl::Sliding(Span::seconds(3600)));
-        let unsaid = |ttl: Ttl, effect| ttl.answer(AskedTtl::Unsaid, effect).unwrap();
+        let unsaid = |ttl: Ttl, effect| ttl.answer(RequestedTtl::Unsaid, effect).unwrap();
         assert_eq!(unsaid(fixed, Effect::Makes), Expiry::InMs(HOUR_MS));
         assert_eq!(unsaid(fixed, Effect::Changes), Expiry::Keep);
         assert_eq!(unsaid(sliding, Effect::Makes), Expiry::InMs(HOUR_MS));
@@ -178,22 +178,22 @@ mod tests {
     fn a_write_may_ask_for_less_but_not_for_more() {
         let ttl = Ttl::Fixed(Span::seconds(3600));
         let ask = |asked| ttl.answer(asked, Effect::Makes).map_err(Span::bounds);
-        assert_eq!(ask(AskedTtl::Ms(500)), Ok(Expiry::InMs(500)));
-        assert_eq!(ask(AskedTtl::Ms(HOUR_MS)), Ok(Expiry::InMs(HOUR_MS)));
-        assert_eq!(ask(AskedTtl::Ms(HOUR_MS + 1)), Err("at most 3600 s".to_owned()));
-        assert_eq!(ask(AskedTtl::Never), Err("at most 3600 s".to_owned()));
-        assert_eq!(ask(AskedTtl::Keep), Ok(Expiry::InMs(HOUR_MS)));
+        assert_eq!(ask(RequestedTtl::Ms(500)), Ok(Expiry::InMs(500)));
+        assert_eq!(ask(RequestedTtl::Ms(HOUR_MS)), Ok(Expiry::InMs(HOUR_MS)));
+        assert_eq!(ask(RequestedTtl::Ms(HOUR_MS + 1)), Err("at most 3600 s".to_owned()));
+        assert_eq!(ask(RequestedTtl::Never), Err("at most 3600 s".to_owned()));
+        assert_eq!(ask(RequestedTtl::Keep), Ok(Expiry::InMs(HOUR_MS)));
     }
 
     #[test]
     fn bounds_are_kept_where_a_pattern_names_them() {
         let block = Ttl::Fixed(Span { seconds: 900, seconds_min: 900, seconds_max: Some(86_400) });
         let ask = |ttl: Ttl, asked| ttl.answer(asked, Effect::Makes).map_err(Span::bounds);
-        assert_eq!(ask(block, AskedTtl::Ms(HOUR_MS)), Ok(Expiry::InMs(HOUR_MS)));
-        assert_eq!(ask(block, AskedTtl::Ms(899_999)), Err("900 to 86400 s".to_owned()));
+        assert_eq!(ask(block, RequestedTtl::Ms(HOUR_MS)), Ok(Expiry::InMs(HOUR_MS)));
+        assert_eq!(ask(block, RequestedTtl::Ms(899_999)), Err("900 to 86400 s".to_owned()));
         let task = Ttl::Fixed(Span { seconds: 300, seconds_min: 300, seconds_max: None });
-        assert_eq!(ask(task, AskedTtl::Never), Ok(Expiry::Never));
-        assert_eq!(ask(task, AskedTtl::Ms(1000)), Err("at least 300 s".to_owned()));
+        assert_eq!(ask(task, RequestedTtl::Never), Ok(Expiry::Never));
+        assert_eq!(ask(task, RequestedTtl::Ms(1000)), Err("at least 300 s".to_owned()));
         assert_eq!(block.to_string(), "15 minutes (15 minutes to 1 day)");
         assert_eq!(task.to_string(), "5 minutes (or more than 5 minutes)");
     }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_key_that_stays_may_be_given_a_time_by_who_writes_it() {
         let ask = |asked| Ttl::None.answer(asked, Effect::Makes).unwrap();
-        assert_eq!(ask(AskedTtl::Ms(5)), Expiry::InMs(5));
-        assert_eq!(ask(AskedTtl::Never), Expiry::Never);
+        assert_eq!(ask(RequestedTtl::Ms(5)), Expiry::InMs(5));
+        assert_eq!(ask(RequestedTtl::Never), Expiry::Never);
     }
 }

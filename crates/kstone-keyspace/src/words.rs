@@ -1,9 +1,9 @@
-//! [`Words`]: a small hash table from literal segments to nodes of the matcher. Words are compared
-//! by their length and both ends, so up to 16 bytes need no byte-by-byte comparison.
+//! Hash table from literal key segments to matcher nodes. Segments are compared by their length and
+//! both ends, so up to 16 bytes need no byte-by-byte comparison.
 
 /// A hash table with open addressing; at most half of it is in use.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct LiteralTable {
     slots: Vec<Option<Entry>>,
     count: usize,
 }
@@ -53,7 +53,7 @@ impl Fingerprint {
     }
 }
 
-impl Words {
+impl LiteralTable {
     #[inline]
     pub(crate) fn get(&self, word: &[u8]) -> Option<u32> {
         if self.count == 0 {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_word_leads_where_it_was_said_to_lead_and_others_lead_nowhere() {
-        let mut words = Words::default();
+        let mut words = LiteralTable::default();
         assert_eq!(words.get(b""), None);
         let text = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
         let all: Vec<&str> =
@@ -124,7 +124,7 @@ mod tests {
     fn words_that_differ_in_any_one_byte_are_told_apart() {
         for length in 1..40 {
             let word = vec![b'x'; length];
-            let mut words = Words::default();
+            let mut words = LiteralTable::default();
             words.insert(&word, 7);
             for at in 0..length {
                 let mut other = word.clone();

@@ -1,4 +1,5 @@
-//! The learning platform of one process: builds, starts and stops all systems together.
+//! Assembles the learning platform: builds, starts and stops the mastery engine, workers, schedules and
+//! alerts.
 //!
 //! Called by the process that serves, the demo, and tests. Several platforms, in one process or in
 //! many, may share a store.
@@ -71,23 +72,23 @@ impl PlatformParts {
 /// The learning platform of one process.
 #[derive(Debug)]
 pub struct Platform {
-    /// Mastery.
+    /// The mastery engine.
     pub mastery: MasteryEngine,
-    /// Who did what.
+    /// The audit log.
     pub audit: AuditLog,
-    /// Asks for work.
+    /// Enqueues jobs.
     pub outbox: Outbox,
-    /// Work that waits, runs or was given up.
+    /// Jobs that wait, run or were given up.
     pub queues: Queues,
-    /// Who does it.
+    /// The job workers.
     pub workers: Workers,
-    /// Work that comes round.
+    /// Recurring jobs.
     pub schedules: Schedules,
-    /// What a person should look at.
+    /// Alerts for people.
     pub alerts: Alerts,
-    /// Requests that came before.
+    /// Idempotency records.
     pub idempotency: Idempotency,
-    /// How often clients may ask.
+    /// Rate limits of clients.
     pub limits: RateLimits,
 }
 

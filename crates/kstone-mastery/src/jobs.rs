@@ -1,8 +1,8 @@
 //! Background jobs of the mastery engine: batches, school aggregates, alerts about learners, and
 //! nightly maintenance.
 //!
-//! Upkeep looks at all learners, in 16 jobs side by side: each can be killed and run again, alone.
-//! A learner who cannot be looked after does not keep the others from it.
+//! Nightly maintenance goes over all learners, in 16 parallel jobs: each can be killed and run again,
+//! alone. An error with one learner does not stop the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,8 +65,20 @@ pub struct JobParts<'p> {
 /// # Errors
 /// If a schedule cannot be: then it is a defect here.
 pub fn register(parts: JobParts<'_>) -> Result<()> {
-    let JobParts { engine, items, outbox, workers, schedules, alerts } = parts;
+    register_requested_jobs(parts);
+    register_nightly_jobs(parts);
+    register_dead_job_handler(parts);
 
+    let job = |kind: &str| NewJob::new(UPKEEP, kind, json!({}));
+    let schedules = parts.schedules;
+    schedules.add(SCHOOLS, Cadence::daily(0, 5), job(SCHOOLS))?;
+    schedules.add(SNAPSHOTS, Cadence::nightly(), job(SNAPSHOTS))?;
+    schedules.add(INTERVENTIONS, Cadence::daily(4, 0), job(INTERVENTIONS))?;
+    Ok(())
+}
+
+/// Jobs that a request or an event enqueues.
+fn register_requested_jobs(JobParts { engine, workers, alerts, .. }: JobParts<'_>) {
     let run = engine.clone();
     workers.register(QUEUE, RUN_BATCH, move |job| {
         let engine = run.clone();
@@ -96,7 +108,10 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
             alerts.raise(struggle_alert(&job, begun)).await.map(drop).map_err(retry)
         }
     });
+}
 
+fn register_nightly_jobs(parts: JobParts<'_>) {
+    let JobParts { engine, items, outbox, workers, alerts, .. } = parts;
     let run = (engine.clone(), outbox.clone());
     workers.register(UPKEEP, SCHOOLS, move |_| {
         let (engine, outbox) = run.clone();
@@ -113,27 +128,30 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
         let outbox = outbox.clone();
         workers.register(UPKEEP, whole, move |job| divide(outbox.clone(), part, job));
     }
-    for (part, care) in [
+    for (part, task) in [
         (SNAPSHOTS_OF_PART, NightlyTask::Snapshot),
         (INTERVENTIONS_OF_PART, NightlyTask::LookAhead),
     ] {
-        let nurse = NightlyRun {
+        let run = NightlyRun {
             engine: engine.clone(),
             alerts: alerts.clone(),
             items: Arc::clone(items),
-            care,
+            task,
         };
-        workers.register(UPKEEP, part, move |job| nurse.clone().look_after_all(job));
+        workers.register(UPKEEP, part, move |job| run.clone().run_for_all_learners(job));
     }
+}
 
-    let mourn = (engine.clone(), alerts.clone());
+/// What is done about a job whose last attempt failed.
+fn register_dead_job_handler(JobParts { engine, workers, alerts, .. }: JobParts<'_>) {
+    let context = (engine.clone(), alerts.clone());
     workers.on_given_up(move |dead| {
-        let (engine, alerts) = mourn.clone();
+        let (engine, alerts) = context.clone();
         async move {
             if dead.kind == RUN_BATCH
                 && let Ok(Batch { batch_id }) = serde_json::from_value(dead.payload.clone())
             {
-                // Whoever watches the batch would wait for ever. If even this cannot be written,
+                // A client that polls the batch would wait for ever. If even this cannot be written,
                 // the alert is what is left.
                 let _ = engine.give_up_batch(&batch_id).await;
             }
@@ -144,12 +162,6 @@ pub fn register(parts: JobParts<'_>) -> Result<()> {
             };
         }
     });
-
-    let job = |kind: &str| NewJob::new(UPKEEP, kind, json!({}));
-    schedules.add(SCHOOLS, Cadence::daily(0, 5), job(SCHOOLS))?;
-    schedules.add(SNAPSHOTS, Cadence::nightly(), job(SNAPSHOTS))?;
-    schedules.add(INTERVENTIONS, Cadence::daily(4, 0), job(INTERVENTIONS))?;
-    Ok(())
 }
 
 #[derive(Deserialize)]
@@ -204,19 +216,19 @@ struct NightlyRun {
     engine: MasteryEngine,
     alerts: Alerts,
     items: Arc<dyn Items>,
-    care: NightlyTask,
+    task: NightlyTask,
 }
 
 impl NightlyRun {
     /// Runs a task for each learner of a shard. If it fails for some, the shard is retried after
     /// all the others have had it.
-    async fn look_after_all(self, job: Job) -> Result<(), JobError> {
+    async fn run_for_all_learners(self, job: Job) -> Result<(), JobError> {
         let LearnerShard { part, period } = read(&job)?;
         let mut learners = LearnerPages::of(&self.items, part).map_err(retry)?;
         let (mut failed, mut last) = (0, None);
         while let Some(some) = learners.next().await.map_err(retry)? {
             for student in some {
-                let done = match self.care {
+                let done = match self.task {
                     NightlyTask::Snapshot => {
                         let before = period.minus(TAIL);
                         self.engine.advance_snapshot(&student, before).await.map(drop)

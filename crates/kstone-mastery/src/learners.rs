@@ -1,4 +1,4 @@
-//! Iterates over all learners by the entries that the engine makes when it first sees one.
+//! Iterates over all learners, using the registration entry written at their first event.
 
 use std::sync::Arc;
 

@@ -7,7 +7,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use kstone_keyspace::erasure::{Eraser, ErasureError, Holding, Progress, SignedReceipt};
+use kstone_keyspace::erasure::{
+    Eraser, ErasureError, PersonalDataLocation, Progress, SignedReceipt,
+};
 use kstone_keyspace::{Governor, Subject};
 use serde_json::Value as Json;
 
@@ -20,7 +22,7 @@ pub type PersonsFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErasureErr
 /// Lists, exports and erases the data of one person in all systems.
 pub trait Persons: Debug + Send + Sync {
     /// Every key and item that holds data of the person.
-    fn list<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, Vec<Holding>>;
+    fn list<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, Vec<PersonalDataLocation>>;
 
     /// The same with values, as JSON that people can read.
     fn export<'a>(&'a self, person: &'a Subject, now: Moment) -> PersonsFuture<'a, Json>;
@@ -55,7 +57,7 @@ pub struct LocalPersons {
 }
 
 impl Persons for LocalPersons {
-    fn list<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, Vec<Holding>> {
+    fn list<'a>(&'a self, person: &'a Subject) -> PersonsFuture<'a, Vec<PersonalDataLocation>> {
         Box::pin(async move { self.eraser.stores().holdings(person).await })
     }
 

@@ -12,7 +12,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod args;
-mod command;
+mod command_spec;
 mod commands;
 mod fault;
 mod float;
@@ -42,7 +42,7 @@ pub use float::double_text;
 pub use reply::{Mark, Sink, Tree, Value};
 pub use server::remote_commands::{RemoteCommands, RunRemoteCommands};
 pub use server::survey::{KeyPresence, SurveyedKey};
-pub use session::{Pipeline, Session, Step, Waiting};
+pub use session::{CommandOutcome, Pipeline, Session, Waiting};
 
 use server::{Server, ShutdownHook, config};
 use store::databases::Databases;

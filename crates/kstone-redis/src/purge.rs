@@ -1,4 +1,4 @@
-//! Removes keys and members for good: from the keyspace, and then from every file.
+//! Deletes keys and members, then erases their bytes from all files.
 //!
 //! Where the bytes of a key can be:
 //! - Its head and its parts are records of one partition, and so in one stripe: in that stripe's

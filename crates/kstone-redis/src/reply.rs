@@ -10,6 +10,9 @@ use crate::fault::Fault;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark(pub usize);
 
+/// Where a command's reply goes.
+pub type Out<'o> = &'o mut (dyn Sink + Send);
+
 /// Takes a reply piece by piece. A collection announces its length and is followed by as many
 /// replies (twice as many for a map).
 pub trait Sink {
@@ -80,7 +83,7 @@ pub trait Sink {
 }
 
 /// Replaces what was written since a mark by an error: what a failed command wrote is no reply.
-pub(crate) fn replace_with_error(out: &mut (dyn Sink + Send), start: Mark, fault: &Fault) {
+pub(crate) fn replace_with_error(out: Out<'_>, start: Mark, fault: &Fault) {
     out.rewind(start);
     out.error(fault.message().as_bytes());
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use kstone_redis::{Pipeline, Session, Sink as _, Step, Waiting};
+use kstone_redis::{CommandOutcome, Pipeline, Session, Sink as _, Waiting};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::net::TcpStream;
 use tokio::task::coop::{consume_budget, has_budget_remaining};
@@ -228,13 +228,13 @@ impl Connection {
             }
             let step = session.execute(args, out).await;
             match step {
-                Step::Paused(left) => break Next::Pause(Box::pin(sleep(left))),
-                Step::Replied => *start += len,
-                Step::Close => {
+                CommandOutcome::Paused(left) => break Next::Pause(Box::pin(sleep(left))),
+                CommandOutcome::Replied => *start += len,
+                CommandOutcome::Close => {
                     *start += len;
                     break Next::Close;
                 }
-                Step::Waiting(waiting) => {
+                CommandOutcome::Waiting(waiting) => {
                     *start += len;
                     let timer = waiting.left().map(|left| Box::pin(sleep(left)));
                     break Next::Key(waiting, timer);

@@ -1,4 +1,4 @@
-//! The order in which connections are served: that in which their commands arrived.
+//! Serves connections in the order in which their commands arrived.
 //!
 //! Clients count on it across connections: one blocks on a key, and then another writes the key.
 //! But of two tasks that one poll of the sockets wakes, tokio runs the later one first. So a

@@ -54,7 +54,7 @@ pub struct TaskAlbum {
     pub year: u32,
 }
 
-/// The SHA-256 of a task's token, in hexadecimal. The token itself opens the task to whoever has
+/// The SHA-256 of a task's token, in hexadecimal. The token itself opens the task to everyone who has
 /// it, so it is given out and not kept. Tokens are long and random: a salt would add nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenHash(String);

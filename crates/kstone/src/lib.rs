@@ -6,7 +6,6 @@ mod cost;
 mod database;
 mod error;
 pub mod expr;
-mod governing;
 mod handle;
 #[doc(hidden)]
 pub mod key;
@@ -20,12 +19,13 @@ mod staging;
 pub mod stream;
 pub mod table;
 mod value;
+mod write_policy;
 
 pub use database::{Database, DatabaseOptions, Reply, ReplyFuture};
 pub use error::{CancellationCode, CancellationReason, Error, Result};
 pub use handle::{Entries, Entry, Query, Scan, Table, placeholders};
 pub use kstone_core::{Durability, Key};
-pub use side::Reclaim;
+pub use side::ExpiredRecordHandler;
 pub use value::{
     Attributes, Corrupt, DecimalText, EncodedValue, Item, ItemBuilder, ItemBytes, ItemRef,
     ListBuilder, ListRef, Number, NumberError, NumberRef, SetKind, SetRef, TextForm, Value,

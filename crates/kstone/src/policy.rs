@@ -60,11 +60,11 @@ pub struct ItemWrite<'w> {
     /// The item as it is, unless there is none or its time is over.
     pub old: Option<ItemRef<'w>>,
     /// What the stored record takes, if there is one, even one whose time is over.
-    pub before: Option<Footprint>,
+    pub before: Option<KeySize>,
     /// Whether all of the item is replaced (put), or attributes of it are changed (update).
     pub effect: Effect,
     /// What the write says about the item's life, by the attribute that the table expires by.
-    pub asked: AskedTtl,
+    pub asked: RequestedTtl,
     /// The name of the attribute that the table expires by, if it has one.
     pub ttl_attribute: Option<&'w str>,
     /// The one `now` of the whole operation.
@@ -83,7 +83,7 @@ pub struct ItemRemoval<'w> {
     /// The item as it was.
     pub old: ItemRef<'w>,
     /// What it took.
-    pub before: Footprint,
+    pub before: KeySize,
 }
 
 /// A key of Redis that is about to be made or changed, as one command leaves it.
@@ -98,7 +98,7 @@ pub struct KeyWrite<'w> {
     /// Whether the command makes the key or replaces all of it, or changes what is there.
     pub effect: Effect,
     /// What the command says about the key's life.
-    pub asked: AskedTtl,
+    pub asked: RequestedTtl,
     /// The pattern that this policy itself said for this key before, if that is known: it need not be
     /// looked for again.
     pub pattern: Option<PatternId>,
@@ -116,7 +116,7 @@ pub struct KeyWrite<'w> {
     /// How many members a collection has afterwards.
     pub members_after: Option<u64>,
     /// What it took before, if it was there, even if its time was over.
-    pub before: Option<Footprint>,
+    pub before: Option<KeySize>,
     /// The one `now` of the whole command.
     pub now_ms: u64,
 }
@@ -129,12 +129,12 @@ pub struct KeyRemoval<'w> {
     /// The key.
     pub key: &'w [u8],
     /// What it took.
-    pub before: Footprint,
+    pub before: KeySize,
 }
 
 /// What a stored key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Footprint {
+pub struct KeySize {
     /// Bytes of key and value. Of a collection of Redis: without its members, whose sizes nobody
     /// keeps.
     pub bytes: u64,
@@ -172,7 +172,7 @@ pub enum Effect {
 
 /// What a write says about the key's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AskedTtl {
+pub enum RequestedTtl {
     /// Nothing.
     Unsaid,
     /// So many milliseconds from now.
@@ -242,9 +242,9 @@ pub struct Counted {
     /// The logical database of a key of Redis; 0 for items.
     pub db: u8,
     /// What it took before; `None` if it was not there.
-    pub before: Option<Footprint>,
+    pub before: Option<KeySize>,
     /// What it takes now; `None` if it is gone.
-    pub after: Option<Footprint>,
+    pub after: Option<KeySize>,
     /// How many members of a collection were written, and their bytes: from this the size of all is
     /// estimated.
     pub members_written: u32,
@@ -256,12 +256,12 @@ pub struct Counted {
 
 /// What a commit changed in all its keys. It is nearly always one, and then nothing is allocated.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct CommitChanges {
     first: Option<Counted>,
     others: Vec<Counted>,
 }
 
-impl Tally {
+impl CommitChanges {
     /// Adds what was changed in a key.
     pub fn push(&mut self, counted: Counted) {
         match self.first {

@@ -1,4 +1,4 @@
-//! The port to items: what Amazon DynamoDB can do, wherever it is done.
+//! The `Items` trait: DynamoDB's operations, independent of where the data is.
 //!
 //! Everything above the database that is not a door for its own protocol (the Dapr door, the
 //! catalogue, erasure, the learning platform) holds an [`Items`] and never asks whether it is the

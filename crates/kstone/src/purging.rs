@@ -33,13 +33,13 @@ use crate::cost::Costs;
 use crate::database::locking::Stop;
 use crate::database::{Database, DatabaseOptions};
 use crate::error::{Error, Result};
-use crate::governing::key_text;
 use crate::ports::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use crate::staging::{Cause, Staged};
 use crate::stream::partition_of;
 use crate::stream::record::{self, StoredChange};
 use crate::table::live::Table;
 use crate::value::ItemBytes;
+use crate::write_policy::key_text;
 
 /// Items or stream records of one commit. Why not more: other writers wait for the locks of all
 /// their stripes.
@@ -297,9 +297,7 @@ impl Database {
         let mut table = Arc::clone(table);
         loop {
             let changed = self.change(stripes, Costs::default, |staged| {
-                if !table.is_current() {
-                    return Err(Stop::TableChanged);
-                }
+                Stop::unless_current(&table)?;
                 Ok(work(staged, &table)?)
             })?;
             if let Some(changed) = changed {

@@ -1,4 +1,5 @@
-//! Side tables: tables of other layers on the same engine, and who removes what expires in them.
+//! Side tables: tables that other crates keep on the same engine, and their hook for removing expired
+//! records.
 //!
 //! The engine has one log, one list of what expires, and one numbering of tables for everybody. So
 //! a layer beside this one (Redis's types, say) makes its tables through here, and is handed what
@@ -22,7 +23,7 @@ const SIDES: &[u8] = b"sides";
 const SIDE_TABLES: &[u8] = b"side-tables";
 
 /// Removes what has expired in tables that are not this crate's.
-pub trait Reclaim: Send + Sync + std::fmt::Debug {
+pub trait ExpiredRecordHandler: Send + Sync + std::fmt::Debug {
     /// Whether the table is its own.
     fn owns(&self, table: TableId) -> bool;
     /// Removes these, if they are still what they were.
@@ -37,7 +38,7 @@ pub trait Reclaim: Send + Sync + std::fmt::Debug {
 /// The tables of other layers, and the layers that are open.
 #[derive(Debug, Default)]
 pub(crate) struct SideTables {
-    reclaimers: RwLock<Vec<Arc<dyn Reclaim>>>,
+    reclaimers: RwLock<Vec<Arc<dyn ExpiredRecordHandler>>>,
     /// The tables made for other layers, once they were read.
     tables: RwLock<Option<HashSet<TableId>>>,
     /// Where the reclaiming goes on.
@@ -62,7 +63,7 @@ pub(crate) struct Position {
 /// Expired records in other layers' tables.
 #[derive(Debug)]
 pub(crate) struct ExpiredSideRecords<'e> {
-    of: Vec<(Arc<dyn Reclaim>, Vec<&'e Expired>)>,
+    of: Vec<(Arc<dyn ExpiredRecordHandler>, Vec<&'e Expired>)>,
     /// In tables of layers that are not here.
     pub left: Vec<&'e Expired>,
 }
@@ -209,7 +210,7 @@ impl Database {
     }
 
     /// From now on what expires in the tables that `reclaimer` owns is its to remove.
-    pub fn reclaim_with(&self, reclaimer: Arc<dyn Reclaim>) {
+    pub fn reclaim_with(&self, reclaimer: Arc<dyn ExpiredRecordHandler>) {
         self.inner().sides.reclaimers.write().push(reclaimer);
         // So that its first pause is a short one already.
         self.wake();

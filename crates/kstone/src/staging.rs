@@ -8,11 +8,11 @@ use kstone_core::{Engine, Key, Locked, Seq, TableId, WriteBatch};
 
 use crate::cost::Costs;
 use crate::error::Result;
-use crate::governing::Rules;
-use crate::policy::{Effect, Tally};
+use crate::policy::{CommitChanges, Effect};
 use crate::stream::{Change, StreamTicket};
 use crate::table::live::Table;
 use crate::value::ItemBytes;
+use crate::write_policy::Rules;
 
 /// A write as it is put together under the locks.
 pub(crate) struct Staged<'a> {
@@ -27,7 +27,7 @@ pub(crate) struct Staged<'a> {
     /// The policy that is in force.
     pub rules: Option<Arc<Rules>>,
     /// What the policy hears of once all this is committed.
-    pub counted: Tally,
+    pub counted: CommitChanges,
 }
 
 /// An item as it is stored now.

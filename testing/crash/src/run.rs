@@ -140,7 +140,7 @@ impl Run {
             }
             Step::Ingest { records } => self.ingest(records)?,
             Step::Purge { table, pk } => self.purge(*table, pk)?,
-            Step::Reclaim => self.reclaim()?,
+            Step::ExpiredRecordHandler => self.reclaim()?,
             Step::Flush => self.open()?.flush()?,
             Step::Compact => self.open()?.compact()?,
             Step::Sync => self.open()?.sync()?,

@@ -30,7 +30,7 @@ pub enum Step {
         pk: Bytes,
     },
     /// Deletes what has expired, as the layer above would.
-    Reclaim,
+    ExpiredRecordHandler,
     Flush,
     Compact,
     Sync,
@@ -146,7 +146,7 @@ impl WorkloadBuilder {
             }
             94..97 => Step::TakeSnapshot,
             97 => Step::DropSnapshot,
-            _ => Step::Reclaim,
+            _ => Step::ExpiredRecordHandler,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The long tests of the door, by the number. See `--help`.
+//! `kstone-proofs`: long randomized tests of the doors. See `--help`.
 #![allow(clippy::disallowed_methods, reason = "a test driver on the real machine")]
 
 use std::path::{Path, PathBuf};

@@ -181,7 +181,7 @@ struct SimFile {
     disk: SimDisk,
     inode: InodeId,
     writable: bool,
-    /// The name it was opened by, for whoever prints it.
+    /// The name it was opened by, for printing.
     #[expect(dead_code, reason = "read by Debug")]
     path: PathBuf,
 }

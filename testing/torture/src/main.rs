@@ -1,4 +1,4 @@
-//! The long tests, by the number. See `--help`.
+//! `kstone-torture`: long randomized tests of the engine. See `--help`.
 #![allow(clippy::disallowed_methods, reason = "a test driver on the real machine")]
 
 use std::process::ExitCode;

@@ -225,7 +225,7 @@ pub enum Op {
     /// Lets time pass.
     Advance(u16),
     /// Reclaims what has expired, so many at a time.
-    Reclaim(usize),
+    ExpiredRecordHandler(usize),
     /// Bulk ingest; `true` gives the records in the wrong order.
     Ingest(Vec<(Slot, KeyNo, Value, Option<u16>)>, bool),
     /// Makes a checkpoint, opens it and compares.
@@ -336,7 +336,7 @@ pub fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(settings, back)| Op::Reopen(settings, back)),
         2 => crash.prop_map(Op::Crash),
         6 => (1..40u16).prop_map(Op::Advance),
-        3 => (1..20usize).prop_map(Op::Reclaim),
+        3 => (1..20usize).prop_map(Op::ExpiredRecordHandler),
         3 => (ingested, prop::bool::weighted(0.1)).prop_map(|(records, bad)| Op::Ingest(records, bad)),
         1 => Just(Op::Checkpoint),
         1 => any::<u8>().prop_map(Op::OpenCheckpoint),

@@ -257,7 +257,7 @@ impl Run {
                 self.clock.advance(u64::from(*ms));
                 Ok(())
             }
-            Op::Reclaim(limit) => self.reclaim(*limit),
+            Op::ExpiredRecordHandler(limit) => self.reclaim(*limit),
             Op::Ingest(records, backwards) => self.ingest(records, *backwards),
             Op::Checkpoint => self.checkpoint(),
             Op::OpenCheckpoint(number) => self.open_checkpoint(*number),
@@ -458,7 +458,7 @@ impl Run {
         self.compare(expected, found)
     }
 
-    /// Ends the engine and whoever keeps it alive.
+    /// Ends the engine and all that keep it alive.
     fn close(&mut self) {
         self.snapshots.clear();
         self.engine = None;
@@ -680,7 +680,7 @@ impl Run {
         match op {
             Op::Reopen(..) | Op::Crash(_) | Op::Advance(_) | Op::WaitIdle => Ok(()),
             Op::DropTable(0) | Op::OpenCheckpoint(_) => Ok(()),
-            Op::Reclaim(_) => {
+            Op::ExpiredRecordHandler(_) => {
                 let engine = self.engine()?.clone();
                 let mut expected = self.model.expired(self.now_ms());
                 let (mut found, _) = engine.expired(0, usize::MAX).map_err(says("expired"))?;

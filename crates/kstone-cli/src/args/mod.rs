@@ -13,7 +13,7 @@ mod serve;
 pub use serve::Serve;
 
 const ABOUT: &str = "\
-KeystoneDB: a durable database in a folder, served to DynamoDB's clients.
+KeystoneDB: a durable database in a folder, served over the DynamoDB, Redis and Dapr protocols.
 
 An item is a JSON object under a partition key (PK) and a sort key (SK). Items of one
 partition lie together, in the order of their sort keys. What `put` has answered survives a
@@ -30,10 +30,11 @@ Or with a server, a school of learners and a table with indexes: kstone serve --
 
 const TEMPLATE: &str = "\
 {about-with-newline}
-Usage: kstone <COMMAND> WHERE …     WHERE is the folder of the database, or a server's URL
+Usage: kstone <COMMAND> WHERE …     WHERE is the folder of the database, or a server's URL;
+                                    stats, verify, compact and checkpoint take a folder only
 
 A server:
-  serve       Serve a database to DynamoDB's clients, until it is stopped
+  serve       Serve a database to DynamoDB, Redis and Dapr clients, until it is stopped
 
 Items:
   put         Store an item (makes the database if there is none)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use kstone_keyspace::UnknownKeys;
 
-use crate::serve::settings::{ByteSize, Listen, Promise, Switch};
+use crate::serve::settings::{ByteSize, DurabilityChoice, Listen, Switch};
 
 /// `kstone serve`
 #[derive(Debug, Args)]
@@ -42,16 +42,16 @@ pub struct Serve {
     /// When a write is answered, at every door: sync (it is on disk), interval (it will be within
     /// a second), os (whenever the system writes it) [default: sync; for Redis interval]
     #[arg(long, value_name = "WHEN")]
-    pub durability: Option<Promise>,
+    pub durability: Option<DurabilityChoice>,
     /// The same for DynamoDB's protocol alone
     #[arg(long, value_name = "WHEN")]
-    pub dynamodb_durability: Option<Promise>,
+    pub dynamodb_durability: Option<DurabilityChoice>,
     /// The same for Redis's protocol alone
     #[arg(long, value_name = "WHEN")]
-    pub redis_durability: Option<Promise>,
+    pub redis_durability: Option<DurabilityChoice>,
     /// The same for Dapr's state API alone
     #[arg(long, value_name = "WHEN")]
-    pub dapr_durability: Option<Promise>,
+    pub dapr_durability: Option<DurabilityChoice>,
     /// The name of Dapr's state store; may be given several times [default: statestore]
     #[arg(long, value_name = "NAME")]
     pub dapr_store: Vec<String>,

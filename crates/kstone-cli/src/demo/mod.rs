@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use crate::demo::school::DemoSchool;
 use crate::output::Output;
 use crate::serve::backend::Backend;
-use crate::serve::notice::Notice;
+use crate::serve::server_file::ServerFile;
 use crate::serve::settings::Settings;
 use crate::serve::signals::{self, Stop};
 
@@ -50,7 +50,7 @@ impl Demo {
     pub fn prepare(
         settings: &Settings,
         backend: &Backend,
-        notice: &Notice,
+        notice: &ServerFile,
         out: &mut Output,
     ) -> Result<Demo> {
         if !settings.demo {
@@ -75,7 +75,7 @@ impl Demo {
     pub fn show(
         &self,
         settings: &Settings,
-        notice: &Notice,
+        notice: &ServerFile,
         backend: &Backend,
         stop: &Stop,
         runtime: &Runtime,
@@ -107,7 +107,7 @@ impl Demo {
         let _ = out.flush();
     }
 
-    fn show_tour(&self, settings: &Settings, notice: &Notice, out: &mut Output) -> Result<()> {
+    fn show_tour(&self, settings: &Settings, notice: &ServerFile, out: &mut Output) -> Result<()> {
         let url = notice.dynamodb.as_deref().unwrap_or_default();
         tour::show(url, settings.keys.is_empty(), out)?;
         if let Some(url) = &notice.redis {

@@ -177,7 +177,7 @@ impl DemoSchool {
             ticks.tick().await;
             if let Some(event) = self.school.something_happens(engine.now(), &mut chance) {
                 // A learner may have been erased, or have withdrawn the consent: that is what a
-                // demo is for. And whatever else fails, is told to who asks.
+                // demo is for. Other errors are reported to the client that asks.
                 drop(engine.ingest(&event).await);
             }
             if keys_at.elapsed() >= KEYS_EVERY {

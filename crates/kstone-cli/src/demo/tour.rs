@@ -1,4 +1,4 @@
-//! The demo's tour: commands to paste. Every answer shown is the answer that the server gave a moment ago.
+//! Prints example commands with their real output.
 
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,9 @@ use anyhow::{Result, anyhow, bail};
 use kstone::Database;
 use kstone_core::env::SystemRandom;
 use kstone_core::sync::Mutex;
-use kstone_keyspace::erasure::{Eraser, ErasureRecord, ErasureState, Holding, Progress};
+use kstone_keyspace::erasure::{
+    Eraser, ErasureRecord, ErasureState, PersonalDataLocation, Progress,
+};
 use kstone_keyspace::index::Location;
 use kstone_keyspace::{Governor, Keyspace, Subject, SubjectSource};
 use kstone_redis::Redis;
@@ -42,7 +44,7 @@ impl LocalDatabase {
                 dir.display()
             );
         };
-        // Left over from a server that was killed: whoever has the folder open is this process.
+        // Left over from a server that was killed: only this process has the folder open now.
         let _ = std::fs::remove_file(dir.join(SOCKET));
         let governed = Governed(Arc::clone(&governor));
         if !governor.is_counted()
@@ -176,7 +178,7 @@ fn subject_of(person: &Person, keyspace: &Keyspace) -> Result<Subject> {
     }
 }
 
-fn shown(holding: &Holding) -> Json {
+fn shown(holding: &PersonalDataLocation) -> Json {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let place = match &holding.location {
         Location::Key { db, key } => json!({ "store": "redis", "db": db, "key": text(key) }),

@@ -80,7 +80,7 @@ fn name(unfinished: &Path, path: &Path) -> std::io::Result<()> {
     match fs::hard_link(unfinished, path) {
         Ok(()) => fs::remove_file(unfinished),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-        // Not every file system has links. Whoever makes a key has the database locked, so nobody
+        // Not every file system has links. A process that makes a key holds the database's lock, so nobody
         // else makes one between these two.
         Err(_) if !path.try_exists()? => fs::rename(unfinished, path),
         Err(error) => Err(error),

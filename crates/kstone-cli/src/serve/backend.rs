@@ -14,10 +14,10 @@ use kstone_redis::Redis;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use super::notice::Posted;
+use super::server_file::ServerFileGuard;
 use super::settings::Settings;
 use super::sockets::Sockets;
-use super::{control, governing, platform};
+use super::{control, keyspace, platform};
 use crate::database;
 use crate::output::Output;
 
@@ -37,7 +37,7 @@ pub struct Backend {
     /// Where the commands of the folder's owner reach this process.
     control: Option<control::Socket>,
     /// Where clients find this process.
-    notice: Option<Posted>,
+    notice: Option<ServerFileGuard>,
     /// What is to be said about the declared keys.
     pub lines: Vec<String>,
 }
@@ -51,7 +51,7 @@ impl Backend {
         out: &mut Output,
     ) -> Result<Backend> {
         let db = open_database(settings)?;
-        let (governor, lines) = governing::begin(settings, &db, out)?;
+        let (governor, lines) = keyspace::begin(settings, &db, out)?;
         let notice = match &settings.dir {
             Some(dir) => Some(
                 sockets
@@ -92,7 +92,7 @@ impl Backend {
         out: &mut Output,
     ) -> Result<()> {
         let Some(governor) = &self.governor else { return Ok(()) };
-        governing::keep_saved(Arc::clone(governor), self.redis.clone(), runtime.handle());
+        keyspace::keep_saved(Arc::clone(governor), self.redis.clone(), runtime.handle());
         let Some(redis) = &self.redis else { return Ok(()) };
         // Without it everything else can be served.
         let no_erasure = |error| format!("no erasure while this server runs: {error:#}");

@@ -13,9 +13,9 @@ use tokio::runtime::Handle;
 use super::backend::Backend;
 use super::doors::Doors;
 use super::durability_name;
+use super::process_status::ProcessStatus;
 use super::settings::Settings;
 use super::sockets::{Door, Socket};
-use super::vitals::ServerVitals;
 use crate::output::Output;
 
 const DOOR: Door = Door {
@@ -51,7 +51,7 @@ pub fn open(
         .push(format!("console   {url}  durability {}, {with}", durability_name(durability)));
     let engine = backend.platform.as_ref().map(|platform| platform.mastery.clone());
     let eraser = backend.eraser.clone();
-    let status = ServerVitals::new(&backend.db, settings, std::mem::take(&mut doors.shown));
+    let status = ProcessStatus::new(&backend.db, settings, std::mem::take(&mut doors.shown));
     let console = Console {
         items: Arc::new(backend.db.with_durability(durability)),
         keys: Arc::new(redis.keys(0).context("Redis has no databases")?),

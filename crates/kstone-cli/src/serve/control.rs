@@ -131,7 +131,7 @@ impl Control {
         show: &mut (dyn FnMut(&ProgressBar) + Send),
     ) -> Result<serde_json::Value> {
         let answer = persons::answer(call, &self.eraser, &self.governor, &self.db, show);
-        // Whoever was erased is not to be known from memory.
+        // An erased person must not stay known in memory.
         if let (Call::Erase(_) | Call::Resume, Some(platform)) = (call, &self.platform) {
             platform.mastery.forget_all();
         }

@@ -14,9 +14,9 @@ use super::backend::Backend;
 use super::dapr_socket::ComponentSocket;
 use super::doors::Doors;
 use super::durability_name;
+use super::process_status::OpenDoor;
 use super::settings::{Listen, Settings};
 use super::sockets::{self, Socket};
-use super::vitals::OpenDoor;
 use crate::output::Output;
 
 const HTTP: sockets::Door = door("--dapr-http");

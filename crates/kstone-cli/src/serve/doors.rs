@@ -6,14 +6,14 @@ use anyhow::{Context, Result};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
+use super::process_status::OpenDoor;
 use super::signals::{self, Stop};
-use super::vitals::OpenDoor;
 
 /// All open doors.
 pub struct Doors {
     stop: Stop,
     serving: JoinSet<Result<()>>,
-    /// A line about each, for whoever starts the server.
+    /// A line about each, printed at the start of the server.
     pub lines: Vec<String>,
     /// What the console shows of each.
     pub shown: Vec<OpenDoor>,

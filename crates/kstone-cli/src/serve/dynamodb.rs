@@ -9,10 +9,10 @@ use tokio::runtime::Handle;
 
 use super::backend::Backend;
 use super::doors::Doors;
+use super::process_status::OpenDoor;
 use super::settings::{AccessKey, Listen, Settings};
 use super::sockets::{Door, Socket};
-use super::vitals::OpenDoor;
-use super::{durability_name, files};
+use super::{durability_name, file_limit};
 
 const DOOR: Door = Door {
     flag: "--dynamodb",
@@ -41,7 +41,7 @@ pub fn open(
     let mut options =
         DoorOptions { keys: settings.keys.iter().map(credential).collect(), ..Default::default() };
     let wanted = options.limits.connections_max;
-    options.limits.connections_max = files::connections_max(wanted, &Options::default());
+    options.limits.connections_max = file_limit::connections_max(wanted, &Options::default());
     let (url, durability) = (socket.url("http"), settings.dynamodb_durability);
     let keys = match settings.keys.len() {
         0 => "any access key".to_owned(),

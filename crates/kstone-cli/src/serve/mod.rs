@@ -1,7 +1,7 @@
 //! `kstone serve`: one process that has the database open and serves it at its doors.
 //!
 //! The order matters: sockets first (a port that is taken costs nothing), then the database, then
-//! the doors; and back the same way, so that whoever got an answer finds it after the restart.
+//! the doors; and back the same way, so that a write that was acknowledged is there after the restart.
 
 pub mod backend;
 mod console;
@@ -10,15 +10,15 @@ mod dapr;
 mod dapr_socket;
 mod doors;
 mod dynamodb;
-mod files;
-mod governing;
-pub mod notice;
+mod file_limit;
+mod keyspace;
 mod platform;
+mod process_status;
 mod redis;
+pub mod server_file;
 pub mod settings;
 pub mod signals;
 mod sockets;
-mod vitals;
 
 use std::time::Instant;
 

@@ -8,9 +8,9 @@ use tokio::sync::watch;
 
 use super::backend::Backend;
 use super::doors::Doors;
+use super::process_status::OpenDoor;
 use super::settings::{Listen, Settings};
 use super::sockets::{Door, Socket};
-use super::vitals::OpenDoor;
 use super::{THREADS, durability_name};
 
 const DOOR: Door = Door {

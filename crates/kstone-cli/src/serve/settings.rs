@@ -1,4 +1,4 @@
-//! What a server is told: flags and the file of `--config`, which have the same names.
+//! The settings of a server: flags and the file of `--config`, which have the same names.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -78,14 +78,14 @@ struct File {
     #[serde(default)]
     demo: bool,
     dynamodb: Option<Listen>,
-    durability: Option<Promise>,
-    dynamodb_durability: Option<Promise>,
+    durability: Option<DurabilityChoice>,
+    dynamodb_durability: Option<DurabilityChoice>,
     redis: Option<Listen>,
-    redis_durability: Option<Promise>,
+    redis_durability: Option<DurabilityChoice>,
     redis_password: Option<Password>,
     dapr_http: Option<Listen>,
     dapr_grpc: Option<Listen>,
-    dapr_durability: Option<Promise>,
+    dapr_durability: Option<DurabilityChoice>,
     #[serde(default)]
     dapr_store: Vec<String>,
     dapr_key_prefix: Option<String>,
@@ -166,7 +166,10 @@ impl Settings {
             dynamodb_durability: dynamodb_durability.or(durability).unwrap_or_default().into(),
             redis: args.redis.clone().or(file.redis).unwrap_or_else(Listen::redis),
             // What Redis's own users are used to: their data outlives all but the last second.
-            redis_durability: redis_durability.or(durability).unwrap_or(Promise::Interval).into(),
+            redis_durability: redis_durability
+                .or(durability)
+                .unwrap_or(DurabilityChoice::Interval)
+                .into(),
             redis_password: args.redis_password.clone().map(Password).or(file.redis_password),
             dapr_http: args.dapr_http.clone().or(file.dapr_http),
             dapr_grpc: args.dapr_grpc.clone().or(file.dapr_grpc),
@@ -219,7 +222,7 @@ impl File {
 /// What a write waits for before it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Promise {
+pub enum DurabilityChoice {
     /// It is on disk
     #[default]
     Sync,
@@ -229,12 +232,12 @@ pub enum Promise {
     Os,
 }
 
-impl From<Promise> for Durability {
-    fn from(promise: Promise) -> Durability {
+impl From<DurabilityChoice> for Durability {
+    fn from(promise: DurabilityChoice) -> Durability {
         match promise {
-            Promise::Sync => Durability::Sync,
-            Promise::Interval => Durability::Interval,
-            Promise::Os => Durability::Os,
+            DurabilityChoice::Sync => Durability::Sync,
+            DurabilityChoice::Interval => Durability::Interval,
+            DurabilityChoice::Os => Durability::Os,
         }
     }
 }

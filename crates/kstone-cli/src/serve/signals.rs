@@ -15,7 +15,7 @@ const ECHO: Duration = Duration::from_millis(200);
 pub type Stop = watch::Receiver<bool>;
 
 /// Watches on a thread of its own, so that the second signal counts whatever the server is busy
-/// with. Whoever has the sender can ask the same without a signal.
+/// with. A holder of the sender can request the same without a signal.
 pub fn watch() -> Result<(watch::Sender<bool>, Stop)> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let entered = runtime.enter();

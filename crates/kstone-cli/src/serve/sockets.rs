@@ -8,8 +8,8 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use super::dapr::DaprSockets;
-use super::notice::Notice;
 use super::redis::RedisSocket;
+use super::server_file::ServerFile;
 use super::settings::{Listen, Settings};
 use super::{console, dapr, dynamodb, redis};
 use crate::output::Output;
@@ -34,9 +34,9 @@ impl Sockets {
     }
 
     /// Where the server is found.
-    pub fn notice(&self) -> Notice {
+    pub fn notice(&self) -> ServerFile {
         let (dapr_http, dapr_grpc) = self.dapr.urls();
-        Notice {
+        ServerFile {
             pid: std::process::id(),
             dynamodb: self.dynamodb.as_ref().map(|socket| socket.url("http")),
             redis: self.redis.as_ref().map(RedisSocket::url),

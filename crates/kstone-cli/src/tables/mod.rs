@@ -19,7 +19,7 @@ use kstone_core::Error as EngineError;
 use kstone_keyspace::Governor;
 
 use crate::database;
-use crate::serve::notice::Notice;
+use crate::serve::server_file::ServerFile;
 
 /// Where the tables are.
 pub enum Tables {
@@ -92,7 +92,7 @@ impl Tables {
                 Ok(Tables::InFolder(governed, db))
             }
             Err(kstone::Error::Engine(EngineError::Locked { .. })) => {
-                match Notice::read(place).and_then(|notice| notice.dynamodb) {
+                match ServerFile::read(place).and_then(|notice| notice.dynamodb) {
                     Some(url) => Ok(Tables::AtServer(Client::new(&url, None)?)),
                     None => bail!(
                         "{} is in use by another process; close it there first",

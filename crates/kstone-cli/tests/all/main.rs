@@ -7,13 +7,13 @@
     reason = "tests panic where they fail, and use the machine's files, clock and threads"
 )]
 
-mod care;
 mod console;
 mod erase;
 mod help;
 mod keyspace;
 mod learn;
-mod many;
+mod maintenance;
+mod query_scan_load;
 mod records;
 mod school;
 mod serve;

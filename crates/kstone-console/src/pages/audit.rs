@@ -21,10 +21,7 @@ pub(crate) struct AuditQuery {
 }
 
 /// `/audit`
-pub(crate) async fn show(
-    State(pages): State<Pages>,
-    Query(query): Query<AuditQuery>,
-) -> PageResult {
+pub(crate) async fn show(pages: State<Pages>, Query(query): Query<AuditQuery>) -> PageResult {
     let today = pages.console.now().date();
     let date: Date = match query.date.trim() {
         "" => today,

@@ -1,7 +1,7 @@
 //! `/keyspaces`: every declared pattern, with its number of keys and its size.
 
 use axum::extract::{Path, State};
-use kstone_keyspace::{Governor, Metrics, Over, Pattern, PatternMetrics, Store, Usage};
+use kstone_keyspace::{Governor, Metrics, OverflowAction, Pattern, PatternMetrics, Store, Usage};
 use maud::{Markup, html};
 
 use super::error::{PageError, PageResult};
@@ -10,7 +10,7 @@ use super::layout::{Layout, Section, empty_state, live, page, table};
 use super::{Pages, links};
 
 /// `/keyspaces`
-pub(crate) async fn list(State(pages): State<Pages>) -> Markup {
+pub(crate) async fn list(pages: State<Pages>) -> Markup {
     let content = html! {
         h1 { "Keyspaces" }
         p.faint { "Every declared pattern of keys, and what there is of it." }
@@ -20,7 +20,7 @@ pub(crate) async fn list(State(pages): State<Pages>) -> Markup {
 }
 
 /// `/live/keyspaces`
-pub(crate) async fn fragment(State(pages): State<Pages>) -> Markup {
+pub(crate) async fn fragment(pages: State<Pages>) -> Markup {
     patterns(&pages)
 }
 
@@ -124,7 +124,7 @@ fn rows<'p>(
 }
 
 /// `/keyspaces/{pattern}`
-pub(crate) async fn one(State(pages): State<Pages>, Path(name): Path<String>) -> PageResult {
+pub(crate) async fn one(pages: State<Pages>, Path(name): Path<String>) -> PageResult {
     let not_found = || PageError::NotFound(format!("No pattern is called {name}."));
     let governor = pages.console.governor.as_ref().ok_or_else(not_found)?;
     let pattern = governor.keyspace().pattern(&name).ok_or_else(not_found)?;
@@ -175,7 +175,7 @@ fn declared(pattern: &Pattern) -> Markup {
                 @if let Some(most) = limits.value_bytes { ", value " (bytes(most)) }
                 @if let Some(most) = limits.members {
                     ", " (counted(most, "member", "members"))
-                    @if limits.over == Over::Trim { ", then the oldest go" }
+                    @if limits.over == OverflowAction::Trim { ", then the oldest go" }
                 }
             }
             @if let Some(long) = &pattern.short_form_of { dt { "Short for" } dd { code { (long) } } }

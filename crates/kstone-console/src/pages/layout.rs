@@ -80,7 +80,7 @@ pub(crate) fn page(layout: &Layout<'_>, content: &Markup) -> Markup {
                 header.top {
                     div.inner {
                         a.brand href="/" { (mark()) span { "KeystoneDB" } }
-                        nav aria-label="Rooms" {
+                        nav aria-label="Main navigation" {
                             ul {
                                 @for section in Section::ALL {
                                     @let (path, name) = section.path_and_name();

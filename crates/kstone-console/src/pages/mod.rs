@@ -6,13 +6,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `layout`, `error` | what all pages share |
+//! | `layout` | the frame of all pages |
+//! | `error` | what is shown in place of a page |
 //! | `overview`, `keyspaces`, `people`, `data` | the store |
 //! | `mastery` | schools, classes, learners |
 //! | `work`, `audit` | what all systems of the learning platform share |
 //! | `charts` | pictures of numbers, as SVG |
 //! | `figures`, `json`, `links` | numbers, values and addresses as text |
-//! | `trouble` | what is shown in place of a page |
 
 mod audit;
 mod charts;
@@ -31,7 +31,7 @@ mod work;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -42,6 +42,7 @@ use kstone_platform::rate_limits::LimitKind;
 use maud::html;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::request;
 use crate::server_status::History;
 
@@ -120,7 +121,7 @@ pub fn router(console: Arc<Console>) -> Router {
 }
 
 /// Refuses clients that ask for pages too often, by the limits that the API has.
-async fn limit(State(console): State<Arc<Console>>, request: Request, next: Next) -> Response {
+async fn limit(console: ConsoleState, request: Request, next: Next) -> Response {
     let Some(platform) = console.platform.as_ref().filter(|_| console.options.has_rate_limits)
     else {
         return next.run(request).await;

@@ -74,10 +74,7 @@ impl Measure {
 }
 
 /// `/`
-pub(crate) async fn show(
-    State(pages): State<Pages>,
-    Query(choice): Query<OverviewQuery>,
-) -> Markup {
+pub(crate) async fn show(pages: State<Pages>, Query(choice): Query<OverviewQuery>) -> Markup {
     let by = Measure::of(&choice.by);
     let status = &pages.console.status;
     let up_ms = pages.console.clock.now_ms().saturating_sub(status.started_at_ms());
@@ -94,10 +91,7 @@ pub(crate) async fn show(
 }
 
 /// `/live/overview`
-pub(crate) async fn fragment(
-    State(pages): State<Pages>,
-    Query(choice): Query<OverviewQuery>,
-) -> Markup {
+pub(crate) async fn fragment(pages: State<Pages>, Query(choice): Query<OverviewQuery>) -> Markup {
     now(&pages, Measure::of(&choice.by))
 }
 

@@ -7,7 +7,7 @@ use axum::Form;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use kstone_keyspace::erasure::{ErasureRecord, ErasureState, Holding, SignedReceipt};
+use kstone_keyspace::erasure::{ErasureRecord, ErasureState, PersonalDataLocation, SignedReceipt};
 use kstone_keyspace::index::Location;
 use kstone_keyspace::{Governor, Subject};
 use kstone_platform::field::check_id;
@@ -61,7 +61,7 @@ fn governed(pages: &Pages) -> PageResult<(&Arc<Governor>, &Arc<Erasures>)> {
 
 /// `/people`
 pub(crate) async fn find(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Query(asked): Query<PeopleQuery>,
 ) -> PageResult<Response> {
     let (_, erasures) = governed(&pages)?;
@@ -140,7 +140,7 @@ fn state(state: &ErasureState) -> Markup {
 
 /// `/people/{id}`
 pub(crate) async fn one(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(id): Path<String>,
     Query(asked): Query<PeopleQuery>,
 ) -> PageResult {
@@ -186,7 +186,7 @@ async fn show(pages: &Pages, id: &str, tenant: Option<&str>, mistake: Option<&st
     Ok(page(&Layout::below(id, Section::People, &[]), &content))
 }
 
-fn kept(holdings: &[Holding], now_ms: u64) -> Markup {
+fn kept(holdings: &[PersonalDataLocation], now_ms: u64) -> Markup {
     let mut by_pattern: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
     for holding in holdings {
         let (places, last_end) = by_pattern.entry(&holding.pattern).or_insert((0, Some(0)));
@@ -220,7 +220,7 @@ fn kept(holdings: &[Holding], now_ms: u64) -> Markup {
     }
 }
 
-fn places(holdings: &[Holding], now_ms: u64) -> Markup {
+fn places(holdings: &[PersonalDataLocation], now_ms: u64) -> Markup {
     html! {
         (table("Places that hold data about this person", &html! {
             thead {
@@ -294,7 +294,7 @@ fn erase_form(id: &str, tenant: Option<&str>, mistake: Option<&str>) -> Markup {
 
 /// `POST /people/{id}`: erases.
 pub(crate) async fn erase(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(id): Path<String>,
     Query(asked): Query<PeopleQuery>,
     Form(confirmed): Form<EraseForm>,
@@ -313,7 +313,7 @@ pub(crate) async fn erase(
 
 /// `/people/{id}/export`
 pub(crate) async fn export(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(id): Path<String>,
     Query(asked): Query<PeopleQuery>,
 ) -> PageResult<Response> {
@@ -340,7 +340,7 @@ fn download(text: String, name: &str) -> Response {
 }
 
 /// `/erasures/{id}`
-pub(crate) async fn erasure(State(pages): State<Pages>, Path(id): Path<String>) -> PageResult {
+pub(crate) async fn erasure(pages: State<Pages>, Path(id): Path<String>) -> PageResult {
     let (progress, is_over) = progress(&pages, &id).await?;
     let content = html! {
         h1 { "Erasure" }
@@ -355,7 +355,7 @@ pub(crate) async fn erasure(State(pages): State<Pages>, Path(id): Path<String>) 
 
 /// `/live/erasures/{id}`
 pub(crate) async fn erasure_fragment(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(id): Path<String>,
 ) -> PageResult<Response> {
     let (progress, is_over) = progress(&pages, &id).await?;
@@ -368,10 +368,7 @@ pub(crate) async fn erasure_fragment(
 }
 
 /// `/erasures/{id}/receipt`
-pub(crate) async fn receipt(
-    State(pages): State<Pages>,
-    Path(id): Path<String>,
-) -> PageResult<Response> {
+pub(crate) async fn receipt(pages: State<Pages>, Path(id): Path<String>) -> PageResult<Response> {
     let (_, erasures) = governed(&pages)?;
     match erasures.find(&id).await?.map(|record| record.state) {
         Some(ErasureState::Done(signed)) => Ok(download(signed.to_json(), "receipt.json")),

@@ -28,7 +28,7 @@ pub(crate) struct DeadJobForm {
 }
 
 /// `/work`
-pub(crate) async fn show(State(pages): State<Pages>, Query(asked): Query<WorkQuery>) -> PageResult {
+pub(crate) async fn show(pages: State<Pages>, Query(asked): Query<WorkQuery>) -> PageResult {
     let platform = pages.platform()?;
     let now_ms = pages.console.clock.now_ms();
     let alerts = platform.alerts.recent(PAGE, after(&asked)).await?;
@@ -61,7 +61,7 @@ fn after(asked: &WorkQuery) -> Option<&str> {
 }
 
 /// `/live/work`
-pub(crate) async fn fragment(State(pages): State<Pages>) -> PageResult {
+pub(crate) async fn fragment(pages: State<Pages>) -> PageResult {
     queues(&pages).await
 }
 
@@ -178,7 +178,7 @@ fn severity(severity: Severity) -> Markup {
 
 /// `/work/dead/{queue}`
 pub(crate) async fn dead(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(queue): Path<String>,
     Query(asked): Query<WorkQuery>,
 ) -> PageResult {
@@ -241,7 +241,7 @@ fn dead_rows(queue: &str, jobs: &[DeadJob], now_ms: u64) -> Markup {
 
 /// `POST /work/dead/{queue}`
 pub(crate) async fn decide(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(queue): Path<String>,
     Form(decided): Form<DeadJobForm>,
 ) -> PageResult<Redirect> {

@@ -24,6 +24,14 @@ pub(super) struct Params<T>(pub T);
 #[derive(Debug)]
 pub(super) struct Address<T>(pub T);
 
+impl<T> std::ops::Deref for Address<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 /// The request's `Idempotency-Key`, if it has one: what the request makes is named after it, so that a
 /// repetition makes nothing more.
 #[derive(Debug, Clone)]

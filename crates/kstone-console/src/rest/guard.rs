@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{MatchedPath, RawPathParams, Request, State};
+use axum::extract::{MatchedPath, RawPathParams, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::PREFIX;
 use super::extract::IdempotencyKey;
 use super::problem::{Code, Problem};
-use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::request;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -52,11 +52,7 @@ fn kind_of(method: &Method, path: &str) -> Option<LimitKind> {
 }
 
 /// Refuses clients that ask too often, and tells the others how much they may ask.
-pub(super) async fn limit(
-    State(console): State<Arc<Console>>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(super) async fn limit(console: ConsoleState, request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let kind = kind_of(request.method(), path).filter(|_| console.options.has_rate_limits);
     let (Some(kind), Some(platform)) = (kind, &console.platform) else {
@@ -83,7 +79,7 @@ pub(super) async fn limit(
 /// Carries out a request with an `Idempotency-Key` once, and answers repetitions with what was
 /// answered then.
 pub(super) async fn once(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     address: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
@@ -132,7 +128,7 @@ pub(super) async fn once(
     let mut request = Request::from_parts(head, Body::from(body));
     request.extensions_mut().insert(IdempotencyKey(Some(ticket.name().to_owned())));
     let platform = Arc::clone(platform);
-    // A client that goes away must not leave it half done: whoever repeats it would be kept waiting.
+    // A client that goes away must not leave it half done: a repeated request would have to wait.
     let work = request::in_same_request(async move {
         let mut answering = std::pin::pin!(next.run(request));
         let response = loop {
@@ -209,7 +205,7 @@ fn students_in<'a>(
     body: &[u8],
 ) -> Vec<String> {
     let mut found = Vec::new();
-    // Whoever is let in again is not written about before.
+    // A client within its limit again was not logged before.
     if !call.ends_with("/admit") {
         let named = address.filter(|(name, _)| *name == "student_id");
         found.extend(named.map(|(_, id)| id.to_owned()));

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 
 /// The answer of the health check: that the server is there, and what it has.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 
 /// Whether the server is there; the only call that needs no token
 #[utoipa::path(get, path = "/health", tag = "server", responses((status = OK, body = Health)))]
-async fn health(State(console): State<Arc<Console>>) -> Json<Health> {
+async fn health(console: ConsoleState) -> Json<Health> {
     Json(Health {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use kstone_keyspace::{Governor, Store};
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -12,6 +11,7 @@ use utoipa_axum::routes;
 use super::Result;
 use super::problem::{Code, Problem};
 use crate::console::Console;
+use crate::console::ConsoleState;
 
 /// All patterns that are in force.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -57,7 +57,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 
 /// Every declared pattern of keys with counts, sizes and times to live
 #[utoipa::path(get, path = "/keyspaces", tag = "data", responses((status = OK, body = Keyspaces)))]
-async fn keyspaces(State(console): State<Arc<Console>>) -> Result<Json<Keyspaces>> {
+async fn keyspaces(console: ConsoleState) -> Result<Json<Keyspaces>> {
     let governor = governor(&console)?;
     let metrics = governor.metrics();
     let patterns = governor.keyspace().patterns().iter();

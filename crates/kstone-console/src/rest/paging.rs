@@ -17,7 +17,7 @@ const LIMIT: u32 = 100;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PageParams {
-    /// How many rows, from 1 to 1000; 100 if it is not said
+    /// How many rows, from 1 to 1000; default 100
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
     /// `next` of the page before

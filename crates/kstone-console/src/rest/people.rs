@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use kstone_keyspace::Subject;
@@ -21,6 +20,7 @@ use super::extract::{Address, Params};
 use super::paging::{Page, PageParams};
 use super::problem::{Code, Problem};
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::erasures::{ErasureProgress, Erasures};
 
 /// An erasure, never whom it is about.
@@ -78,7 +78,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 #[utoipa::path(get, path = "/erasures", tag = "people", params(PageParams),
     responses((status = OK, body = ErasureList)))]
 async fn erasures(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Params(page): Params<PageParams>,
 ) -> Result<Json<ErasureList>> {
     let erasures = erasures_of(&console)?;
@@ -101,10 +101,7 @@ async fn erasures(
 #[utoipa::path(get, path = "/erasures/{erasure_id}", tag = "people",
     params(("erasure_id" = String, Path, description = "The erasure's id")),
     responses((status = OK, body = Erasure)))]
-async fn erasure(
-    State(console): State<Arc<Console>>,
-    Address(id): Address<String>,
-) -> Result<Json<Erasure>> {
+async fn erasure(console: ConsoleState, Address(id): Address<String>) -> Result<Json<Erasure>> {
     let erasures = erasures_of(&console)?;
     let found = erasures.find(&id).await.map_err(failed)?;
     let record = found.ok_or_else(|| Problem::not_found(format!("erasure {id}")))?;
@@ -116,10 +113,7 @@ async fn erasure(
     params(("student_id" = String, Path, description = "The learner's id")),
     responses((status = ACCEPTED, body = Erasure, description = "It has begun; `Location` is where to look",
         headers(("Location" = String, description = "Where to see how far it is")))))]
-async fn erase(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
-) -> Result<Response> {
+async fn erase(console: ConsoleState, student_id: Address<String>) -> Result<Response> {
     let erasures = erasures_of(&console)?;
     check_id("student_id", &student_id).map_err(Problem::from_invalid)?;
     let subject = Subject::canonical(&student_id, None);
@@ -136,10 +130,7 @@ async fn erase(
 #[utoipa::path(get, path = "/students/{student_id}/export", tag = "people",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Object)))]
-async fn export(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
-) -> Result<Response> {
+async fn export(console: ConsoleState, Address(student_id): Address<String>) -> Result<Response> {
     let export = console.platform()?.mastery.export(&student_id).await?;
     console.note("export", Some(&student_id), None).await;
     let file = format!("attachment; filename=\"{student_id}.json\"");
@@ -157,10 +148,7 @@ struct Admitted {
 #[utoipa::path(post, path = "/students/{student_id}/admit", tag = "people",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Admitted)))]
-async fn admit(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
-) -> Result<Json<Admitted>> {
+async fn admit(console: ConsoleState, student_id: Address<String>) -> Result<Json<Admitted>> {
     let was_erased = console.platform()?.mastery.admit(&student_id).await?;
     console.note("admit", Some(&student_id), None).await;
     Ok(Json(Admitted { was_erased }))
@@ -177,10 +165,7 @@ struct Debugged {
 #[utoipa::path(get, path = "/students/{student_id}/debug", tag = "people",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Debugged)))]
-async fn debug(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
-) -> Result<Json<Debugged>> {
+async fn debug(console: ConsoleState, student_id: Address<String>) -> Result<Json<Debugged>> {
     let keys = console.platform()?.mastery.debug_student_state(&student_id).await?;
     console.note("debug", Some(&student_id), None).await;
     Ok(Json(Debugged { keys }))
@@ -195,7 +180,7 @@ struct KeyMetrics {
 
 /// How many keys of mastery there are, by name
 #[utoipa::path(get, path = "/metrics", tag = "data", responses((status = OK, body = KeyMetrics)))]
-async fn metrics(State(console): State<Arc<Console>>) -> Result<Json<KeyMetrics>> {
+async fn metrics(console: ConsoleState) -> Result<Json<KeyMetrics>> {
     Ok(Json(KeyMetrics { counts: console.platform()?.mastery.get_key_metrics()? }))
 }
 

@@ -16,10 +16,10 @@ const DAYS: i64 = 30;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RangeParams {
-    /// The first day, such as 2026-01-14; 29 days before the last if it is not said
+    /// The first day, such as 2026-01-14; default 29 days before the last
     #[param(value_type = Option<String>, format = Date)]
     from: Option<Date>,
-    /// The last day; today if it is not said, where the learner is if it is about one
+    /// The last day; default today, in the learner's time zone if it is about one
     #[param(value_type = Option<String>, format = Date)]
     to: Option<Date>,
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use kstone_platform::audit::AuditEntry;
 use kstone_platform::time::Date;
@@ -16,6 +15,7 @@ use super::Result;
 use super::extract::{Address, Params};
 use super::paging::{Page, PageParams, page_asked};
 use crate::console::Console;
+use crate::console::ConsoleState;
 
 /// All queues.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -29,10 +29,10 @@ struct QueueList {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct AuditParams {
-    /// The day in UTC, such as 2026-01-14; today if it is not said
+    /// The day in UTC, such as 2026-01-14; default today
     #[param(value_type = Option<String>, format = Date)]
     date: Option<Date>,
-    /// How many rows, from 1 to 1000; 100 if it is not said
+    /// How many rows, from 1 to 1000; default 100
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the page before
@@ -51,7 +51,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 
 /// How much background work there is
 #[utoipa::path(get, path = "/queues", tag = "work", responses((status = OK, body = QueueList)))]
-async fn queues(State(console): State<Arc<Console>>) -> Result<Json<QueueList>> {
+async fn queues(console: ConsoleState) -> Result<Json<QueueList>> {
     Ok(Json(QueueList { queues: console.platform()?.workers.depth().await? }))
 }
 
@@ -60,8 +60,8 @@ async fn queues(State(console): State<Arc<Console>>) -> Result<Json<QueueList>> 
     params(("queue" = String, Path, description = "The queue"), PageParams),
     responses((status = OK, body = Page<DeadJob>)))]
 async fn dead(
-    State(console): State<Arc<Console>>,
-    Address(queue): Address<String>,
+    console: ConsoleState,
+    queue: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<DeadJob>>> {
     let asked = page.asked()?;
@@ -76,7 +76,7 @@ async fn dead(
         ("job_id" = String, Path, description = "The job")),
     responses((status = NO_CONTENT, description = "It is tried again")))]
 async fn retry(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((queue, job_id)): Address<(String, String)>,
 ) -> Result<StatusCode> {
     console.platform()?.queues.retry_dead(&queue, &job_id).await?;
@@ -90,7 +90,7 @@ async fn retry(
         ("job_id" = String, Path, description = "The job")),
     responses((status = NO_CONTENT, description = "It is forgotten")))]
 async fn forget(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((queue, job_id)): Address<(String, String)>,
 ) -> Result<StatusCode> {
     console.platform()?.queues.drop_dead(&queue, &job_id).await?;
@@ -102,7 +102,7 @@ async fn forget(
 #[utoipa::path(get, path = "/alerts", tag = "work", params(PageParams),
     responses((status = OK, body = Page<Alert>)))]
 async fn alerts(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<Alert>>> {
     let asked = page.asked()?;
@@ -114,7 +114,7 @@ async fn alerts(
 #[utoipa::path(get, path = "/audit", tag = "work", params(AuditParams),
     responses((status = OK, body = Page<AuditEntry>)))]
 async fn audit(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Params(params): Params<AuditParams>,
 ) -> Result<Json<Page<AuditEntry>>> {
     let platform = console.platform()?;

@@ -1,6 +1,5 @@
-//! The work of the log thread: it writes what nobody waits for, syncs for futures and for commits
-//! that asked for a sync within the interval, makes the next segment before it is needed, and syncs
-//! ahead where nobody syncs.
+//! The log thread: writes buffered commits without a waiter, performs syncs for futures and interval
+//! commits, prepares the next segment, and syncs early.
 //!
 //! Without a thread (`Env::threads` is `None`) the owner calls [`Log::drive`] itself.
 

@@ -300,7 +300,7 @@ impl Log {
             Ok(()) => {
                 self.hand_over();
                 let prepared = self.queue.lock().take_all_prepared();
-                // What cannot be removed is found, and used again, by whoever opens next.
+                // What cannot be removed is found, and used again, at the next open.
                 let _ = self.segments.remove_unneeded(prepared);
             }
             Err(error) => self.poison(&error.to_string()),

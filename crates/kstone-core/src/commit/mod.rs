@@ -20,9 +20,9 @@
 //!   writer lock writes. So the log on disk is always a prefix of the commits, without a hole.
 //! - `durable` ≤ `written` ≤ the last number given out, and `durable` moves only after the sync
 //!   that covers it returned.
-//! - Whoever held the writer lock calls `hand_over` after releasing it. A waiter registers, then
+//! - The thread that held the writer lock calls `hand_over` after releasing it. A waiter registers, then
 //!   tries the lock once more, then parks; so either it gets the lock, or the holder finds it.
-//! - Whoever was registered and has what it waited for wakes one more that has: covered threads are
+//! - A registered waiter that has what it waited for wakes one more that has: covered threads are
 //!   woken in a chain, and one that left without waking the next would break it.
 //! - After a failed write or sync nothing is written any more: what the disk holds is unknown.
 //!
@@ -153,7 +153,7 @@ impl Ticket<'_> {
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         if !self.applied {
-            // The cause first: whoever is told that the watermark stopped asks for it.
+            // The cause first: a thread that learns that the watermark stopped asks for it.
             self.log.poison("a commit was given up between the log and the memtables");
             self.log.publisher.stop_at(self.first_seq);
         }
@@ -354,7 +354,7 @@ impl Log {
     /// `begin_purge`, `scrub`, flush, write the manifest, `release` until the segments from before
     /// are gone, `scrub` again.
     pub(crate) fn begin_purge(&self) -> Purging<'_> {
-        // Whoever prepares a segment right now has it in the queue when this returns.
+        // A segment that is being prepared right now is in the queue when this returns.
         let _only_one = self.preparing.lock();
         self.segments.note_purge(true);
         Purging { segments: &self.segments }

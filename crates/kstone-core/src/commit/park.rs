@@ -1,5 +1,4 @@
-//! Blocking one thread and waking exactly that one: the standard library's, or shuttle's when
-//! `cfg(kstone_shuttle)` asks for a controlled schedule.
+//! Thread parking: the standard library's, or `shuttle`'s under `cfg(kstone_shuttle)`.
 //!
 //! A wake-up may come early or twice; callers check their condition in a loop.
 

@@ -1,4 +1,4 @@
-//! The pipeline under schedules that shuttle picks. Run with
+//! Tests the commit pipeline under thread schedules chosen by the `shuttle` crate. Run with
 //! `testing/schedules`.
 //!
 //! A wait that never returns shows as a deadlock that shuttle reports.

@@ -17,7 +17,7 @@
 //! to wait for a processor.
 //!
 //! Invariant: a thread in the list has not got what it waits for, or the turn that gave it that has its
-//! [`Waiters::take_satisfied`] still to come. So whoever is taken out to lead does, or somebody else is
+//! [`Waiters::take_satisfied`] still to come. So a waiter that is taken out to lead does, or somebody else is
 //! about to be.
 //!
 //! Called by `commit::group`; calls nothing.

@@ -351,7 +351,7 @@ impl Inner {
 
     /// Marks the database as at rest, unless there was a commit after this one.
     fn rest_since(&self, seq: Seq) {
-        // Whoever has slept longest may come last, with an older number.
+        // The thread that slept longest may come last, with an older number.
         self.background.rest_seq.fetch_max(seq, Ordering::AcqRel);
     }
 
@@ -468,7 +468,7 @@ impl Inner {
         }
     }
 
-    /// Whether a failure is not one stripe's: the end of the database, or one that whoever runs
+    /// Whether a failure is not one stripe's: the end of the database, or one that the caller who runs
     /// the background is to hear of.
     pub(crate) fn ends_work(&self, error: &Error) -> bool {
         matches!(error, Error::Closed)

@@ -8,7 +8,7 @@
 //! Nobody can tell the difference: the writer has the locks of all stripes of its batch, the batch is seen as
 //! a whole or not at all, and the records of one stripe stay in their order.
 //!
-//! Called by `write`, and not for deferred inserts, however large: whoever does those knows only their bytes.
+//! Called by `write`, and not for deferred inserts, however large: their caller knows only their bytes.
 
 use std::sync::atomic::Ordering;
 

@@ -132,7 +132,7 @@ impl Inner {
         if self.log.visible() >= seq {
             return Ok(());
         }
-        // Either whoever adds a commit from here on sees that somebody waits, or this sees it.
+        // Either a thread that adds a commit from here on sees that somebody waits, or this sees it.
         self.deferred.watchers.fetch_add(1, Ordering::SeqCst);
         self.insert_deferred();
         let visible = self.log.wait_visible(seq);
@@ -151,7 +151,7 @@ impl Inner {
             return;
         }
         let inner = Arc::clone(self);
-        // Without the thread, whoever needs them inserts them; so this may fail.
+        // Without the thread, the first caller who needs them inserts them; so this may fail.
         if let Ok(handle) = threads.spawn("kstone-apply", Box::new(move || inner.run_applier())) {
             self.background.add_thread(handle);
         }

@@ -1,5 +1,4 @@
-//! A memory-mapped file for writing: what is stored there belongs to the operating system at once,
-//! as after a `write`, and costs no system call.
+//! A memory-mapped file for writing: stored bytes reach the page cache without a system call.
 //!
 //! For files whose blocks are there already and that one thread at a time writes from the front to
 //! the back: segments of the log. Never for reading. The danger of mapped files is that an error of
@@ -207,7 +206,7 @@ impl Mapped {
 
 /// Syncs what lies before `end`, all but what shares its last few pages with what is stored behind it: a
 /// sync makes each page that it writes read-only first, and the next store to it waits until the system has
-/// made it writable again. `false` if that cannot be done here. An error is told to this handle alone, as by
+/// made it writable again. `false` if that cannot be done here. An error is reported to this handle alone, as by
 /// any other sync.
 pub(super) fn sync_before(file: &File, end: u64) -> std::io::Result<bool> {
     let Some(end) = usize::try_from(end).ok().filter(|_| is_fit(file)) else {
@@ -253,7 +252,7 @@ fn copy_into(memory: *mut u8, len: usize, at: usize, bytes: &[u8]) -> bool {
     // lives as long as the `Mapped` that is borrowed mutably here, so that no other thread of ours
     // writes to it; by the check above, all bytes land inside. They come from a reference to other
     // memory: nothing in the program has a reference into the mapping, so the two do not overlap.
-    // Any byte is a valid `u8`, whoever else looks at the file.
+    // Any byte is a valid `u8`, even if another process writes the file.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.add(at), bytes.len());
     }

@@ -58,7 +58,7 @@ impl Vfs for OsVfs {
         let missing: Vec<&Path> =
             dir.ancestors().take_while(|folder| !is_here(folder) && !folder.is_dir()).collect();
         create_folders(dir)?;
-        // The folder's own name is synced even if it was there: whoever made it may have been
+        // The folder's own name is synced even if it was there: its creator may have been
         // killed before syncing it.
         let mut made = if missing.is_empty() { vec![dir] } else { missing };
         made.retain(|folder| !is_here(folder));
@@ -229,7 +229,7 @@ impl VfsFile for OsFile {
                 Stores::Mapped(mapped) => mapped.take_finished(),
                 _ => None,
             };
-            // Without the lock: whoever stores meanwhile does not wait.
+            // Without the lock: threads that store meanwhile do not wait.
             if let Some(behind) = behind {
                 behind.give_up();
             }

@@ -52,7 +52,7 @@ pub enum PurgeTarget {
         key: Key,
     },
     /// Nothing that anybody can read, and every byte that nobody can: older versions and deleted
-    /// records, whoever's they were. Rewrites every stripe.
+    /// records, of all owners. Rewrites every stripe.
     Remains,
     /// The same in one stripe.
     RemainsIn {

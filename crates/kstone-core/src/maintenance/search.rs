@@ -19,7 +19,7 @@ const PART_BYTES: usize = 1 << 20;
 
 /// A place where bytes were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sighting {
+pub struct ByteMatch {
     /// The file; the folder if it is in the log as a whole.
     pub path: PathBuf,
     /// Which of the byte strings, counted from 0.
@@ -37,7 +37,7 @@ pub fn find_bytes(
     env: &Env,
     dir: impl AsRef<Path>,
     needles: &[impl AsRef<[u8]>],
-) -> Result<Vec<Sighting>> {
+) -> Result<Vec<ByteMatch>> {
     let dir = dir.as_ref();
     refuse_other_folder(env, dir)?;
     let _lock = lock_folder(env, dir)?;
@@ -61,12 +61,12 @@ pub fn find_bytes(
 struct Search<'s> {
     env: &'s Env,
     needles: Vec<&'s [u8]>,
-    found: Vec<Sighting>,
+    found: Vec<ByteMatch>,
 }
 
 impl Search<'_> {
     fn note(&mut self, path: &Path, needle: usize, place: String) {
-        let sighting = Sighting { path: path.to_owned(), needle, place };
+        let sighting = ByteMatch { path: path.to_owned(), needle, place };
         if !self.found.contains(&sighting) {
             self.found.push(sighting);
         }

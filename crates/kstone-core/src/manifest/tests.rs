@@ -1,5 +1,5 @@
-//! The manifest as the engine meets it. Here what is shared and the ordinary days; apart, by topic,
-//! damage, crashes, and which edits are accepted.
+//! Tests of the manifest: helpers and the normal cases here; damage, crashes and edit validation in
+//! submodules.
 
 mod crash;
 mod damage;

@@ -125,7 +125,7 @@ impl Memtable {
             && let Some(tree) = self.tree.write().as_deref_mut()
         {
             tree.settle(|old| self.uncount(old));
-            // What it takes is told by the next insert: who counts it learns of it from inserts.
+            // The next insert reports what it takes: the memory count learns of it from inserts.
             self.arrivals.store(0, Relaxed);
         }
         self.tree.read()

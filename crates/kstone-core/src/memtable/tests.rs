@@ -316,7 +316,7 @@ fn what_waits_for_its_place_is_found_and_reading_it_changes_no_figure() {
     insert(1000, false);
     let (bytes, waited) = (memtable.bytes(), waiting());
     assert!(waited > 0);
-    // Whoever counts the memory of all memtables learns of it from inserts only.
+    // The count of all memtables' memory learns of it from inserts only.
     assert_eq!(memtable.get(&numbered_key(scattered(1000)), 1001).map(|hit| hit.seq), Some(1001));
     assert_eq!((memtable.bytes(), memtable.len(), waiting()), (bytes, 1001, 0));
     assert_eq!(walk(&memtable, Seq::MAX, true), 1001);

@@ -51,7 +51,7 @@ pub(crate) struct SstAssembly {
     filter_bits_per_key: u32,
     parts_beyond_bytes: usize,
     index: IndexBuilder,
-    /// The latest block: its place in the index is told from the key behind it.
+    /// The latest block: its place in the index follows from the next key.
     unindexed: Option<Handle>,
     /// Of each distinct key, in order.
     pub(super) hashes: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Memory for a block whose payload is still to be read: one piece for the block and its payload.
+//! One allocation for a block header and the payload still to be read.
 //!
 //! Its length is one of few, and the memory of an evicted block serves for the next of the same length. Called
 //! by `reader`, which unpacks into it.

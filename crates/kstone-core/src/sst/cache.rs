@@ -392,7 +392,7 @@ fn item_bytes(weight: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::slots::{Part, Slots, Uses};
+    use super::super::slots::{Part, Slots, Uses, plain_part};
     use super::*;
 
     const PAGE_BYTES: u64 = ITEM_BYTES_TYPICAL;
@@ -407,13 +407,7 @@ mod tests {
             PAGE_BYTES as usize - ITEM_OVERHEAD
         }
 
-        fn uses(&self) -> &Uses {
-            &self.uses
-        }
-
-        fn into_evicted(self: Arc<Self>) -> EvictedPart {
-            EvictedPart::Other(self)
-        }
+        plain_part!();
     }
 
     /// What a reader does: asks, and puts what was not there. Whether it was.

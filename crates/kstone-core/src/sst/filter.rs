@@ -1,4 +1,4 @@
-//! The filter: says for most keys that are not in the file that they are not.
+//! The filter: rules out most keys that are not in the file (a Bloom-type filter).
 //!
 //! A Bloom filter in lines of 512 bits. All probes of a key fall into one line, so a check costs
 //! one cache miss; 14 bits per key give about 0.2 % false positives (a test measures it).
@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::slots::{EvictedPart, Part, Uses};
+use super::slots::{EvictedPart, Part, Uses, plain_part};
 use crate::prefetch;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -80,13 +80,7 @@ impl Part for Filter {
         self.lines.len() * LINE_LEN
     }
 
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn into_evicted(self: Arc<Self>) -> EvictedPart {
-        EvictedPart::Other(self)
-    }
+    plain_part!();
 }
 
 impl Filter {

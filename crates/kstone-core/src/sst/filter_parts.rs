@@ -23,7 +23,7 @@ use super::frame::{TRAILER_LEN, open_raw};
 use super::index::Handle;
 use super::join::RequestCounter;
 use super::reader::SstReader;
-use super::slots::{EvictedPart, Part, Slots, Uses, numbers};
+use super::slots::{EvictedPart, Part, Slots, Uses, numbers, plain_part};
 use super::stats::Count;
 use crate::codec::Reader;
 use crate::error::{Error, Result};
@@ -152,14 +152,7 @@ impl Part for Piece {
         size_of::<Piece>()
     }
 
-    #[inline]
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn into_evicted(self: Arc<Self>) -> EvictedPart {
-        EvictedPart::Other(self)
-    }
+    plain_part!();
 }
 
 /// A filter's directory, and a place for each of its pieces.
@@ -179,13 +172,7 @@ impl Part for PiecedFilter {
             + self.directory.count() * (CHECKSUM_LEN + Slots::<Piece>::PLACE_BYTES)
     }
 
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn into_evicted(self: Arc<Self>) -> EvictedPart {
-        EvictedPart::Other(self)
-    }
+    plain_part!();
 }
 
 impl PiecedFilter {

@@ -1,5 +1,5 @@
-//! A part that every get asks for: pinned in memory as long as the cache gives up memory for that, else
-//! cached like any other part, and read again when it is neither.
+//! A file part that every get needs: pinned in memory if the cache budget allows, otherwise cached or
+//! read again.
 
 use std::sync::{Arc, OnceLock};
 

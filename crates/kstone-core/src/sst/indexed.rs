@@ -17,7 +17,7 @@ use super::frame;
 use super::index::{Handle, Index};
 use super::join::RequestCounter;
 use super::reader::SstReader;
-use super::slots::{EvictedPart, Part, Slots, Uses, numbers};
+use super::slots::{EvictedPart, Part, Slots, Uses, numbers, plain_part};
 use super::stats::Count;
 use crate::entry::Seq;
 use crate::error::{Error, Result};
@@ -63,14 +63,7 @@ impl Part for IndexWithSlots {
         self.weight
     }
 
-    #[inline]
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn into_evicted(self: Arc<Self>) -> EvictedPart {
-        EvictedPart::Other(self)
-    }
+    plain_part!();
 }
 
 /// The top of an index in parts, and a place for each part.
@@ -110,14 +103,7 @@ impl Part for IndexTop {
         self.index.weight() + self.index.count() * Slots::<IndexWithSlots>::PLACE_BYTES
     }
 
-    #[inline]
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn into_evicted(self: Arc<Self>) -> EvictedPart {
-        EvictedPart::Other(self)
-    }
+    plain_part!();
 }
 
 /// The index of a file.

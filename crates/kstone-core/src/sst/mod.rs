@@ -59,8 +59,6 @@ mod shortcuts;
 mod slots;
 mod stats;
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
 mod verify;
 mod writer;

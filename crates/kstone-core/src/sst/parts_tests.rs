@@ -176,7 +176,7 @@ fn a_cursor_crosses_the_borders_of_parts_from_anywhere() {
 fn damage_to_any_part_is_reported_where_it_is_and_never_read_as_data() {
     let entries = many();
     let sample = write(&entries, tiny_blocks());
-    let good = sample.vfs.bytes_of(&path());
+    let good = sample.bytes();
     let layout = layout(&sample);
     let kinds = [
         ("piece", &layout.pieces),
@@ -189,7 +189,7 @@ fn damage_to_any_part_is_reported_where_it_is_and_never_read_as_data() {
             for at in [0, 4, handle.len as usize / 2, handle.len as usize - 1] {
                 let mut bad = good.clone();
                 bad[range(handle)][at] ^= 0x10;
-                sample.vfs.replace(&path(), bad);
+                sample.replace(&bad);
                 let expected = format!("{}: ", handle.offset);
                 let found = faults(&sample.reader());
                 assert!(found.iter().any(|fault| fault.starts_with(&expected)), "{kind} {found:?}");
@@ -234,11 +234,11 @@ fn damage_to_any_part_is_reported_where_it_is_and_never_read_as_data() {
 fn every_flipped_byte_is_noticed_by_verify() {
     let entries = &many()[..70];
     let sample = write(entries, tiny_blocks());
-    let good = sample.vfs.bytes_of(&path());
+    let good = sample.bytes();
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 1 << (at % 8);
-        sample.vfs.replace(&path(), bad);
+        sample.replace(&bad);
         assert!(!faults(&sample.reader()).is_empty(), "byte {at} of {}", good.len());
     }
 }
@@ -248,14 +248,14 @@ fn swapped_parts_and_pieces_are_noticed() {
     let entries = large();
     let sample =
         write(&entries, SstOptions { block_bytes: 500, ..in_parts(SstOptions::default()) });
-    let good = sample.vfs.bytes_of(&path());
+    let good = sample.bytes();
     let layout = layout(&sample);
     let is_pair = |pair: &&[Handle]| pair[0].len == pair[1].len;
     let parts = layout.parts.windows(2).find(is_pair).expect("two parts of one length");
     for pair in [&layout.pieces[..2], parts] {
         let mut bad = good.clone();
         bad[range(&pair[0]).start..range(&pair[1]).end].rotate_left(pair[0].len as usize);
-        sample.vfs.replace(&path(), bad);
+        sample.replace(&bad);
         assert_eq!(faults(&sample.reader()).len(), 2);
         let reader = sample.reader();
         let errors = entries.iter().filter_map(|e| reader.get(&e.key, key_hash(&e.key), 9).err());
@@ -465,9 +465,9 @@ fn a_damaged_part_keeps_the_others_from_being_joined_and_from_nothing_else() {
     let entries = many();
     let sample = write(&entries, tiny_blocks());
     let damaged = layout(&sample).parts[2];
-    let mut bytes = sample.vfs.bytes_of(&path());
+    let mut bytes = sample.bytes();
     bytes[range(&damaged)][9] ^= 1;
-    sample.vfs.replace(&path(), bytes);
+    sample.replace(&bytes);
     let (reader, _) = sample.reader_with(16 << 20);
     for _ in 0..20 {
         for entry in entries.iter().take(2 * PART_BLOCKS) {

@@ -1,8 +1,8 @@
-//! A run of data blocks that are built and in no file yet: what ingest hands from one thread to another.
+//! A sequence of finished data blocks not yet written to a file, passed between ingest threads.
 //!
 //! Building a block needs the entries in order and takes little time; compressing and writing it
 //! takes most of the time and needs only the block. A [`Run`] is a few blocks of one stripe with all
-//! that their file must know of them, so that whoever writes it looks at no entry again.
+//! that their file must know of them, so that the thread that writes it looks at no entry again.
 //!
 //! Pure bytes; ingest fills a [`RunBuilder`] for each stripe, [`SstAssembly`](super::SstAssembly)
 //! takes the runs.

@@ -24,7 +24,7 @@ use super::hot_part::HotPart;
 use super::indexed::IndexWithSlots;
 use super::join::RequestCounter;
 use super::reader::SstReader;
-use super::slots::{EvictedPart, Part, Uses};
+use super::slots::{EvictedPart, Part, Uses, plain_part};
 
 /// An index of fewer blocks stays close to the processor, and is searched as quickly. Few in tests, so
 /// that their small files have shortcuts.
@@ -169,13 +169,7 @@ impl Part for Table {
         size_of_val(&*self.lines)
     }
 
-    fn uses(&self) -> &Uses {
-        &self.uses
-    }
-
-    fn into_evicted(self: Arc<Self>) -> EvictedPart {
-        EvictedPart::Other(self)
-    }
+    plain_part!();
 }
 
 impl Table {

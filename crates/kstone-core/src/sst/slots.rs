@@ -1,4 +1,4 @@
-//! Cache slots: one for each part of a file that may be kept in memory, beside what points to the part.
+//! Cache slots: one for each cacheable part of a file, stored next to the reference to that part.
 //!
 //! A reader that looks a part up knows its number already, so there is nothing to hash and to search: the
 //! slot is read, and the part if there is one. What may stay is for the [`BlockCache`] to say, which counts
@@ -61,6 +61,21 @@ pub(super) trait Part: Send + Sync + std::fmt::Debug + 'static {
     /// Whether other parts are found by this one, and go with it.
     const OWNS_PARTS: bool = false;
 }
+
+/// The methods of a [`Part`] with a field `uses` that is only dropped when it is evicted.
+macro_rules! plain_part {
+    () => {
+        #[inline]
+        fn uses(&self) -> &Uses {
+            &self.uses
+        }
+
+        fn into_evicted(self: Arc<Self>) -> EvictedPart {
+            EvictedPart::Other(self)
+        }
+    };
+}
+pub(super) use plain_part;
 
 /// The slots of a file's parts of one kind.
 #[derive(Debug)]

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::stats::ReadCounts;
-use super::testing::TestVfs;
 use super::*;
 use crate::entry::{EntryRef, Kind, SEQ_MAX, Seq, View, entry_order};
-use crate::env::Vfs;
+use crate::env::{MemoryVfs, OpenMode, Vfs};
 use crate::error::Error;
 
 pub(super) const DB: [u8; 16] = *b"a database's id!";
@@ -54,8 +53,16 @@ impl Entry {
 
 /// A finished file, and what is needed to read it.
 pub(super) struct Sample {
-    pub(super) vfs: Arc<TestVfs>,
+    pub(super) vfs: Arc<MemoryVfs>,
     pub(super) meta: SstMeta,
+}
+
+/// Writes a whole file, whether there is one or not.
+fn replace(vfs: &MemoryVfs, path: &Path, bytes: &[u8]) {
+    let mode = if vfs.exists(path).unwrap() { OpenMode::ReadWrite } else { OpenMode::CreateNew };
+    let file = vfs.open(path, mode).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
+    file.write_at(bytes, 0).unwrap();
 }
 
 pub(super) fn dir() -> &'static Path {
@@ -67,7 +74,7 @@ pub(super) fn path() -> PathBuf {
 }
 
 pub(super) fn write(entries: &[Entry], options: SstOptions) -> Sample {
-    let vfs = Arc::new(TestVfs::default());
+    let vfs = Arc::new(MemoryVfs::default());
     let mut writer = SstWriter::create(&*vfs, dir(), IDENT, options).unwrap();
     for entry in entries {
         writer.add(entry.as_ref()).unwrap();
@@ -82,6 +89,17 @@ impl Sample {
         let handles = Arc::new(FileHandles::new(self.vfs.clone(), dir().to_owned(), 10));
         let cache = Arc::new(BlockCache::new(16 << 20));
         Arc::new(SstReader::open(Arc::new(meta), handles, cache, db_id))
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let file = self.vfs.open(&path(), OpenMode::Read).unwrap();
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    }
+
+    pub(super) fn replace(&self, bytes: &[u8]) {
+        replace(&self.vfs, &path(), bytes);
     }
 
     pub(super) fn reader(&self) -> Arc<SstReader> {
@@ -324,7 +342,7 @@ fn the_meta_counts_what_is_in_the_file() {
 
 #[test]
 fn entries_out_of_order_are_refused() {
-    let vfs = TestVfs::default();
+    let vfs = MemoryVfs::default();
     let mut writer = SstWriter::create(&vfs, dir(), IDENT, small()).unwrap();
     writer.add(Entry::put("b", 5, "").as_ref()).unwrap();
     for bad in [
@@ -495,9 +513,9 @@ fn a_file_of_another_database_stripe_or_version_is_refused() {
     ));
     let other_footer = SstMeta { footer_checksum: 1, ..meta() };
     assert!(matches!(refusal(sample.reader_of(other_footer, DB)), Error::Corruption { .. }));
-    let bytes = sample.vfs.bytes_of(&path());
+    let bytes = sample.bytes();
     for (stripe, file_id) in [(8, 42), (7, 43)] {
-        sample.vfs.replace(&dir().join(file_name(stripe, file_id)), bytes.clone());
+        replace(&sample.vfs, &dir().join(file_name(stripe, file_id)), &bytes);
         let renamed = SstMeta { stripe, file_id, ..meta() };
         assert!(matches!(refusal(sample.reader_of(renamed, DB)), Error::Corruption { .. }));
     }
@@ -506,7 +524,7 @@ fn a_file_of_another_database_stripe_or_version_is_refused() {
     newer[footer_at + 88] = 3;
     let checksum = key_hash(&newer[footer_at..footer_at + 92]);
     newer[footer_at + 92..footer_at + 100].copy_from_slice(&checksum.to_le_bytes());
-    sample.vfs.replace(&path(), newer);
+    sample.replace(&newer);
     assert!(matches!(refusal(sample.reader()), Error::Version { found: 3, supported: 2, .. }));
     assert!(!faults(&sample.reader()).is_empty());
 }
@@ -515,9 +533,9 @@ fn a_file_of_another_database_stripe_or_version_is_refused() {
 fn a_file_cut_anywhere_is_refused() {
     for options in [small(), in_parts(small())] {
         let sample = write(&varied()[..20], options);
-        let bytes = sample.vfs.bytes_of(&path());
+        let bytes = sample.bytes();
         for len in 0..bytes.len() {
-            sample.vfs.replace(&path(), bytes[..len].to_vec());
+            sample.replace(&bytes[..len]);
             let refused = open_standalone(&*sample.vfs, &path(), Some(DB));
             assert!(matches!(refused, Err(Error::Corruption { .. })), "{len}");
             assert!(!faults(&sample.reader()).is_empty(), "{len}");
@@ -531,11 +549,11 @@ fn every_flipped_bit_is_noticed_by_verify_and_never_read_as_data() {
     let entries = [&entries[..5], &entries[6..10]].concat();
     for compression in [Compression::None, Compression::Lz4] {
         let sample = write(&entries, SstOptions { compression, block_bytes: 60, ..small() });
-        let good = sample.vfs.bytes_of(&path());
+        let good = sample.bytes();
         for bit in 0..good.len() * 8 {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            sample.vfs.replace(&path(), bad);
+            sample.replace(&bad);
             let reader = sample.reader();
             assert!(!faults(&reader).is_empty(), "bit {bit} of {}", good.len() * 8);
             for entry in &entries {
@@ -556,10 +574,10 @@ fn two_swapped_blocks_of_equal_length_are_noticed() {
     let index = sample.reader().read_index().unwrap();
     let (a, b) = (index.handle(1).unwrap(), index.handle(2).unwrap());
     assert_eq!(a.len, b.len);
-    let mut bytes = sample.vfs.bytes_of(&path());
+    let mut bytes = sample.bytes();
     let range = a.offset as usize..b.end().unwrap() as usize;
     bytes[range].rotate_left(a.len as usize);
-    sample.vfs.replace(&path(), bytes);
+    sample.replace(&bytes);
     assert_eq!(faults(&sample.reader()).len(), 2);
     let error = sample.reader().cursor(true).seek(b"k03", 1).unwrap_err();
     assert!(error.to_string().contains("not the one expected"), "{error}");
@@ -567,9 +585,9 @@ fn two_swapped_blocks_of_equal_length_are_noticed() {
 
 #[test]
 fn only_so_many_files_stay_open_and_a_missing_one_is_an_error() {
-    let vfs = Arc::new(TestVfs::default());
+    let vfs = Arc::new(MemoryVfs::default());
     for id in 0..50 {
-        vfs.replace(&dir().join(file_name(1, id)), vec![0]);
+        replace(&vfs, &dir().join(file_name(1, id)), &[0]);
     }
     let handles = FileHandles::new(vfs.clone(), dir().to_owned(), 8);
     for id in 0..50 {
@@ -638,7 +656,7 @@ fn get_hit(reader: &SstReader, key: &[u8]) -> SstHit {
 #[test]
 fn a_key_outside_of_a_damaged_file_is_not_looked_for_in_it() {
     let sample = write(&varied(), small());
-    sample.vfs.replace(&path(), b"nothing of what was here".to_vec());
+    sample.replace(b"nothing of what was here");
     let reader = sample.reader();
     let get = |key: &[u8], seq| reader.get(key, key_hash(key), seq);
     assert!(matches!(get(b"zzz", u64::MAX), Ok(None)), "behind its last key");

@@ -1,5 +1,4 @@
-//! A log that was left by version 1 of the format: read as it was then, and gone on with in
-//! segments of today's.
+//! A version 1 log is read, and new commits go to segments of the current version.
 
 use super::RecoveryStart;
 use super::format::{ChunkSeed, SEGMENT_HEADER_LEN, SegmentHeader};

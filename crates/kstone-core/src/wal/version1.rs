@@ -1,5 +1,5 @@
-//! Version 1 of the log's chunks, which said everything that they were checked by. A database that
-//! was closed or killed under it is read, and goes on in segments of the version of today.
+//! Reads log chunks of format version 1, whose headers store every checked field. New segments are
+//! written in the current version.
 //!
 //! ```text
 //! chunk    magic u32 | payload_len u32 | generation u64 | pos u64 | durable_pos u64 | clock_ms u64

@@ -1,5 +1,4 @@
-//! The harness proves itself: every deliberate bug, switched on alone, is caught; and with none on
-//! nothing is reported.
+//! The crash harness detects every deliberate bug, and reports nothing without one.
 
 use kstone_core::bugs::{self, Bug};
 use kstone_crash::crash::{self, Plan};

@@ -1,13 +1,13 @@
 //! Files of every format version, kept as they were written: today's engine must read them, and must
 //! still write those of the newest byte for byte.
 //!
-//! `tests/all/golden/v2/plain` is uncompressed and compared in full. `tests/golden/v2/packed` holds the
+//! `tests/all/golden/v2/plain` is uncompressed and compared in full. `tests/all/golden/v2/packed` holds the
 //! same records under LZ4 (its L0) and Zstandard (its last level); another version of those
 //! libraries may choose other bytes, so it is only read. `tests/all/golden/v2/parts` is uncompressed too, with
 //! a block for each entry and with filters and indexes in parts. `tests/all/golden/v1` is the same from before
 //! the log's version 2, and only read.
 //!
-//! `KSTONE_BLESS=1 cargo test -p kstone-core --test golden` writes the files of the newest version
+//! `KSTONE_BLESS=1 cargo test -p kstone-core --test all golden` writes the files of the newest version
 //! anew. That is right while it has not been released; afterwards a change of the bytes is a new
 //! version, with files of its own beside these.
 

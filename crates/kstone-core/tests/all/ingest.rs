@@ -1,4 +1,4 @@
-//! Bulk ingest: the same files whoever writes them, all of the records or none.
+//! Bulk ingest: the same files with any number of threads, all of the records or none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

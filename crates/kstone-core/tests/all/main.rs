@@ -7,7 +7,6 @@
     reason = "tests panic where they fail, and use the machine's files, clock and threads"
 )]
 
-mod acceptance_004;
 mod basics;
 mod crash;
 mod decoders;
@@ -16,6 +15,7 @@ mod examples;
 mod faults;
 mod golden;
 mod ingest;
+mod key_design;
 mod linearizable;
 mod merge_for_readers;
 mod metamorphic;

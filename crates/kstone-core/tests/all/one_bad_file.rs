@@ -1,4 +1,4 @@
-//! A damaged file costs what is in it, and nothing else.
+//! A damaged file does not stop compaction of other stripes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a client can make slow.
+//! Silent connections do not block the gRPC port.
 
 use std::time::Duration;
 

@@ -2,7 +2,6 @@
 //! conformance suite for state stores.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests panic where they fail")]
 
-mod acceptance_000;
 mod component;
 mod concurrency;
 mod conformance;
@@ -12,6 +11,7 @@ mod grpc;
 mod http;
 mod key_prefix;
 mod limits;
+mod mastery_keys;
 mod other_doors;
 mod query;
 mod server;

@@ -1,5 +1,4 @@
-//! Request bodies: at most 16 MiB each, unpacked if packed, and in memory that is reserved before
-//! they arrive.
+//! Request bodies: at most 16 MiB, decompressed if compressed, with memory reserved in advance.
 //!
 //! A large body reserves memory twice, from two budgets: for its bytes while they arrive, which takes
 //! as long as the client likes, and for what is parsed from them, which does not. So clients that
@@ -30,7 +29,7 @@ const ARRIVING_KIB: usize = 128 * 1024;
 const PARSED_KIB: usize = 256 * 1024;
 /// A tree, and its text if that was packed, take this many times the text's size at most.
 const PARSED_TIMES: usize = TREE_TIMES + 1;
-/// Who gets no memory for this long is told so, while it still listens: SDKs do for about a minute,
+/// A client that gets no memory for this long gets an error, while it still listens: SDKs do for about a minute,
 /// and try again.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 /// No packed byte becomes more than this many.

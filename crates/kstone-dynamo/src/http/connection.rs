@@ -10,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::body::{BODY_BYTES_MAX, Body, DISCARD_BYTES_MAX, Held, LARGE_BYTES, Unread};
 use super::chunked::Chunks;
-use super::door::{Call, Door};
+use super::handler::{Call, Handler};
 use super::head::{self, Framing, Head, slots};
-use super::link::{CloseRequested, Link, Stop};
-use super::response::{Answer, Dates, Manner, request_id};
+use super::response::{Dates, HttpResponse, ResponseHeaders, request_id};
+use super::socket::{ClientSocket, CloseRequested, Stop};
 use super::status::Status;
 
 /// Some clients send a line too many behind a body, and HTTP has it that they are forgiven.
@@ -22,11 +22,11 @@ const EMPTY_LINES_MAX: usize = 4;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Serves a connection until it ends.
-pub(super) async fn serve<S>(stream: S, door: Arc<Door>, closing: Closing)
+pub(super) async fn serve<S>(stream: S, door: Arc<Handler>, closing: Closing)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let link = Link::new(stream, door.read_timeout);
+    let link = ClientSocket::new(stream, door.read_timeout);
     let mut requested = closing.clone();
     let close_requested = Box::pin(async move { requested.requested().await });
     let mut connection = Connection { link, door, closing, dates: Dates::new() };
@@ -38,8 +38,8 @@ where
 }
 
 struct Connection<S> {
-    link: Link<S>,
-    door: Arc<Door>,
+    link: ClientSocket<S>,
+    door: Arc<Handler>,
     closing: Closing,
     dates: Dates,
 }
@@ -64,7 +64,7 @@ struct Request {
     wants_head: bool,
     keeps_alive: bool,
     /// What to do, or what to answer whatever the body is.
-    admitted: Result<Call, Answer>,
+    admitted: Result<Call, HttpResponse>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
@@ -131,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Answers to what is no request.
     async fn refuse(&mut self, status: Status) -> End {
-        let answer = Answer::text(status, "").closing();
+        let answer = HttpResponse::text(status, "").closing();
         match self.send(&answer, false, false).await {
             Ok(()) => End::Answered,
             Err(_) => End::Gone,
@@ -153,7 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// The answer to a request, and whether all of the request was read.
-    async fn answer(&mut self, request: Request) -> (Answer, bool) {
+    async fn answer(&mut self, request: Request) -> (HttpResponse, bool) {
         let head_bytes = request.head_bytes;
         let call = match request.admitted {
             Ok(call) => call,
@@ -354,7 +354,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     async fn within_time<T>(
         &mut self,
-        work: impl AsyncFnOnce(&mut Link<S>) -> Result<T, Unread>,
+        work: impl AsyncFnOnce(&mut ClientSocket<S>) -> Result<T, Unread>,
     ) -> Result<T, Unread> {
         let worked = tokio::time::timeout(self.door.read_timeout, work(&mut self.link)).await;
         worked.unwrap_or(Err(Unread::TooSlow))
@@ -366,11 +366,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     async fn send(
         &mut self,
-        answer: &Answer,
+        answer: &HttpResponse,
         is_http_1_0: bool,
         wants_head: bool,
     ) -> std::io::Result<()> {
-        let manner = Manner {
+        let manner = ResponseHeaders {
             is_http_1_0,
             request_id: request_id(&self.door.ids),
             date: self.dates.at(self.door.clock.now_ms()),
@@ -405,8 +405,8 @@ mod tests {
     const HEAD: &str = "POST / HTTP/1.1\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n\
                         Content-Type: application/x-amz-json-1.0\r\n";
 
-    fn connect() -> (DuplexStream, Arc<Door>) {
-        let door = Arc::new(Door::new(Database::memory().unwrap(), DoorOptions::default()));
+    fn connect() -> (DuplexStream, Arc<Handler>) {
+        let door = Arc::new(Handler::new(Database::memory().unwrap(), DoorOptions::default()));
         let (client, server) = tokio::io::duplex(1 << 20);
         tokio::spawn(serve(server, Arc::clone(&door), Closing::never()));
         (client, door)

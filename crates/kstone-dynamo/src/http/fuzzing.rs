@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::runtime::{Builder, Runtime};
 
 use super::connection;
-use super::door::Door;
+use super::handler::Handler;
 use crate::DoorOptions;
 
 thread_local! {
@@ -115,7 +115,7 @@ fn answers(pieces: VecDeque<Vec<u8>>) -> Vec<u8> {
             (runtime, Database::memory().unwrap_or_else(|error| panic!("{error}")))
         });
         let options = DoorOptions { clock: Arc::new(ManualClock::at(0)), ..DoorOptions::default() };
-        let mut door = Door::new(database.clone(), options);
+        let mut door = Handler::new(database.clone(), options);
         door.ids = SeededRandom::new(1);
         runtime.block_on(connection::serve(&mut script, Arc::new(door), Closing::never()));
     });

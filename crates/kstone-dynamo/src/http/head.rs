@@ -52,7 +52,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// How the end of a body is told.
+/// How the end of a body is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// It has so many bytes.

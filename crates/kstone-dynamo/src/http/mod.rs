@@ -18,12 +18,12 @@
 mod body;
 mod chunked;
 mod connection;
-mod door;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod handler;
 mod head;
-mod link;
 mod response;
+mod socket;
 mod status;
 
 pub(crate) use head::{Head, Headers};
@@ -37,7 +37,7 @@ use kstone_door::DoorFrame;
 use tokio::net::TcpListener;
 
 use crate::DoorOptions;
-use door::Door;
+use handler::Handler;
 
 /// Serves the database at a socket until `shutdown` completes; then finishes the requests that are
 /// under way, for as long as the options allow.
@@ -48,7 +48,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let frame = DoorFrame::new(options.limits, Arc::clone(&options.meter));
-    let door = Arc::new(Door::new(database, options));
+    let door = Arc::new(Handler::new(database, options));
     let connection =
         move |stream, _, closing| connection::serve(stream, Arc::clone(&door), closing);
     frame.serve(listener, connection, shutdown).await;

@@ -1,4 +1,4 @@
-//! The answers, with the headers that AWS clients look at.
+//! HTTP responses, with the headers that AWS clients read.
 
 use std::io::Write as _;
 
@@ -25,7 +25,7 @@ const PACK_INLINE_BYTES_MAX: usize = 64 * 1024;
 
 /// An answer, whose body is sent behind its head.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HttpResponse {
     status: Status,
     content_type: &'static str,
     pub(super) body: Vec<u8>,
@@ -34,16 +34,16 @@ pub(super) struct Answer {
     pub(super) closes: bool,
 }
 
-impl Answer {
+impl HttpResponse {
     /// An answer in the protocol's JSON.
     pub(super) fn json(status: Status, body: Vec<u8>, content_type: &'static str) -> Self {
-        Answer { status, content_type, body, is_packed: false, closes: false }
+        HttpResponse { status, content_type, body, is_packed: false, closes: false }
     }
 
     /// The answer of an operation, packed if the client may like that.
     pub(super) async fn packed(body: Vec<u8>, content_type: &'static str) -> Self {
         if body.len() < PACK_BYTES_MIN {
-            return Answer::json(Status::Ok, body, content_type);
+            return HttpResponse::json(Status::Ok, body, content_type);
         }
         let packed = match body.len() > PACK_INLINE_BYTES_MAX {
             true => operations::run_blocking(move || pack(body)).await,
@@ -51,31 +51,31 @@ impl Answer {
         };
         match packed {
             Ok((body, is_packed)) => {
-                Answer { is_packed, ..Answer::json(Status::Ok, body, content_type) }
+                HttpResponse { is_packed, ..HttpResponse::json(Status::Ok, body, content_type) }
             }
-            Err(failed) => Answer::fault(&failed, content_type),
+            Err(failed) => HttpResponse::fault(&failed, content_type),
         }
     }
 
     /// An error.
     pub(super) fn fault(fault: &Fault, content_type: &'static str) -> Self {
-        Answer::json(fault.status(), fault.body(), content_type)
+        HttpResponse::json(fault.status(), fault.body(), content_type)
     }
 
     /// A plain text.
     pub(super) fn text(status: Status, text: &str) -> Self {
-        Answer::json(status, text.as_bytes().to_vec(), TEXT)
+        HttpResponse::json(status, text.as_bytes().to_vec(), TEXT)
     }
 
     /// What AWS answers to what is not this protocol at all.
     pub(super) fn not_found() -> Self {
-        Answer::text(Status::NotFound, "<UnknownOperationException/>\n")
+        HttpResponse::text(Status::NotFound, "<UnknownOperationException/>\n")
     }
 
     /// The same answer, after which the connection ends.
     #[must_use]
     pub(super) fn closing(self) -> Self {
-        Answer { closes: true, ..self }
+        HttpResponse { closes: true, ..self }
     }
 
     /// Keeps the memory of the body for answers to come.
@@ -84,7 +84,7 @@ impl Answer {
     }
 
     /// Writes the head.
-    pub(super) fn write_head(&self, manner: &Manner, out: &mut Vec<u8>) {
+    pub(super) fn write_head(&self, manner: &ResponseHeaders, out: &mut Vec<u8>) {
         out.reserve(320);
         out.extend_from_slice(if manner.is_http_1_0 { b"HTTP/1.0 " } else { b"HTTP/1.1 " });
         out.extend_from_slice(self.status.line().as_bytes());
@@ -113,7 +113,7 @@ impl Answer {
 
 /// What the head of an answer says that does not depend on the answer.
 #[derive(Debug)]
-pub(super) struct Manner {
+pub(super) struct ResponseHeaders {
     /// The client speaks no later version.
     pub(super) is_http_1_0: bool,
     pub(super) request_id: [u8; 52],

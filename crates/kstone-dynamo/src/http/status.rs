@@ -1,4 +1,4 @@
-//! What an answer says of itself in its first line.
+//! HTTP status lines.
 
 /// The statuses that this door gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,11 +7,11 @@ mod batch_write_item;
 mod capacity;
 mod create_table;
 mod delete_item;
+mod describe_limits;
 mod description;
 mod durations;
 mod get_item;
 mod legacy;
-mod limits;
 mod parameters;
 mod put_item;
 mod query;
@@ -31,8 +31,8 @@ use std::sync::Arc;
 use kstone::{Database, Reply};
 
 use crate::error::Fault;
+use crate::input_schema::{self, Input};
 use crate::json::Json;
-use crate::shape::{self, Input};
 use crate::wire::JsonWriter;
 use durations::TypicalDurations;
 
@@ -174,7 +174,7 @@ macro_rules! operations {
             fn spec(self) -> OperationSpec {
                 match self {
                     $(Operation::$name => OperationSpec {
-                        input: &shape::$input,
+                        input: &input_schema::$input,
                         start: $start,
                         execution: Execution::$execution,
                     },)*
@@ -218,8 +218,8 @@ operations! {
     "DynamoDB_20120810.UntagResource" => UntagResource, UNTAG_RESOURCE, tags::remove, Blocking;
     "DynamoDB_20120810.ListTagsOfResource" =>
         ListTagsOfResource, LIST_TAGS_OF_RESOURCE, tags::list, Measured;
-    "DynamoDB_20120810.DescribeLimits" => DescribeLimits, NOTHING, limits::describe, Measured;
-    "DynamoDB_20120810.DescribeEndpoints" => DescribeEndpoints, NOTHING, limits::endpoints, Measured;
+    "DynamoDB_20120810.DescribeLimits" => DescribeLimits, NOTHING, describe_limits::describe, Measured;
+    "DynamoDB_20120810.DescribeEndpoints" => DescribeEndpoints, NOTHING, describe_limits::endpoints, Measured;
     "DynamoDBStreams_20120810.ListStreams" => ListStreams, LIST_STREAMS, streams::list, Blocking;
     "DynamoDBStreams_20120810.DescribeStream" =>
         DescribeStream, DESCRIBE_STREAM, streams::describe, Blocking;
@@ -278,9 +278,9 @@ pub(crate) fn run_here(
 
 fn start(spec: &OperationSpec, body: &[u8], context: &Context) -> Result<Response, Fault> {
     let json = Json::parse(body).map_err(|_| Fault::malformed())?;
-    shape::check(spec.input, &json)?;
+    input_schema::check(spec.input, &json)?;
     let started = (spec.start)(&json, context);
-    started.map_err(|fault| shape::first_type_error(spec.input, &json).unwrap_or(fault))
+    started.map_err(|fault| input_schema::first_type_error(spec.input, &json).unwrap_or(fault))
 }
 
 #[cfg(test)]

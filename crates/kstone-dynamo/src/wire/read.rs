@@ -1,7 +1,7 @@
 //! Converts JSON to attribute values, with DynamoDB's checks.
 //!
 //! A wrong JSON type is reported as [`Fault::malformed`] only. The caller gets the message from
-//! [`crate::shape::first_type_error`], because a wrong type elsewhere may precede it.
+//! [`crate::input_schema::first_type_error`], because a wrong type elsewhere may precede it.
 
 use std::borrow::Cow;
 

@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::reader::{Reader, Text};
-use crate::pattern::{Limits, Over, ValueType};
+use crate::pattern::{Limits, OverflowAction, ValueType};
 use crate::ttl::{Span, Ttl, parse_duration};
 
 const TTL_FORM: &str = "write \"90 days\", \"none\", or { time = \"1 hour\", rule = \"sliding\" }";
@@ -80,7 +80,7 @@ pub(super) fn read_limits<'t>(
         key_bytes: KEY_BYTES,
         value_bytes: is_item.then_some(ITEM_BYTES),
         members: None,
-        over: Over::Refuse,
+        over: OverflowAction::Refuse,
     };
     let Some(table) = reader.table(pattern, "limits") else { return limits };
     reader.reject_unknown(table, "`limits`", &["key_bytes", "value_bytes", "members", "over"]);
@@ -98,7 +98,7 @@ pub(super) fn read_limits<'t>(
     if let Some(over) = reader.text(table, "over") {
         match over.value {
             "refuse" => {}
-            "trim" if limits.members.is_some() => limits.over = Over::Trim,
+            "trim" if limits.members.is_some() => limits.over = OverflowAction::Trim,
             "trim" => {
                 reader.problem(&over.span, "`over` without `members`", "say how many may be there");
             }

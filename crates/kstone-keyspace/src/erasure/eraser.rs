@@ -32,7 +32,7 @@ use super::receipt::{
     PurgeCount, RECEIPT_VERSION, Receipt, ReceiptKey, SignedReceipt, subject_hash,
 };
 use super::stores::{ErasureError, Result, Stores};
-use crate::index::{Indexed, Location, pk_of_subject, pk_via};
+use crate::index::{IndexEntryKey, Location, pk_of_subject, pk_via};
 use crate::policy::Governor;
 use crate::subject::Subject;
 
@@ -202,7 +202,7 @@ impl Eraser {
             };
             match resumed {
                 Ok(receipt) => receipts.push(receipt),
-                // Whoever comes next is not to wait for this one.
+                // The next erasure must not wait for this one.
                 Err(error) => failed.push(format!("{id}: {error}")),
             }
         }
@@ -264,7 +264,7 @@ impl Eraser {
             entries.extend(self.plan(&job, &mut plan, &subject).await?);
             progress(Progress::Found(plan.len() as u64));
             progress(Progress::Deleting);
-            let places: Vec<Indexed> = plan.iter().filter_map(Planned::place).collect();
+            let places: Vec<IndexEntryKey> = plan.iter().filter_map(Planned::place).collect();
             let (keys, items) = self.stores.remove(&places, &subject, &self.governor).await?;
             job.add(&keys);
             progress(Progress::Purging);
@@ -303,8 +303,8 @@ impl Eraser {
         job: &Job,
         plan: &mut Vec<Planned>,
         subject: &Subject,
-    ) -> Result<Vec<Indexed>> {
-        let known: BTreeSet<Indexed> = plan.iter().filter_map(Planned::place).collect();
+    ) -> Result<Vec<IndexEntryKey>> {
+        let known: BTreeSet<IndexEntryKey> = plan.iter().filter_map(Planned::place).collect();
         let seen = self.stores.survey(subject).await?;
         let new: Vec<Planned> =
             seen.iter().filter(|it| !known.contains(&it.indexed)).filter_map(planned).collect();
@@ -332,7 +332,7 @@ impl Eraser {
                 None => job.purge.miss(&path),
                 Some(OpenCheckpoint { stores: copy, governor, keep: _closed_last }) => {
                     let seen = copy.survey(subject).await?;
-                    let places: Vec<Indexed> = seen
+                    let places: Vec<IndexEntryKey> = seen
                         .iter()
                         .filter(|it| is_theirs(it))
                         .map(|it| it.indexed.clone())
@@ -409,7 +409,11 @@ fn is_theirs(seen: &SurveyedPlace) -> bool {
 }
 
 /// These entries of the index, or all about a person who is erased everywhere.
-fn index_of(subject: &Subject, entries: &BTreeSet<Indexed>, links: &[&Location]) -> PurgeItems {
+fn index_of(
+    subject: &Subject,
+    entries: &BTreeSet<IndexEntryKey>,
+    links: &[&Location],
+) -> PurgeItems {
     let table = || SUBJECTS_TABLE.to_owned();
     let pk = pk_of_subject(&subject.id);
     let mut purge = PurgeItems::default();
@@ -417,7 +421,7 @@ fn index_of(subject: &Subject, entries: &BTreeSet<Indexed>, links: &[&Location])
         None => purge.partitions.push((table(), Value::S(pk))),
         // In another tenant the same id is somebody else.
         Some(_) => {
-            let entry = |place: &Indexed| {
+            let entry = |place: &IndexEntryKey| {
                 let entry = place.entry(pk.clone());
                 (table(), Item::new().with("pk", entry.pk).with("sk", entry.sk))
             };

@@ -10,12 +10,12 @@ use kstone::{Item, Value};
 use kstone_redis::Value as Reply;
 use serde_json::{Map, Value as Json, json};
 
-use super::holdings::{Holding, item_key, match_of};
+use super::holdings::{PersonalDataLocation, item_key, match_of};
 use super::shared::{self, Named};
 use super::stores::{Result, Stores, TableKeys, bytes_of, command, pipeline};
 use crate::date::Date;
 use crate::index::Location;
-use crate::keyspace::{Match, Parts, WHOLE_KEY};
+use crate::keyspace::{ItemKeyParts, Match, WHOLE_KEY};
 use crate::pattern::{SubjectSource, ValueType};
 use crate::subject::Subject;
 
@@ -53,7 +53,7 @@ impl Stores {
         }))
     }
 
-    fn described(&self, holding: &Holding, value: Json) -> Json {
+    fn described(&self, holding: &PersonalDataLocation, value: Json) -> Json {
         let mut shown = Map::new();
         let mut add = |name: &str, value: Json| shown.insert(name.to_owned(), value);
         if let Some(found) = match_of(&self.keyspace, &holding.location) {
@@ -69,7 +69,7 @@ impl Stores {
             Location::Item { table, pk, sk } => {
                 add("store", "items".into());
                 add("table", table.clone().into());
-                let parts = Parts { pk, sk: sk.as_deref().unwrap_or(WHOLE_KEY) };
+                let parts = ItemKeyParts { pk, sk: sk.as_deref().unwrap_or(WHOLE_KEY) };
                 add("key", text(&parts.key()));
             }
         }
@@ -90,7 +90,7 @@ impl Stores {
         &self,
         db: u8,
         key: &[u8],
-        holding: &Holding,
+        holding: &PersonalDataLocation,
         subject: &Subject,
     ) -> Result<Option<Json>> {
         let keys = self.keys_of(db)?;
@@ -128,7 +128,7 @@ impl Stores {
         db: u8,
         key: &[u8],
         member: &[u8],
-        holding: &Holding,
+        holding: &PersonalDataLocation,
     ) -> Result<Option<Json>> {
         let found = match_of(&self.keyspace, &holding.location);
         let question = match found.map(|found| found.pattern.value_type) {
@@ -148,7 +148,7 @@ impl Stores {
         table: &str,
         key: Item,
         ttl: Option<&str>,
-        holding: &Holding,
+        holding: &PersonalDataLocation,
         subject: &Subject,
     ) -> Result<Option<Json>> {
         let names: Vec<String> = key.iter().map(|(name, _)| name.to_owned()).collect();
@@ -278,7 +278,7 @@ fn scores(answer: &Reply) -> Json {
 fn entries(
     answer: &Reply,
     found: Option<&Match<'_, '_>>,
-    holding: &Holding,
+    holding: &PersonalDataLocation,
     subject: &Subject,
 ) -> Json {
     let field = found.and_then(|found| match &found.pattern.subject {

@@ -11,14 +11,14 @@ use kstone_redis::Value as Reply;
 
 use super::shared::{self, Named, Share};
 use super::stores::{Result, Stores, TableKey, TableKeys, bytes_of, command, pipeline};
-use crate::index::{Indexed, Location, pk_of_subject, pk_via};
-use crate::keyspace::{KeyStore, Keyspace, Match, Parts, WHOLE_KEY};
+use crate::index::{IndexEntryKey, Location, pk_of_subject, pk_via};
+use crate::keyspace::{ItemKeyParts, KeyStore, Keyspace, Match, WHOLE_KEY};
 use crate::pattern::{SubjectSource, ValueType};
 use crate::subject::Subject;
 
 /// A key, member or item that holds data of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holding {
+pub struct PersonalDataLocation {
     /// The pattern, as in `mastery.daily_mastery`; empty when none declares the key any more.
     pub pattern: String,
     /// The tenant.
@@ -34,7 +34,7 @@ pub struct Holding {
 /// A place that the index of persons names, and who owns what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SurveyedPlace {
-    pub(super) indexed: Indexed,
+    pub(super) indexed: IndexEntryKey,
     pub(super) pattern: String,
     pub(super) ownership: Ownership,
 }
@@ -57,10 +57,10 @@ const BATCH_MAX: usize = 100;
 
 impl Stores {
     /// All data of a person: in the tenant that is named, or in all of them.
-    pub async fn holdings(&self, subject: &Subject) -> Result<Vec<Holding>> {
+    pub async fn holdings(&self, subject: &Subject) -> Result<Vec<PersonalDataLocation>> {
         let seen = self.survey(subject).await?;
         let theirs = seen.into_iter().filter_map(|it| match it.ownership {
-            Ownership::Theirs { expires_at_ms, is_shared } => Some(Holding {
+            Ownership::Theirs { expires_at_ms, is_shared } => Some(PersonalDataLocation {
                 pattern: it.pattern,
                 tenant: it.indexed.tenant,
                 location: it.indexed.location,
@@ -87,7 +87,7 @@ impl Stores {
     }
 
     /// Those of these places through which other keys are found.
-    pub(super) fn link_keys_among<'p>(&self, places: &'p [Indexed]) -> Vec<&'p Location> {
+    pub(super) fn link_keys_among<'p>(&self, places: &'p [IndexEntryKey]) -> Vec<&'p Location> {
         let links = LinkPatterns::of(&self.keyspace);
         let is_link_key = |place: &&Location| {
             let found = match_of(&self.keyspace, place);
@@ -110,7 +110,7 @@ impl Stores {
             }
         }
         // What is found through a key may be found by name too, and counts once.
-        let known: BTreeSet<Indexed> = match behind.is_empty() {
+        let known: BTreeSet<IndexEntryKey> = match behind.is_empty() {
             true => return Ok(seen),
             false => seen.iter().map(|it| it.indexed.clone()).collect(),
         };
@@ -123,7 +123,7 @@ impl Stores {
     /// key that links to them.
     pub(super) async fn look(
         &self,
-        mut entries: Vec<Indexed>,
+        mut entries: Vec<IndexEntryKey>,
         subject: Option<&Subject>,
         tables: &mut TableKeys,
     ) -> Result<Vec<SurveyedPlace>> {
@@ -375,7 +375,7 @@ pub(super) fn match_of<'s, 'k>(
         }
         Location::Item { table, pk, sk } => {
             let sk = sk.as_deref().unwrap_or(WHOLE_KEY);
-            keyspace.find_item(table, Parts { pk, sk })
+            keyspace.find_item(table, ItemKeyParts { pk, sk })
         }
     }
 }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::receipt::{PatternCount, PurgeCount, Receipt, SignedReceipt};
 use super::stores::{ErasureError, Result, each_in_partition};
-use crate::index::Indexed;
+use crate::index::IndexEntryKey;
 use crate::subject::Subject;
 
 /// The table in which erasures are kept.
@@ -124,12 +124,12 @@ impl Job {
 }
 
 impl Planned {
-    pub(super) fn new(place: &Indexed, pattern: String, how: PlannedContent) -> Planned {
+    pub(super) fn new(place: &IndexEntryKey, pattern: String, how: PlannedContent) -> Planned {
         Planned { place: place.entry(String::new()).sk, pattern, how }
     }
 
-    pub(super) fn place(&self) -> Option<Indexed> {
-        Indexed::parse(&self.place)
+    pub(super) fn place(&self) -> Option<IndexEntryKey> {
+        IndexEntryKey::parse(&self.place)
     }
 }
 

@@ -28,7 +28,7 @@ mod stores;
 pub(crate) use shared::ids_as_written;
 
 pub use eraser::{CheckpointStore, Eraser, EraserParts, Keep, OpenCheckpoint, Progress};
-pub use holdings::Holding;
+pub use holdings::PersonalDataLocation;
 pub use job::{ErasureRecord, ErasureState};
 pub use receipt::{
     PatternCount, PurgeCount, RECEIPT_VERSION, Receipt, ReceiptError, ReceiptKey, SignedReceipt,

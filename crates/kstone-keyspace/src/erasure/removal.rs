@@ -19,8 +19,8 @@ use kstone_redis::port::PurgeKeys;
 use super::holdings::{item_key, match_of};
 use super::shared::{self, Named, Share};
 use super::stores::{ErasureError, Result, Stores, TableKeys, bytes_of, command};
-use crate::index::{Indexed, Location};
-use crate::keyspace::{Match, Parts, WHOLE_KEY};
+use crate::index::{IndexEntryKey, Location};
+use crate::keyspace::{ItemKeyParts, Match, WHOLE_KEY};
 use crate::pattern::{SubjectSource, ValueType};
 use crate::policy::Governor;
 use crate::subject::Subject;
@@ -30,11 +30,11 @@ const TRIES: usize = 100;
 
 impl Stores {
     /// Selects the change stream records about a person: those of items with the person in the key,
-    /// and those with an image that names them, whoever the item names by now.
+    /// and those with an image that names them, even if the item names somebody else by now.
     pub(super) fn stream_images_of(&self, subject: &Subject) -> StreamImageFilter {
         let (keyspace, subject) = (Arc::clone(&self.keyspace), subject.clone());
         StreamImageFilter(Arc::new(move |stream: &StreamImage<'_>| {
-            let parts = Parts { pk: stream.pk, sk: stream.sk.unwrap_or(WHOLE_KEY) };
+            let parts = ItemKeyParts { pk: stream.pk, sk: stream.sk.unwrap_or(WHOLE_KEY) };
             let Some(found) = keyspace.find_item(stream.table, parts) else { return false };
             match &found.pattern.subject {
                 SubjectSource::Placeholder(name) => {
@@ -54,7 +54,7 @@ impl Stores {
     /// items have still to be purged, with all bytes of both.
     pub(super) async fn remove(
         &self,
-        places: &[Indexed],
+        places: &[IndexEntryKey],
         subject: &Subject,
         governor: &Governor,
     ) -> Result<(PurgeReport, PurgeItems)> {
@@ -77,13 +77,17 @@ impl Stores {
     }
 
     /// Whether a value is edited and not deleted.
-    fn is_edited(&self, place: &Indexed) -> bool {
+    fn is_edited(&self, place: &IndexEntryKey) -> bool {
         matches!(place.location, Location::Member { .. })
             || by_field(&match_of(&self.keyspace, &place.location)).is_some()
     }
 
     /// Takes the person out of shared values, and returns what else has to be deleted.
-    async fn edit(&self, places: &[Indexed], subject: &Subject) -> Result<(PurgeKeys, PurgeItems)> {
+    async fn edit(
+        &self,
+        places: &[IndexEntryKey],
+        subject: &Subject,
+    ) -> Result<(PurgeKeys, PurgeItems)> {
         let mut tables = TableKeys::new();
         let mut keys = PurgeKeys { files_later: true, ..PurgeKeys::default() };
         let mut items = PurgeItems {

@@ -12,7 +12,7 @@ use kstone::{Item, ItemBytes, ItemRef, Number, Value, ValueRef};
 use kstone_redis::Value as Reply;
 use kstone_redis::port::{Error as KeysError, Keys};
 
-use crate::index::Indexed;
+use crate::index::IndexEntryKey;
 use crate::keyspace::Keyspace;
 
 /// The two ports of a database that hold data of persons.
@@ -65,12 +65,12 @@ pub(super) type TableKeys = BTreeMap<String, Option<TableKey>>;
 
 impl Stores {
     /// The entries of the index of persons under this `pk`, wherever they are.
-    pub(super) async fn entries(&self, pk: &str) -> Result<Vec<Indexed>> {
+    pub(super) async fn entries(&self, pk: &str) -> Result<Vec<IndexEntryKey>> {
         let mut found = Vec::new();
         // Without the table, no policy was ever in force here.
         each_in_partition(&*self.items, SUBJECTS_TABLE, pk, |item| {
             if let Some(ValueRef::S(sk)) = item.as_ref().get("sk") {
-                found.push(Indexed::parse(sk).ok_or_else(|| unreadable(pk, sk))?);
+                found.push(IndexEntryKey::parse(sk).ok_or_else(|| unreadable(pk, sk))?);
             }
             Ok(())
         })

@@ -2,7 +2,7 @@
 //!
 //! Written by `kstone_keyspace::typed::rust_keys` from the catalogue: change that, then write this anew.
 
-use kstone_keyspace::typed::Facts;
+use kstone_keyspace::typed::PatternInfo;
 use kstone_keyspace::{Date, Kind, Millis, Span, Ttl, ValueType, key_part, typed_key};
 
 key_part! {
@@ -77,7 +77,7 @@ key_part! {
 typed_key! {
     /// A learner's mastery now, for quick reading: `student:{student_id}:profile:current_mastery`.
     CurrentMastery {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.current_mastery",
             pattern: "student:{student_id}:profile:current_mastery",
             table: Some("state"),
@@ -93,7 +93,7 @@ typed_key! {
 typed_key! {
     /// The longest streak of days, which outlives the recent activity it was seen in: `student:{student_id}:profile:streaks`.
     Streaks {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.streaks",
             pattern: "student:{student_id}:profile:streaks",
             table: Some("state"),
@@ -109,7 +109,7 @@ typed_key! {
 typed_key! {
     /// What the events that have expired came to; with those that are left it gives the whole state: `student:{student_id}:profile:event_snapshot`.
     EventSnapshot {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.event_snapshot",
             pattern: "student:{student_id}:profile:event_snapshot",
             table: Some("state"),
@@ -125,7 +125,7 @@ typed_key! {
 typed_key! {
     /// What all events of a learner come to; the next event goes on from here: `student:{student_id}:profile:state`.
     LearnerState {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.learner_state",
             pattern: "student:{student_id}:profile:state",
             table: Some("state"),
@@ -141,7 +141,7 @@ typed_key! {
 typed_key! {
     /// A learner's name, time zone, school, classes and consent: `student:{student_id}:profile:learner`.
     Learner {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.learner",
             pattern: "student:{student_id}:profile:learner",
             table: Some("state"),
@@ -157,7 +157,7 @@ typed_key! {
 typed_key! {
     /// A learner's mastery on a day: `student:{student_id}:mastery:{date}`.
     DailyMastery {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.daily_mastery",
             pattern: "student:{student_id}:mastery:{date}",
             table: Some("state"),
@@ -173,7 +173,7 @@ typed_key! {
 typed_key! {
     /// One component of a learner's mastery on a day: `student:{student_id}:mastery:{date}:{component}`.
     ComponentScore {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.component_score",
             pattern: "student:{student_id}:mastery:{date}:{component}",
             table: Some("state"),
@@ -189,7 +189,7 @@ typed_key! {
 typed_key! {
     /// An event that was processed, so that it is processed once; kept as long as the events: `processed:{event_id}`.
     ProcessedEvent {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.processed_event",
             pattern: "processed:{event_id}",
             table: Some("state"),
@@ -205,7 +205,7 @@ typed_key! {
 typed_key! {
     /// When a learner was active of late: `student:{student_id}:activity:recent`.
     ActivityRecent {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.activity_recent",
             pattern: "student:{student_id}:activity:recent",
             table: Some("state"),
@@ -221,7 +221,7 @@ typed_key! {
 typed_key! {
     /// A view of a learner's history; the days it is made of are kept one by one: `student:{student_id}:history:{history_type}`.
     History {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.history",
             pattern: "student:{student_id}:history:{history_type}",
             table: Some("state"),
@@ -237,7 +237,7 @@ typed_key! {
 typed_key! {
     /// One day of a learner's history: `student:{student_id}:history:{history_type}:{date}`.
     HistoryDay {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.history_day",
             pattern: "student:{student_id}:history:{history_type}:{date}",
             table: Some("state"),
@@ -253,7 +253,7 @@ typed_key! {
 typed_key! {
     /// A learner's rating in one skill, from which the chance of success follows: `student:{student_id}:skill:{skill_id}`.
     Skill {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.skill",
             pattern: "student:{student_id}:skill:{skill_id}",
             table: Some("state"),
@@ -269,7 +269,7 @@ typed_key! {
 typed_key! {
     /// Where a learner's mastery is going; costly to compute: `student:{student_id}:prediction:{days}days`.
     Prediction {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.prediction",
             pattern: "student:{student_id}:prediction:{days}days",
             table: Some("state"),
@@ -285,7 +285,7 @@ typed_key! {
 typed_key! {
     /// What a learner should do next: `student:{student_id}:path:adaptive`.
     AdaptivePath {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.adaptive_path",
             pattern: "student:{student_id}:path:adaptive",
             table: Some("state"),
@@ -301,7 +301,7 @@ typed_key! {
 typed_key! {
     /// Something that was recommended to a learner, and whether it helped: `student:{student_id}:recommendation:{at}:{recommendation_id}`.
     Recommendation {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.recommendation",
             pattern: "student:{student_id}:recommendation:{at}:{recommendation_id}",
             table: Some("state"),
@@ -317,7 +317,7 @@ typed_key! {
 typed_key! {
     /// Something that happened; never changed: `student:{student_id}:events:{at}:{event_id}`.
     Event {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.event",
             pattern: "student:{student_id}:events:{at}:{event_id}",
             table: Some("state"),
@@ -333,7 +333,7 @@ typed_key! {
 typed_key! {
     /// How far a batch is: `batch:{batch_id}:status`.
     BatchStatus {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.batch_status",
             pattern: "batch:{batch_id}:status",
             table: Some("state"),
@@ -349,7 +349,7 @@ typed_key! {
 typed_key! {
     /// What a batch is to write of one learner, and what went wrong: `batch:{batch_id}:request:{student_id}`.
     BatchRequest {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.batch_request",
             pattern: "batch:{batch_id}:request:{student_id}",
             table: Some("state"),
@@ -365,7 +365,7 @@ typed_key! {
 typed_key! {
     /// Second-level cache of the current mastery: `mastery:{student_id}`.
     MasteryCache {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.mastery_cache",
             pattern: "mastery:{student_id}",
             table: None,
@@ -381,7 +381,7 @@ typed_key! {
 typed_key! {
     /// A learner's mastery now, within a school: `school:{school_id}:student:{student_id}:profile:current_mastery`.
     SchoolMastery {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.school_mastery",
             pattern: "school:{school_id}:student:{student_id}:profile:current_mastery",
             table: Some("state"),
@@ -397,7 +397,7 @@ typed_key! {
 typed_key! {
     /// The mastery of a whole school on a day; no learner is named in it: `school:{school_id}:aggregation:mastery:{date}`.
     SchoolAggregation {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.school_aggregation",
             pattern: "school:{school_id}:aggregation:mastery:{date}",
             table: Some("state"),
@@ -413,7 +413,7 @@ typed_key! {
 typed_key! {
     /// A school that has learners or classes: `schools:{school_id}`.
     School {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.school",
             pattern: "schools:{school_id}",
             table: Some("state"),
@@ -429,7 +429,7 @@ typed_key! {
 typed_key! {
     /// A learner of a school: `school:{school_id}:roster:{student_id}`.
     SchoolRoster {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.school_roster",
             pattern: "school:{school_id}:roster:{student_id}",
             table: Some("state"),
@@ -445,7 +445,7 @@ typed_key! {
 typed_key! {
     /// A class of a school, to list them by: `school:{school_id}:classes:{class_id}`.
     SchoolClass {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.school_class",
             pattern: "school:{school_id}:classes:{class_id}",
             table: Some("state"),
@@ -461,7 +461,7 @@ typed_key! {
 typed_key! {
     /// What a class is called: `school:{school_id}:class:{class_id}:profile`.
     Class {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.class",
             pattern: "school:{school_id}:class:{class_id}:profile",
             table: Some("state"),
@@ -477,7 +477,7 @@ typed_key! {
 typed_key! {
     /// A learner of a class: `school:{school_id}:class:{class_id}:member:{student_id}`.
     ClassMember {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.class_member",
             pattern: "school:{school_id}:class:{class_id}:member:{student_id}",
             table: Some("state"),
@@ -493,7 +493,7 @@ typed_key! {
 typed_key! {
     /// That there is such a learner, for the jobs that look at all of them; in 16 parts, so that many can be added at once: `learners:{shard}:{student_id}`.
     LearnerEntry {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.learner_entry",
             pattern: "learners:{shard}:{student_id}",
             table: Some("state"),
@@ -509,7 +509,7 @@ typed_key! {
 typed_key! {
     /// How hard an exercise is, from the answers of all learners; no learner is named in it: `skill:{skill_id}:item:{item_id}`.
     ItemRating {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.item_rating",
             pattern: "skill:{skill_id}:item:{item_id}",
             table: Some("state"),
@@ -525,7 +525,7 @@ typed_key! {
 typed_key! {
     /// Which cached masteries are out of date, for other processes; by a salted hash, so that no learner is named: `cache:mastery:invalidations`.
     MasteryInvalidations {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.mastery_invalidations",
             pattern: "cache:mastery:invalidations",
             table: None,
@@ -541,7 +541,7 @@ typed_key! {
 typed_key! {
     /// What is hashed with learners' ids where they must not be named: `cache:mastery:salt`.
     MasterySalt {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.mastery_salt",
             pattern: "cache:mastery:salt",
             table: None,
@@ -557,7 +557,7 @@ typed_key! {
 typed_key! {
     /// Short for `student:{student_id}:profile:current_mastery`: `st:{student_id}:cur`.
     CurrentShort {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.current_short",
             pattern: "st:{student_id}:cur",
             table: Some("state"),
@@ -573,7 +573,7 @@ typed_key! {
 typed_key! {
     /// Short for `student:{student_id}:mastery:{date}`: `st:{student_id}:m:{date}`.
     DailyShort {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.daily_short",
             pattern: "st:{student_id}:m:{date}",
             table: Some("state"),
@@ -589,7 +589,7 @@ typed_key! {
 typed_key! {
     /// Short for `student:{student_id}:mastery:{date}:{component}`: `st:{student_id}:m:{date}:{component}`.
     ComponentShort {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.component_short",
             pattern: "st:{student_id}:m:{date}:{component}",
             table: Some("state"),
@@ -605,7 +605,7 @@ typed_key! {
 typed_key! {
     /// Short for `processed:{event_id}`: `proc:{event_id}`.
     ProcessedShort {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.processed_short",
             pattern: "proc:{event_id}",
             table: Some("state"),
@@ -621,7 +621,7 @@ typed_key! {
 typed_key! {
     /// Short for `student:{student_id}:profile:current_mastery`: `st:p{shard}:{student_id}:cur`.
     CurrentSharded {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.current_sharded",
             pattern: "st:p{shard}:{student_id}:cur",
             table: Some("state"),
@@ -637,7 +637,7 @@ typed_key! {
 typed_key! {
     /// Short for `student:{student_id}:mastery:{date}`: `st:p{shard}:{student_id}:m:{date}`.
     DailySharded {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.daily_sharded",
             pattern: "st:p{shard}:{student_id}:m:{date}",
             table: Some("state"),
@@ -653,7 +653,7 @@ typed_key! {
 typed_key! {
     /// Short for `student:{student_id}:mastery:{date}:{component}`: `st:p{shard}:{student_id}:m:{date}:{component}`.
     ComponentSharded {
-        facts: Facts {
+        facts: PatternInfo {
             name: "mastery.component_sharded",
             pattern: "st:p{shard}:{student_id}:m:{date}:{component}",
             table: Some("state"),

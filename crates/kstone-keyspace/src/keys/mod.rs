@@ -1,5 +1,5 @@
-//! The keys of the four applications and their platform as types. Each module is written from its catalogue; the test
-//! `generated` compares them, and writes them anew when it is run with `KSTONE_REWRITE=1`.
+//! Generated Rust types for the keys of the five shipped catalogues; regenerate with `KSTONE_REWRITE=1`
+//! and the test `generated`.
 
 pub mod mastery;
 pub mod platform;

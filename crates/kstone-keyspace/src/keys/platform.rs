@@ -2,7 +2,7 @@
 //!
 //! Written by `kstone_keyspace::typed::rust_keys` from the catalogue: change that, then write this anew.
 
-use kstone_keyspace::typed::Facts;
+use kstone_keyspace::typed::PatternInfo;
 use kstone_keyspace::{Date, Kind, Millis, Span, Ttl, ValueType, key_part, typed_key};
 
 key_part! {
@@ -53,7 +53,7 @@ key_part! {
 typed_key! {
     /// Work that is to be done; `due` says whether it waits or runs, and until when: `jobs:{queue}:{part}:{job_id}`.
     Job {
-        facts: Facts {
+        facts: PatternInfo {
             name: "platform.job",
             pattern: "jobs:{queue}:{part}:{job_id}",
             table: Some("platform"),
@@ -69,7 +69,7 @@ typed_key! {
 typed_key! {
     /// Work that was given up, and why: `dead_jobs:{queue}:{at}:{job_id}`.
     DeadJob {
-        facts: Facts {
+        facts: PatternInfo {
             name: "platform.dead_job",
             pattern: "dead_jobs:{queue}:{at}:{job_id}",
             table: Some("platform"),
@@ -85,7 +85,7 @@ typed_key! {
 typed_key! {
     /// The last time that something regular was set going: `schedules:{schedule_name}`.
     Schedule {
-        facts: Facts {
+        facts: PatternInfo {
             name: "platform.schedule",
             pattern: "schedules:{schedule_name}",
             table: Some("platform"),
@@ -101,7 +101,7 @@ typed_key! {
 typed_key! {
     /// Something that a person should look at: `alerts:{at}:{alert_id}`.
     Alert {
-        facts: Facts {
+        facts: PatternInfo {
             name: "platform.alert",
             pattern: "alerts:{at}:{alert_id}",
             table: Some("platform"),
@@ -117,7 +117,7 @@ typed_key! {
 typed_key! {
     /// Who did what, and to whose data: `audit:{date}:{at}:{audit_id}`.
     Audit {
-        facts: Facts {
+        facts: PatternInfo {
             name: "platform.audit",
             pattern: "audit:{date}:{at}:{audit_id}",
             table: Some("platform"),
@@ -133,7 +133,7 @@ typed_key! {
 typed_key! {
     /// A request and what was answered, so that repeating it does nothing twice: `idempotency:{request}`.
     Idempotency {
-        facts: Facts {
+        facts: PatternInfo {
             name: "platform.idempotency",
             pattern: "idempotency:{request}",
             table: Some("platform"),
@@ -149,7 +149,7 @@ typed_key! {
 typed_key! {
     /// How many requests of a kind a client made this minute and the one before: `restlimit:{limit_kind}:{client}`.
     RequestWindow {
-        facts: Facts {
+        facts: PatternInfo {
             name: "platform.request_window",
             pattern: "restlimit:{limit_kind}:{client}",
             table: None,

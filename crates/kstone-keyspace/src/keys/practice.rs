@@ -2,7 +2,7 @@
 //!
 //! Written by `kstone_keyspace::typed::rust_keys` from the catalogue: change that, then write this anew.
 
-use kstone_keyspace::typed::Facts;
+use kstone_keyspace::typed::PatternInfo;
 use kstone_keyspace::{Kind, Millis, Span, Ttl, ValueType, key_part, typed_key};
 
 key_part! {
@@ -83,7 +83,7 @@ key_part! {
 typed_key! {
     /// A practice session: `session:{session_id}`.
     Session {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.session",
             pattern: "session:{session_id}",
             table: None,
@@ -99,7 +99,7 @@ typed_key! {
 typed_key! {
     /// When a session began, in milliseconds: `session:timer:{session_id}`.
     SessionTimer {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.session_timer",
             pattern: "session:timer:{session_id}",
             table: None,
@@ -115,7 +115,7 @@ typed_key! {
 typed_key! {
     /// How many hints were bought in a session: `hints_used:{session_id}`.
     HintsUsed {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.hints_used",
             pattern: "hints_used:{session_id}",
             table: None,
@@ -131,7 +131,7 @@ typed_key! {
 typed_key! {
     /// A hint was just bought; keeps a second click from buying another: `hint:cooldown:{user_id}:{task_id}`.
     HintCooldown {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.hint_cooldown",
             pattern: "hint:cooldown:{user_id}:{task_id}",
             table: None,
@@ -147,7 +147,7 @@ typed_key! {
 typed_key! {
     /// A purchase that was made, so that repeating it is free: `hint:purchase:{session_id}:{request_id}`.
     HintPurchase {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.hint_purchase",
             pattern: "hint:purchase:{session_id}:{request_id}",
             table: None,
@@ -163,7 +163,7 @@ typed_key! {
 typed_key! {
     /// What looks like cheating: `anticheat:{user_id}`.
     Anticheat {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.anticheat",
             pattern: "anticheat:{user_id}",
             table: None,
@@ -179,7 +179,7 @@ typed_key! {
 typed_key! {
     /// A learner who may not submit for a while: `anticheat:block:{user_id}`.
     AnticheatBlock {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.anticheat_block",
             pattern: "anticheat:block:{user_id}",
             table: None,
@@ -195,7 +195,7 @@ typed_key! {
 typed_key! {
     /// The results of the last attempts: `score:series:{user_id}`.
     ScoreSeries {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.score_series",
             pattern: "score:series:{user_id}",
             table: None,
@@ -211,7 +211,7 @@ typed_key! {
 typed_key! {
     /// How many answers in a row were right: `score:streak:{user_id}`.
     ScoreStreak {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.score_streak",
             pattern: "score:streak:{user_id}",
             table: None,
@@ -227,7 +227,7 @@ typed_key! {
 typed_key! {
     /// All feature flags, cached: `feature_flag_cache`.
     FeatureFlags {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.feature_flags",
             pattern: "feature_flag_cache",
             table: None,
@@ -243,7 +243,7 @@ typed_key! {
 typed_key! {
     /// One feature flag, cached: `feature_flag:{flag_name}`.
     FeatureFlag {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.feature_flag",
             pattern: "feature_flag:{flag_name}",
             table: None,
@@ -259,7 +259,7 @@ typed_key! {
 typed_key! {
     /// A feature flag's rules for users, groups and all: the one source of what is cached: `flag:{flag_name}:rules`.
     FlagRules {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.flag_rules",
             pattern: "flag:{flag_name}:rules",
             table: Some("state"),
@@ -273,9 +273,9 @@ typed_key! {
 }
 
 typed_key! {
-    /// Changes of content; who falls behind is told so: `content:changes`.
+    /// Stream of content changes; a reader that falls too far behind gets an error: `content:changes`.
     ContentChanges {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.content_changes",
             pattern: "content:changes",
             table: None,
@@ -291,7 +291,7 @@ typed_key! {
 typed_key! {
     /// An explanation that was generated: `explanation:cache:{task_id}`.
     ExplanationCache {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.explanation_cache",
             pattern: "explanation:cache:{task_id}",
             table: None,
@@ -307,7 +307,7 @@ typed_key! {
 typed_key! {
     /// An explanation for one language and one kind of error: `explanation:cache:{task_id}:{language}:{error_kind}`.
     ExplanationCacheFor {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.explanation_cache_for",
             pattern: "explanation:cache:{task_id}:{language}:{error_kind}",
             table: None,
@@ -323,7 +323,7 @@ typed_key! {
 typed_key! {
     /// An explanation is being generated; the owner's token lets only the owner release it: `explanation:pending:{task_id}`.
     ExplanationPending {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.explanation_pending",
             pattern: "explanation:pending:{task_id}",
             table: None,
@@ -339,7 +339,7 @@ typed_key! {
 typed_key! {
     /// The same for one language and one kind of error: `explanation:pending:{task_id}:{language}:{error_kind}`.
     ExplanationPendingFor {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.explanation_pending_for",
             pattern: "explanation:pending:{task_id}:{language}:{error_kind}",
             table: None,
@@ -355,7 +355,7 @@ typed_key! {
 typed_key! {
     /// Figures of a group: `analytics:group:{group_id}`.
     AnalyticsGroup {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.analytics_group",
             pattern: "analytics:group:{group_id}",
             table: None,
@@ -371,7 +371,7 @@ typed_key! {
 typed_key! {
     /// Figures of a level: `analytics:level:{level_id}`.
     AnalyticsLevel {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.analytics_level",
             pattern: "analytics:level:{level_id}",
             table: None,
@@ -387,7 +387,7 @@ typed_key! {
 typed_key! {
     /// How often a user called an endpoint this minute: `ratelimit:{endpoint}:{user_id}`.
     RatelimitUser {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.ratelimit_user",
             pattern: "ratelimit:{endpoint}:{user_id}",
             table: None,
@@ -403,7 +403,7 @@ typed_key! {
 typed_key! {
     /// How often an address called this minute: `ratelimit:global:{ip}`.
     RatelimitIp {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.ratelimit_ip",
             pattern: "ratelimit:global:{ip}",
             table: None,
@@ -419,7 +419,7 @@ typed_key! {
 typed_key! {
     /// The same for one numbered minute, kept through the next one, which weighs it in: `ratelimit:{endpoint}:{user_id}:{minute}`.
     RatelimitUserMinute {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.ratelimit_user_minute",
             pattern: "ratelimit:{endpoint}:{user_id}:{minute}",
             table: None,
@@ -435,7 +435,7 @@ typed_key! {
 typed_key! {
     /// The same for an address: `ratelimit:global:{ip}:{minute}`.
     RatelimitIpMinute {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.ratelimit_ip_minute",
             pattern: "ratelimit:global:{ip}:{minute}",
             table: None,
@@ -451,7 +451,7 @@ typed_key! {
 typed_key! {
     /// Who has most points; made again from the ledger when it is gone: `leaderboard:{scope}:{scope_id}`.
     Leaderboard {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.leaderboard",
             pattern: "leaderboard:{scope}:{scope_id}",
             table: None,
@@ -467,7 +467,7 @@ typed_key! {
 typed_key! {
     /// A task that waits for its first attempt; lives as long as the task's timer and a little more: `task:pending:{session_id}`.
     TaskPending {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.task_pending",
             pattern: "task:pending:{session_id}",
             table: None,
@@ -483,7 +483,7 @@ typed_key! {
 typed_key! {
     /// How a session ended, written before its key expires: `student:{user_id}:practice:session:{session_id}`.
     PracticeSession {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.practice_session",
             pattern: "student:{user_id}:practice:session:{session_id}",
             table: Some("state"),
@@ -499,7 +499,7 @@ typed_key! {
 typed_key! {
     /// One answer and its result: `student:{user_id}:practice:attempt:{at}:{attempt_id}`.
     PracticeAttempt {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.practice_attempt",
             pattern: "student:{user_id}:practice:attempt:{at}:{attempt_id}",
             table: Some("state"),
@@ -515,7 +515,7 @@ typed_key! {
 typed_key! {
     /// All points of a learner: `student:{user_id}:points:total`.
     PointsTotal {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.points_total",
             pattern: "student:{user_id}:points:total",
             table: Some("state"),
@@ -531,7 +531,7 @@ typed_key! {
 typed_key! {
     /// The ledger of points: one award, for practice or for reviews: `student:{user_id}:points:{at}:{award_id}`.
     PointsAward {
-        facts: Facts {
+        facts: PatternInfo {
             name: "practice.points_award",
             pattern: "student:{user_id}:points:{at}:{award_id}",
             table: Some("state"),

@@ -2,7 +2,7 @@
 //!
 //! Written by `kstone_keyspace::typed::rust_keys` from the catalogue: change that, then write this anew.
 
-use kstone_keyspace::typed::Facts;
+use kstone_keyspace::typed::PatternInfo;
 use kstone_keyspace::{Kind, Span, Ttl, ValueType, key_part, typed_key};
 
 key_part! {
@@ -28,7 +28,7 @@ key_part! {
 typed_key! {
     /// A learner's questions by the second at which each is due; loaded again when the learner returns: `srs:{learner_id}:{season}`.
     Schedule {
-        facts: Facts {
+        facts: PatternInfo {
             name: "reviews.schedule",
             pattern: "srs:{learner_id}:{season}",
             table: None,
@@ -44,7 +44,7 @@ typed_key! {
 typed_key! {
     /// The schedule is loaded: tells nothing due from not loaded: `srs:{learner_id}:{season}:hydrated`.
     Hydrated {
-        facts: Facts {
+        facts: PatternInfo {
             name: "reviews.hydrated",
             pattern: "srs:{learner_id}:{season}:hydrated",
             table: None,
@@ -60,7 +60,7 @@ typed_key! {
 typed_key! {
     /// A learner's last request in safe mode; today that is counted in the process, since the cache is what failed: `safe_mode_rate:{learner_id}`.
     SafeModeRate {
-        facts: Facts {
+        facts: PatternInfo {
             name: "reviews.safe_mode_rate",
             pattern: "safe_mode_rate:{learner_id}",
             table: None,
@@ -76,7 +76,7 @@ typed_key! {
 typed_key! {
     /// What is known of a learner's memory of one question: the truth behind the schedule: `{learner_id}:{question_id}`.
     Memory {
-        facts: Facts {
+        facts: PatternInfo {
             name: "reviews.memory",
             pattern: "{learner_id}:{question_id}",
             table: Some("reviews-{season}"),
@@ -92,7 +92,7 @@ typed_key! {
 typed_key! {
     /// A review that was written, so that a retry writes it once: `{learner_id}:review:{review_id}`.
     Review {
-        facts: Facts {
+        facts: PatternInfo {
             name: "reviews.review",
             pattern: "{learner_id}:review:{review_id}",
             table: Some("reviews-{season}"),
@@ -108,7 +108,7 @@ typed_key! {
 typed_key! {
     /// The same of a season that is over, kept for three years: `{learner_id}:{question_id}`.
     ArchivedMemory {
-        facts: Facts {
+        facts: PatternInfo {
             name: "reviews.archived_memory",
             pattern: "{learner_id}:{question_id}",
             table: Some("archived-reviews-{season}"),
@@ -124,7 +124,7 @@ typed_key! {
 typed_key! {
     /// A season: whether it is active, its scheduler, how far its archive is: `season:{season}:settings`.
     SeasonSettings {
-        facts: Facts {
+        facts: PatternInfo {
             name: "reviews.season_settings",
             pattern: "season:{season}:settings",
             table: Some("state"),

@@ -2,7 +2,7 @@
 //!
 //! Written by `kstone_keyspace::typed::rust_keys` from the catalogue: change that, then write this anew.
 
-use kstone_keyspace::typed::Facts;
+use kstone_keyspace::typed::PatternInfo;
 use kstone_keyspace::{Date, Kind, Ttl, ValueType, key_part, typed_key};
 
 key_part! {
@@ -31,7 +31,7 @@ key_part! {
 typed_key! {
     /// One run of a workflow over one image: `{execution_id}:metadata`.
     Execution {
-        facts: Facts {
+        facts: PatternInfo {
             name: "workflows.execution",
             pattern: "{execution_id}:metadata",
             table: Some("workflows"),
@@ -47,7 +47,7 @@ typed_key! {
 typed_key! {
     /// An album that an execution found in its image: `{execution_id}:album-{album_index}`.
     Album {
-        facts: Facts {
+        facts: PatternInfo {
             name: "workflows.album",
             pattern: "{execution_id}:album-{album_index}",
             table: Some("workflows"),
@@ -63,7 +63,7 @@ typed_key! {
 typed_key! {
     /// A task for a human; its own `ttl` says when it may go: `task-{task_id}:metadata`.
     Task {
-        facts: Facts {
+        facts: PatternInfo {
             name: "workflows.task",
             pattern: "task-{task_id}:metadata",
             table: Some("workflows"),
@@ -79,7 +79,7 @@ typed_key! {
 typed_key! {
     /// A day's figures of one engine, as sums and counts: `{date}:metrics-{workflow_type}`.
     Metrics {
-        facts: Facts {
+        facts: PatternInfo {
             name: "workflows.metrics",
             pattern: "{date}:metrics-{workflow_type}",
             table: Some("workflows"),

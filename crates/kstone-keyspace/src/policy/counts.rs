@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kstone::policy::{Counted, Footprint, PatternId};
+use kstone::policy::{Counted, KeySize, PatternId};
 use kstone_core::sync::{Mutex, MutexGuard, RwLock};
 
 use super::expiring::{Expiries, bucket_of};
@@ -345,13 +345,13 @@ impl Tally {
         let Counted { before, after, members_written, member_bytes_written, .. } = *change;
         let figures = &mut self.figures;
         figures.keys += i64::from(after.is_some()) - i64::from(before.is_some());
-        let of = |it: Option<Footprint>, figure: fn(Footprint) -> u64| it.map_or(0, figure) as i64;
+        let of = |it: Option<KeySize>, figure: fn(KeySize) -> u64| it.map_or(0, figure) as i64;
         figures.bytes += of(after, |it| it.bytes) - of(before, |it| it.bytes);
         figures.members += of(after, |it| it.members) - of(before, |it| it.members);
         figures.members_written += u64::from(members_written);
         figures.member_bytes_written += member_bytes_written;
         figures.writes += u64::from(change.is_write);
-        let end = |it: Option<Footprint>| it.and_then(|it| it.expires_at_ms);
+        let end = |it: Option<KeySize>| it.and_then(|it| it.expires_at_ms);
         if end(before) != end(after) {
             if let Some(at_ms) = end(before) {
                 self.expiries.add(at_ms, -1);
@@ -418,11 +418,11 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn footprint(bytes: u64, expires_at_ms: Option<u64>) -> Option<Footprint> {
-        Some(Footprint { bytes, members: 0, expires_at_ms })
+    fn footprint(bytes: u64, expires_at_ms: Option<u64>) -> Option<KeySize> {
+        Some(KeySize { bytes, members: 0, expires_at_ms })
     }
 
-    fn change(before: Option<Footprint>, after: Option<Footprint>) -> Counted {
+    fn change(before: Option<KeySize>, after: Option<KeySize>) -> Counted {
         let (members_written, member_bytes_written) = (0, 0);
         let pattern = PatternId(0);
         Counted {

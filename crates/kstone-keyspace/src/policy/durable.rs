@@ -6,7 +6,7 @@
 //! | `keyspace` | `patterns` | the fingerprint of the patterns by which was counted and indexed |
 //! | `catalogue` | number | a catalogue that is in force: its file's name and text |
 //! | `keyspace` | `rules` | what becomes of keys that no pattern declares |
-//! | `keyspace` | `metrics` | what there is, as [`Metrics`], for whoever reads the table |
+//! | `keyspace` | `metrics` | the current [`Metrics`], for readers of the table |
 //! | `keyspace` | `dropped` | there if a table was dropped whose items are still in the index |
 //! | `keyspace` | `counted` | up to which of the engine's sequence numbers the counts are right |
 //! | `counts` | pattern and place | keys, bytes, members, writes |

@@ -2,8 +2,8 @@
 //!
 //! What is stored may be older than the rules, and may name others who were erased and are still to
 //! be taken out. Were such an edit judged like any write, an erasure could never be finished. So
-//! whoever erases says which place is being edited, and nothing written there is refused meanwhile,
-//! whoever writes it; it is indexed and counted as always. Afterwards the eraser waits for writes
+//! the eraser says which place is being edited, and nothing written there is refused meanwhile,
+//! by any client; it is indexed and counted as always. Afterwards the eraser waits for writes
 //! under way and looks once more.
 
 use std::collections::HashMap;

@@ -6,7 +6,7 @@
 //! declares them.
 
 use kstone::policy::{
-    Admitted, AskedTtl, Expiry, IndexEntry, ItemRemoval, ItemWrite, PatternId, Refused,
+    Admitted, Expiry, IndexEntry, ItemRemoval, ItemWrite, PatternId, Refused, RequestedTtl,
 };
 use kstone::{ItemRef, ListRef, ValueRef};
 
@@ -15,9 +15,9 @@ use super::keys::{ids_in_json, never_without_end};
 use super::{Governor, erased_refusal, refused};
 use crate::field::FieldType;
 use crate::index::{Location, entry_for_item, pk_of_subject, pk_via};
-use crate::keyspace::{KeyStore, Match, Parts, WHOLE_KEY};
+use crate::keyspace::{ItemKeyParts, KeyStore, Match, WHOLE_KEY};
 use crate::pattern::{Pattern, SubjectSource, ValueType};
-use crate::rules::{Admission, Refusal, Rule, Shape, Write};
+use crate::rules::{Admission, Refusal, Rule, StoredType, Write};
 use crate::subject::Subject;
 use crate::value::FieldValue;
 
@@ -36,7 +36,7 @@ struct Address<'w> {
 
 impl Governor {
     pub(super) fn item(&self, write: &ItemWrite<'_>) -> Result<Admitted, Refused> {
-        let parts = Parts { pk: write.pk, sk: write.sk.unwrap_or(WHOLE_KEY) };
+        let parts = ItemKeyParts { pk: write.pk, sk: write.sk.unwrap_or(WHOLE_KEY) };
         let found = match self.keyspace.find_split(write.table, parts) {
             Some(Ok(found)) => found,
             Some(Err(misplaced)) => return Err(refused(misplaced.pattern.misplaced(write.pk))),
@@ -54,7 +54,7 @@ impl Governor {
         let had = write.before.map(|before| before.expires_at_ms);
         let expiry = match write.asked {
             // The attribute says it already.
-            AskedTtl::Ms(_) => Expiry::Keep,
+            RequestedTtl::Ms(_) => Expiry::Keep,
             _ => never_without_end(pattern, write.effect, admission.expiry, had),
         };
         let id = Some(self.counts.id_of_item(found.index, write.table));
@@ -112,7 +112,7 @@ impl Governor {
     }
 
     pub(super) fn item_goes(&self, removal: &ItemRemoval<'_>) -> Admitted {
-        let parts = Parts { pk: removal.pk, sk: removal.sk.unwrap_or(WHOLE_KEY) };
+        let parts = ItemKeyParts { pk: removal.pk, sk: removal.sk.unwrap_or(WHOLE_KEY) };
         let Some(found) = self.keyspace.find_item(removal.table, parts) else {
             return Admitted::AS_IT_IS;
         };
@@ -169,7 +169,7 @@ impl Governor {
         sk: Option<&[u8]>,
         item: ItemRef<'_>,
     ) -> Option<(PatternId, Vec<IndexEntry>)> {
-        let parts = Parts { pk, sk: sk.unwrap_or(WHOLE_KEY) };
+        let parts = ItemKeyParts { pk, sk: sk.unwrap_or(WHOLE_KEY) };
         let found = self.keyspace.find_item(table, parts)?;
         let id = self.counts.id_of_item(found.index, table);
         Some((id, self.entries_of_item(&found, Address { table, pk, sk }, item)))
@@ -251,7 +251,7 @@ impl Pattern {
         let whole_bytes = self.limits.value_bytes.and_then(size);
         let checked = Write {
             key_bytes,
-            shape: Shape::Item,
+            shape: StoredType::Item,
             // What is missing is looked for below: the fields are not copied for it.
             effect: write.effect,
             ttl: self.life_of_item(write),
@@ -278,11 +278,11 @@ impl Pattern {
 
     /// The TTL that an item asks for. It names the second of expiry, so the intended TTL may be up
     /// to a second shorter or longer: the allowed one is taken.
-    fn life_of_item(&self, write: &ItemWrite<'_>) -> AskedTtl {
-        let AskedTtl::Ms(ms) = write.asked else { return write.asked };
+    fn life_of_item(&self, write: &ItemWrite<'_>) -> RequestedTtl {
+        let RequestedTtl::Ms(ms) = write.asked else { return write.asked };
         let whole_seconds = ms / 1000 * 1000;
-        let meant = [ms, whole_seconds, whole_seconds.saturating_add(1000)].map(AskedTtl::Ms);
-        let is_allowed = |asked: &AskedTtl| self.ttl.answer(*asked, write.effect).is_ok();
+        let meant = [ms, whole_seconds, whole_seconds.saturating_add(1000)].map(RequestedTtl::Ms);
+        let is_allowed = |asked: &RequestedTtl| self.ttl.answer(*asked, write.effect).is_ok();
         meant.into_iter().find(is_allowed).unwrap_or(write.asked)
     }
 
@@ -329,7 +329,7 @@ impl Pattern {
                 return Err(self.refuse(Rule::Type, || self.value_type.to_string(), found));
             }
         };
-        self.judge(&Write { shape: Shape::Bytes, value: Some(bytes), ..checked })
+        self.judge(&Write { shape: StoredType::Bytes, value: Some(bytes), ..checked })
     }
 
     /// How many fields may not be missing.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use kstone::policy::{
-    Admitted, AskedTtl, Effect, Expiry, IndexEntry, KeyKind, KeyRemoval, KeyWrite, PatternId,
-    Refused,
+    Admitted, Effect, Expiry, IndexEntry, KeyKind, KeyRemoval, KeyWrite, PatternId, Refused,
+    RequestedTtl,
 };
 
 use super::erased::Erased;
@@ -13,7 +13,7 @@ use crate::erasure::ids_as_written;
 use crate::index::{Location, entry_for_key, entry_for_member, pk_of_subject, pk_via_key};
 use crate::keyspace::{KeyStore, Match};
 use crate::pattern::{Pattern, Store, SubjectSource};
-use crate::rules::{Admission, Refusal, Shape, Write};
+use crate::rules::{Admission, Refusal, StoredType, Write};
 use crate::subject::Subject;
 use crate::ttl::Ttl;
 use crate::value::{FieldValue, Json};
@@ -298,7 +298,7 @@ fn is_new(write: &KeyWrite<'_>) -> bool {
 fn only_removes(write: &KeyWrite<'_>) -> bool {
     let had = write.before.map(|before| before.members);
     write.effect == Effect::Changes
-        && write.asked == AskedTtl::Unsaid
+        && write.asked == RequestedTtl::Unsaid
         && write.value.is_none()
         && write.fields.is_empty()
         && write.members.is_empty()
@@ -366,14 +366,14 @@ pub(super) fn never_without_end(
     }
 }
 
-fn shape_of(kind: KeyKind) -> Shape {
+fn shape_of(kind: KeyKind) -> StoredType {
     match kind {
-        KeyKind::String => Shape::Bytes,
-        KeyKind::Hash => Shape::Hash,
-        KeyKind::List => Shape::List,
-        KeyKind::Set => Shape::Set,
-        KeyKind::Zset => Shape::Zset,
-        KeyKind::Stream => Shape::Stream,
+        KeyKind::String => StoredType::Bytes,
+        KeyKind::Hash => StoredType::Hash,
+        KeyKind::List => StoredType::List,
+        KeyKind::Set => StoredType::Set,
+        KeyKind::Zset => StoredType::Zset,
+        KeyKind::Stream => StoredType::Stream,
     }
 }
 

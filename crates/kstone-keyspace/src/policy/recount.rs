@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use kstone::ops::{BatchWrite, Scan, WriteRequest};
-use kstone::policy::{Counted, Footprint, IndexEntry, PatternId, SUBJECTS_TABLE};
+use kstone::policy::{Counted, IndexEntry, KeySize, PatternId, SUBJECTS_TABLE};
 use kstone::table::TtlState;
 use kstone::{Durability, Error, Item, ItemBytes, ItemRef, Result, ValueRef};
 use kstone_core::KEY_LEN_MAX;
@@ -142,7 +142,7 @@ impl RecountPass<'_> {
         let bytes = (pk_len + sk_len + item.as_slice().len()) as u64;
         let now_ms = self.governor.db.engine().now_ms();
         let expires_at_ms = names.ttl.and_then(|name| expiry_ms(whole, name, now_ms));
-        self.add(id, 0, Some(Footprint { bytes, members: 0, expires_at_ms }), (0, 0));
+        self.add(id, 0, Some(KeySize { bytes, members: 0, expires_at_ms }), (0, 0));
         self.done.items += 1;
         self.index(entries)
     }
@@ -175,7 +175,7 @@ impl RecountPass<'_> {
     }
 
     /// Counts a key, or (without a footprint) more members of the last one.
-    fn add(&mut self, pattern: PatternId, db: u8, after: Option<Footprint>, members: (u32, u64)) {
+    fn add(&mut self, pattern: PatternId, db: u8, after: Option<KeySize>, members: (u32, u64)) {
         let (members_written, member_bytes_written) = members;
         let (before, is_write) = (None, false);
         self.tallies.entry((pattern, db)).or_default().add(&Counted {

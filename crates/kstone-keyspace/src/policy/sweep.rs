@@ -1,7 +1,7 @@
 //! Removes outdated entries from the index of persons.
 //!
 //! Where a value names the persons, and not the key, nobody says whom a key named that has gone: a
-//! session that expires leaves its entry behind. Such entries do no harm, because whoever reads the
+//! session that expires leaves its entry behind. Such entries do no harm, because every reader of the
 //! index looks at the key; but they take room, and they say of a person what is long over. So the
 //! index is gone through now and then, some entries at a time, and what is no longer true is removed,
 //! under the lock of its key.
@@ -31,8 +31,8 @@ use kstone_core::sync::Mutex;
 use kstone_redis::{Fault, KeyPresence, Redis};
 
 use super::Governor;
-use crate::index::{Indexed, Location, pk_via};
-use crate::keyspace::{KeyStore, Parts, WHOLE_KEY};
+use crate::index::{IndexEntryKey, Location, pk_via};
+use crate::keyspace::{ItemKeyParts, KeyStore, WHOLE_KEY};
 use crate::pattern::SubjectSource;
 
 /// The result of one step of the sweep.
@@ -128,7 +128,7 @@ impl Governor {
             for item in page.items.unwrap_or_default() {
                 let entry = entry_of(&item.decode()?);
                 let Some(Location::Item { table, .. }) =
-                    Indexed::parse(&entry.sk).map(|indexed| indexed.location)
+                    IndexEntryKey::parse(&entry.sk).map(|indexed| indexed.location)
                 else {
                     continue;
                 };
@@ -152,7 +152,7 @@ impl Governor {
         entry: &IndexEntry,
         expected: &mut Expected,
     ) -> Result<bool> {
-        let Some(indexed) = Indexed::parse(&entry.sk) else { return Ok(false) };
+        let Some(indexed) = IndexEntryKey::parse(&entry.sk) else { return Ok(false) };
         let via = pk_via(&indexed.location);
         let (db, key) = match indexed.location {
             Location::Key { db, key } | Location::Member { db, key, .. } => (db, key),
@@ -210,7 +210,7 @@ impl Governor {
         pk: Vec<u8>,
         sk: Option<Vec<u8>>,
     ) -> Result<bool> {
-        let parts = Parts { pk: &pk, sk: sk.as_deref().unwrap_or(WHOLE_KEY) };
+        let parts = ItemKeyParts { pk: &pk, sk: sk.as_deref().unwrap_or(WHOLE_KEY) };
         let found = self.keyspace.find_item(&table, parts);
         if !found.is_some_and(|found| self.is_link_key(&found)) {
             return Ok(false);

@@ -1,6 +1,6 @@
 //! Lists the Redis commands that touch nothing but the keys they name.
 
-/// In order. A command that is not here is refused to tenants: whoever adds one to the port has to
+/// In order. A command that is not here is refused to tenants: adding one to the port means to
 /// find out first whether it reads or changes anything else, or tells of it.
 #[rustfmt::skip]
 const CONFINED: &[&str] = &[

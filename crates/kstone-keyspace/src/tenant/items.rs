@@ -13,7 +13,7 @@ use kstone::table::{IndexState, KeySchema, KeyType, TableDescription, TableSpec,
 use kstone::{Error, Item, Result, Value, ValueRef};
 use sha2::{Digest as _, Sha256};
 
-use crate::keyspace::{KeyStore, Parts, Tenancy, WHOLE_KEY};
+use crate::keyspace::{ItemKeyParts, KeyStore, Tenancy, WHOLE_KEY};
 use crate::tenant::Tenant;
 
 /// How many key conditions are kept parsed.
@@ -70,7 +70,7 @@ impl TenantItems {
             [range] => text(&range.name)?,
             _ => return Err(self.refuse("the table", "its key has several attributes")),
         };
-        let parts = Parts { pk, sk };
+        let parts = ItemKeyParts { pk, sk };
         let found = self.tenant.keyspace.find_item(table, parts);
         match found.map(|found| found.tenancy(self.tenant.id())) {
             Some(Tenancy::Own) => Ok(()),

@@ -16,7 +16,7 @@ use crate::tenant::{Tenant, commands};
 ///
 /// A command is done if it is one of those known to touch nothing but the keys it names, and all of
 /// them are the tenant's; a pipeline or transaction with one that is not is refused as a whole.
-/// Scripts are programs, and refused. Whoever walks over the keys is shown the tenant's.
+/// Scripts are programs, and refused. A scan shows only the tenant's keys.
 #[derive(Debug, Clone)]
 pub struct TenantKeys {
     tenant: Tenant,

@@ -1,6 +1,6 @@
 //! The two ports, confined to the keys of one tenant.
 //!
-//! A catalogue says which segment of a key names the tenant: `school:{school_id}:…`. Whoever holds a
+//! A catalogue says which segment of a key names the tenant: `school:{school_id}:…`. A holder of a
 //! [`TenantItems`] or [`TenantKeys`] reaches the keys of its tenant and no others, by any operation:
 //! not those of another tenant, not those that no tenant owns, and not those that no pattern
 //! declares. What cannot be shown to keep to that, by looking at the request alone, is refused.

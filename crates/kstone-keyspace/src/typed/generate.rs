@@ -36,7 +36,8 @@ const KEYWORDS: [&str; 38] = [
     "use", "where", "while",
 ];
 /// Names that the generated code uses itself.
-const TAKEN: [&str; 8] = ["Date", "Facts", "Kind", "Millis", "Span", "Ttl", "ValueType", "String"];
+const TAKEN: [&str; 8] =
+    ["Date", "PatternInfo", "Kind", "Millis", "Span", "Ttl", "ValueType", "String"];
 
 /// The keys of a catalogue as a Rust module: a type for each placeholder and each pattern.
 pub fn rust_keys(catalogue: &Catalogue) -> Result<String, GenerateError> {
@@ -65,7 +66,7 @@ pub fn rust_keys(catalogue: &Catalogue) -> Result<String, GenerateError> {
         uses.push("Span");
     }
     uses.extend(["Ttl", "ValueType", "key_part", "typed_key"]);
-    let _ = writeln!(code, "use kstone_keyspace::typed::Facts;");
+    let _ = writeln!(code, "use kstone_keyspace::typed::PatternInfo;");
     let _ = writeln!(code, "use kstone_keyspace::{{{}}};", uses.join(", "));
     for placeholder in &placeholders {
         write_part(&mut code, placeholder);
@@ -184,7 +185,7 @@ fn write_key(code: &mut String, pattern: &Pattern) {
     };
     let _ = write!(
         code,
-        "\ntyped_key! {{\n    /// {}: `{pattern}`.\n    {} {{\n        facts: Facts {{\n",
+        "\ntyped_key! {{\n    /// {}: `{pattern}`.\n    {} {{\n        facts: PatternInfo {{\n",
         pattern.description.trim_end_matches('.'),
         camel(&pattern.name),
     );

@@ -37,7 +37,7 @@ use crate::ttl::Ttl;
 
 /// Facts about a pattern that are known at compile time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Facts {
+pub struct PatternInfo {
     /// The pattern's full name: `mastery.daily_mastery`.
     pub name: &'static str,
     /// The pattern itself.
@@ -55,7 +55,7 @@ pub struct Facts {
 /// A key of a declared pattern.
 pub trait TypedKey: Sized {
     /// What the catalogue says of the pattern.
-    const FACTS: Facts;
+    const FACTS: PatternInfo;
 
     /// Writes the segments of the partition.
     fn write_partition(&self, to: &mut KeyWriter);
@@ -368,7 +368,7 @@ macro_rules! typed_key {
         }
 
         impl $crate::typed::TypedKey for $name {
-            const FACTS: $crate::typed::Facts = $facts;
+            const FACTS: $crate::typed::PatternInfo = $facts;
 
             fn write_partition(&self, to: &mut $crate::typed::KeyWriter) {
                 $(to.segment($p_word)$(.part(&self.$p_field).word($p_after))?;)+

@@ -1,6 +1,6 @@
 //! How long it takes to list and to erase somebody of whom there is much. Figures depend on the
 //! machine, so these are run by hand:
-//! `cargo test --release -p kstone-keyspace --test erasure_speed -- --ignored --nocapture`
+//! `cargo test --release -p kstone-keyspace --test all erasure_speed -- --ignored --nocapture`
 
 use std::time::{Duration, Instant};
 

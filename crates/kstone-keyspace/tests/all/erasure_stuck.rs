@@ -1,4 +1,4 @@
-//! Nothing that is stored, and nothing that others have begun, keeps an erasure from its end.
+//! An erasure always completes, whatever data or other erasures exist.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 

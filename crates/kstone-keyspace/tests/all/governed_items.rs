@@ -5,9 +5,11 @@ use std::sync::Arc;
 use kstone::ops::{KeyCondition, Query};
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, DatabaseOptions, Durability, Error, Item, Value, placeholders};
-use kstone_core::env::{Env, ManualClock, MemoryVfs};
-use kstone_keyspace::index::{Indexed, Location, pk_of_subject};
+use kstone_core::env::{Env, ManualClock};
+use kstone_keyspace::index::{IndexEntryKey, Location, pk_of_subject};
 use kstone_keyspace::{Governor, GovernorOptions, Recount, Subject, UnknownKeys, shipped};
+
+use crate::support::now;
 
 const START_MS: u64 = 1_768_386_600_000;
 const DAY_S: u64 = 86_400;
@@ -20,7 +22,7 @@ struct Fixture {
 
 fn env(clock: &Arc<ManualClock>) -> Env {
     let clock = Arc::clone(clock);
-    Env { vfs: Arc::new(MemoryVfs::new()), clock, threads: None, ..Env::memory() }
+    Env { clock, threads: None, ..Env::memory() }
 }
 
 fn open(env: Env) -> Database {
@@ -93,15 +95,6 @@ impl Fixture {
 
     fn keys(&self, pattern: &str) -> u64 {
         self.governor.metrics().usage(pattern).unwrap().keys
-    }
-}
-
-fn now<T>(answer: impl Future<Output = T>) -> T {
-    let mut answer = std::pin::pin!(answer);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match answer.as_mut().poll(&mut context) {
-        std::task::Poll::Ready(value) => value,
-        std::task::Poll::Pending => panic!("it waits for something"),
     }
 }
 
@@ -193,10 +186,10 @@ fn who_is_named_in_a_field_is_indexed_and_no_longer_when_another_is() {
     it.put(batch(&["1", "student_3"])).unwrap();
     assert_eq!((it.places("1").len(), it.places("2").len(), it.places("3").len()), (1, 0, 1));
     it.put(state("processed:e1", "#", r#"{"event_id":"e1","student_id":"student_4","processed_at":"2026-01-14T10:30:00Z","result":"ok"}"#)).unwrap();
-    let place = Indexed::parse(&it.places("4")[0]).unwrap();
+    let place = IndexEntryKey::parse(&it.places("4")[0]).unwrap();
     let sk = Some(b"#".to_vec());
     let item = Location::Item { table: "state".to_owned(), pk: b"processed:e1".to_vec(), sk };
-    assert_eq!(place, Indexed { tenant: None, location: item });
+    assert_eq!(place, IndexEntryKey { tenant: None, location: item });
 }
 
 #[test]

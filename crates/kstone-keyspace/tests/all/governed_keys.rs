@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use kstone::ops::{KeyCondition, Query};
 use kstone::{Database, DatabaseOptions, Durability, placeholders};
-use kstone_core::env::{Env, ManualClock, MemoryVfs};
+use kstone_core::env::{Env, ManualClock};
 use kstone_keyspace::{Governor, GovernorOptions, PatternMetrics, Subject, UnknownKeys, shipped};
 use kstone_redis::{Redis, Session, Value};
+
+use crate::support::now;
 
 const START_MS: u64 = 1_768_386_600_000;
 
@@ -20,12 +22,7 @@ struct Fixture {
 
 fn fixture_with(unknown_keys: UnknownKeys) -> Fixture {
     let clock = Arc::new(ManualClock::at(START_MS));
-    let env = Env {
-        vfs: Arc::new(MemoryVfs::new()),
-        clock: Arc::clone(&clock) as _,
-        threads: None,
-        ..Env::memory()
-    };
+    let env = Env { clock: Arc::clone(&clock) as _, threads: None, ..Env::memory() };
     let options = DatabaseOptions { durability: Durability::Os, ..DatabaseOptions::default() };
     let db = Database::open_with(env, "db", options).unwrap();
     let redis = Redis::open(&db).unwrap();
@@ -188,15 +185,6 @@ fn nothing_is_written_about_an_erased_person() {
     it.done("DEL anticheat:1");
     assert!(now(it.governor.admit_again(&person)).unwrap());
     it.done("HSET anticheat:1 tab_switches 1");
-}
-
-fn now<T>(answer: impl Future<Output = T>) -> T {
-    let mut answer = std::pin::pin!(answer);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match answer.as_mut().poll(&mut context) {
-        std::task::Poll::Ready(value) => value,
-        std::task::Poll::Pending => panic!("it waits for something"),
-    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use kstone::ops::{PutItem, ReturnValues};
 use kstone::policy::{
-    AskedTtl, Counted, Effect, Footprint, KeyKind, KeyWrite, PatternId, WritePolicy,
+    Counted, Effect, KeyKind, KeySize, KeyWrite, PatternId, RequestedTtl, WritePolicy,
 };
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, DatabaseOptions, Durability, Item};
@@ -119,14 +119,14 @@ fn what_a_declared_key_costs_more_per_write() {
 fn what_the_governor_itself_takes() {
     let db = database();
     let governor = govern(&db);
-    let footprint = Footprint { bytes: 40, members: 0, expires_at_ms: Some(9_000_000_000_000) };
+    let footprint = KeySize { bytes: 40, members: 0, expires_at_ms: Some(9_000_000_000_000) };
     let before = Some(footprint);
     let write = |key: &'static [u8], kind, value: Option<&'static [u8]>| KeyWrite {
         db: 0,
         key,
         kind,
         effect: Effect::Changes,
-        asked: AskedTtl::Unsaid,
+        asked: RequestedTtl::Unsaid,
         pattern: None,
         value,
         value_len: value.map(|value| value.len() as u64),
@@ -166,7 +166,7 @@ fn what_the_governor_itself_takes() {
         is_write: true,
     };
     println!("{:6.1} ns  count", ns(|| governor.committed(black_box(&[change]))));
-    let after = Some(Footprint { expires_at_ms: Some(9_000_000_300_000), ..footprint });
+    let after = Some(KeySize { expires_at_ms: Some(9_000_000_300_000), ..footprint });
     let moved = Counted { after, ..change };
     println!("{:6.1} ns  count, with another end", ns(|| governor.committed(black_box(&[moved]))));
 }

@@ -1,5 +1,5 @@
 //! The index of persons holds everything that there is of them: whatever their ids look like,
-//! however long keys are, whichever key goes first, and whoever wrote meanwhile.
+//! however long keys are, whichever key goes first, and which writes came meanwhile.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use kstone_keyspace::{
-    Catalogue, KeyStore, Keyspace, Kind, Parts, Pattern, Segment, Store, Tenancy, WHOLE_KEY,
+    Catalogue, ItemKeyParts, KeyStore, Keyspace, Kind, Pattern, Segment, Store, Tenancy, WHOLE_KEY,
     shipped,
 };
 use proptest::prelude::*;
@@ -217,7 +217,7 @@ proptest! {
 fn an_item_belongs_to_a_pattern_only_if_its_partition_ends_where_the_pattern_says() {
     let keyspace = &*SHIPPED;
     let find = |pk: &'static str, sk: &'static str| {
-        let parts = Parts { pk: pk.as_bytes(), sk: sk.as_bytes() };
+        let parts = ItemKeyParts { pk: pk.as_bytes(), sk: sk.as_bytes() };
         keyspace.find_item("state", parts).map(|found| found.pattern.name.clone())
     };
     assert_eq!(find("student:s1", "mastery:2026-01-14").as_deref(), Some("daily_mastery"));
@@ -231,10 +231,10 @@ fn an_item_belongs_to_a_pattern_only_if_its_partition_ends_where_the_pattern_say
 fn a_key_that_nobody_declares_is_a_partition_by_itself() {
     let keyspace = &*SHIPPED;
     let parts = keyspace.split("state", b"what:ever");
-    assert_eq!(parts, Parts { pk: b"what:ever", sk: WHOLE_KEY });
+    assert_eq!(parts, ItemKeyParts { pk: b"what:ever", sk: WHOLE_KEY });
     assert_eq!(parts.key(), b"what:ever");
     let declared = keyspace.split("state", b"student:s1:mastery:2026-01-14");
-    assert_eq!(declared, Parts { pk: b"student:s1", sk: b"mastery:2026-01-14" });
+    assert_eq!(declared, ItemKeyParts { pk: b"student:s1", sk: b"mastery:2026-01-14" });
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn behind_the_name_of_an_application_the_same_keys_are_declared_in_tables() {
         assert_eq!(found.value("student_id").as_deref(), Some("s1"));
         let parts = keyspace.split("state", key.as_bytes());
         let pk = format!("{owner}student:s1");
-        assert_eq!(parts, Parts { pk: pk.as_bytes(), sk: b"mastery:2026-01-14" });
+        assert_eq!(parts, ItemKeyParts { pk: pk.as_bytes(), sk: b"mastery:2026-01-14" });
         assert_eq!(keyspace.find_item("state", parts).unwrap().pattern.name, "daily_mastery");
         let short = format!("{owner}st:s1:m:2026-01-14");
         let short = keyspace.find(STATE, short.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! What people are shown: a key explained, and the page of the whole keyspace.
+//! Output for humans: `keyspace explain` and `keyspace docs`.
 
 use kstone_keyspace::{Catalogue, KeyStore, Keyspace, Usage, shipped};
 

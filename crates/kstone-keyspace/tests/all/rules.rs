@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use kstone_keyspace::{
-    AskedTtl, Effect, Expiry, FieldValue, KeyStore, Keyspace, Pattern, Refusal, Rule, Shape,
-    Subject, Subjects, Write, shipped,
+    Effect, Expiry, FieldValue, KeyStore, Keyspace, Pattern, Refusal, RequestedTtl, Rule,
+    StoredType, Subject, Subjects, Write, shipped,
 };
 
 static SHIPPED: LazyLock<Keyspace> = LazyLock::new(|| shipped().unwrap());
@@ -14,7 +14,7 @@ fn pattern(name: &str) -> &'static Pattern {
 }
 
 fn bytes(value: &[u8]) -> Write<'_> {
-    Write { value: Some(value), ..Write::makes(b"key", Shape::Bytes) }
+    Write { value: Some(value), ..Write::makes(b"key", StoredType::Bytes) }
 }
 
 fn raw<'a>(fields: &[(&'a str, &'a str)]) -> Vec<(&'a str, FieldValue<'a>)> {
@@ -47,25 +47,25 @@ fn a_counter_keeps_the_time_it_was_made_with_and_a_session_renews_it() {
 
 #[test]
 fn a_refusal_names_the_pattern_and_the_rule() {
-    let write = Write { ttl: AskedTtl::Ms(7_776_000_001), ..bytes(b"0.5") };
+    let write = Write { ttl: RequestedTtl::Ms(7_776_000_001), ..bytes(b"0.5") };
     let refusal = refused("mastery.component_score", &write);
     assert_eq!(refusal.rule, Rule::Ttl);
     let shown = "mastery.component_score: ttl: must be at most 7776000 s, and is 7776000.001 s";
     assert_eq!(refusal.to_string(), shown);
-    let forever = Write { ttl: AskedTtl::Never, ..bytes(b"0.5") };
+    let forever = Write { ttl: RequestedTtl::Never, ..bytes(b"0.5") };
     assert_eq!(refused("mastery.component_score", &forever).rule, Rule::Ttl);
 }
 
 #[test]
 fn a_block_lasts_from_15_minutes_to_a_day_and_a_task_5_minutes_or_more() {
-    let block = |ms| Write { ttl: AskedTtl::Ms(ms), ..bytes(b"blocked") };
+    let block = |ms| Write { ttl: RequestedTtl::Ms(ms), ..bytes(b"blocked") };
     for ms in [900_000, 1_800_000, 3_600_000, 86_400_000] {
         let admitted = pattern("practice.anticheat_block").admit(&block(ms)).unwrap();
         assert_eq!(admitted.expiry, Expiry::InMs(ms));
     }
     assert_eq!(refused("practice.anticheat_block", &block(899_000)).rule, Rule::Ttl);
     assert_eq!(refused("practice.anticheat_block", &block(86_401_000)).rule, Rule::Ttl);
-    let task = |ms| Write { ttl: AskedTtl::Ms(ms), ..bytes(b"{}") };
+    let task = |ms| Write { ttl: RequestedTtl::Ms(ms), ..bytes(b"{}") };
     assert!(pattern("practice.task_pending").admit(&task(3_000_000)).is_ok());
     assert_eq!(refused("practice.task_pending", &task(299_000)).rule, Rule::Ttl);
 }
@@ -74,10 +74,17 @@ fn a_block_lasts_from_15_minutes_to_a_day_and_a_task_5_minutes_or_more() {
 fn the_wrong_type_is_refused() {
     let refusal = refused("practice.session", &bytes(b"x"));
     assert_eq!(refusal.to_string(), "practice.session: type: must be hash, and is bytes");
-    for shape in [Shape::Hash, Shape::List, Shape::Set, Shape::Stream, Shape::Bytes, Shape::Item] {
+    for shape in [
+        StoredType::Hash,
+        StoredType::List,
+        StoredType::Set,
+        StoredType::Stream,
+        StoredType::Bytes,
+        StoredType::Item,
+    ] {
         assert_eq!(refused("reviews.schedule", &Write::makes(b"k", shape)).rule, Rule::Type);
     }
-    assert!(pattern("reviews.schedule").admit(&Write::makes(b"k", Shape::Zset)).is_ok());
+    assert!(pattern("reviews.schedule").admit(&Write::makes(b"k", StoredType::Zset)).is_ok());
 }
 
 #[test]
@@ -109,7 +116,7 @@ fn json_among_items_may_be_an_item_with_the_same_fields() {
         ("processed_at", FieldValue::Text("2026-01-14T10:30:00Z".into())),
         ("result", FieldValue::Text("success".into())),
     ];
-    let item = Write { fields: &fields, ..Write::makes(b"processed:e", Shape::Item) };
+    let item = Write { fields: &fields, ..Write::makes(b"processed:e", StoredType::Item) };
     assert!(pattern("mastery.processed_event").admit(&item).is_ok());
     let partial = Write { fields: &fields[..2], ..item.clone() };
     assert_eq!(refused("mastery.processed_event", &partial).rule, Rule::Field("result".to_owned()));
@@ -122,7 +129,7 @@ fn json_among_items_may_be_an_item_with_the_same_fields() {
 fn fields_of_a_hash_are_declared_ones_and_may_come_one_after_the_other() {
     let admit = |fields: &[(&str, &str)]| {
         let fields = raw(fields);
-        let write = Write { fields: &fields, ..Write::makes(b"session:s", Shape::Hash) };
+        let write = Write { fields: &fields, ..Write::makes(b"session:s", StoredType::Hash) };
         pattern("practice.session").admit(&write)
     };
     assert!(admit(&[("user_id", "u-1")]).is_ok());
@@ -154,7 +161,7 @@ fn values_are_those_that_the_pattern_allows() {
         assert_eq!(refused(name, &bytes(wrong.as_bytes())).rule, Rule::Value, "{name} {wrong}");
     }
     let flags = raw(&[("new_editor", "true"), ("dark", "percentage:5")]);
-    let write = Write { fields: &flags, ..Write::makes(b"feature_flag_cache", Shape::Hash) };
+    let write = Write { fields: &flags, ..Write::makes(b"feature_flag_cache", StoredType::Hash) };
     assert!(pattern("practice.feature_flags").admit(&write).is_ok());
 }
 
@@ -163,7 +170,7 @@ fn a_full_series_is_trimmed_and_a_full_set_refused() {
     let push = |after| Write {
         members: &[b"1"],
         members_after: Some(after),
-        ..Write::makes(b"score:series:u", Shape::List)
+        ..Write::makes(b"score:series:u", StoredType::List)
     };
     let series = pattern("practice.score_series");
     assert_eq!(series.admit(&push(100)).unwrap().trim_to, None);
@@ -171,7 +178,7 @@ fn a_full_series_is_trimmed_and_a_full_set_refused() {
     let wrong = Write { members: &[b"2"], ..push(1) };
     assert_eq!(series.admit(&wrong).unwrap_err().rule, Rule::Value);
     let mut strict = series.clone();
-    strict.limits.over = kstone_keyspace::Over::Refuse;
+    strict.limits.over = kstone_keyspace::OverflowAction::Refuse;
     assert_eq!(strict.admit(&push(101)).unwrap_err().rule, Rule::Members);
 }
 
@@ -181,7 +188,7 @@ fn keys_and_values_beyond_their_limits_are_refused() {
     assert_eq!(refused("mastery.component_score", &long).rule, Rule::KeyBytes);
     let large = format!("\"{}\"", "x".repeat(400 * 1024));
     assert_eq!(refused("mastery.history", &bytes(large.as_bytes())).rule, Rule::ValueBytes);
-    let item = Write { whole_bytes: Some(500_000), ..Write::makes(b"k", Shape::Item) };
+    let item = Write { whole_bytes: Some(500_000), ..Write::makes(b"k", StoredType::Item) };
     assert_eq!(refused("reviews.review", &item).rule, Rule::ValueBytes);
 }
 
@@ -228,9 +235,9 @@ fn whose_data_it_is_follows_from_the_value_where_the_key_does_not_say() {
     let batch = bytes(br#"{"students":["student_2","student_1","student_2"]}"#);
     assert_eq!(subjects(state, "batch:b:status", &batch), these(&[("1", None), ("2", None)]));
     let fields = raw(&[("user_id", "student_3"), ("level_id", "x")]);
-    let session = Write { fields: &fields, ..Write::makes(b"session:s", Shape::Hash) };
+    let session = Write { fields: &fields, ..Write::makes(b"session:s", StoredType::Hash) };
     assert_eq!(subjects(KeyStore::Redis, "session:s", &session), these(&[("3", None)]));
-    let board = Write { members: &[b"student_4"], ..Write::makes(b"l", Shape::Zset) };
+    let board = Write { members: &[b"student_4"], ..Write::makes(b"l", StoredType::Zset) };
     assert_eq!(subjects(KeyStore::Redis, "leaderboard:g:1", &board), these(&[("4", None)]));
     let timer = subjects(KeyStore::Redis, "session:timer:s", &bytes(b"1"));
     assert_eq!(timer, Subjects::SameAs("session:s".to_owned()));

@@ -1,30 +1,23 @@
 //! A tenant of items: whatever it asks for, it reads and changes nothing of another.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use kstone::ops::{
     BatchGet, BatchGetTable, BatchWrite, Condition, DeleteItem, GetItem, KeyCondition,
     Placeholders, PutItem, Query, Scan, Select, TransactAction, TransactGet, TransactGetRequest,
     TransactKind, TransactWrite, Update, UpdateItem, WriteRequest,
 };
-use kstone::ports::{Items, PortFuture, PurgeItems};
+use kstone::ports::{Items, PurgeItems};
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, Durability, Error, Item, Value, placeholders};
 use kstone_keyspace::{Tenant, TenantItems, shipped};
+
+use crate::support::now;
 
 const TABLE: &str = "state";
 const OWN: &str = "school:abc:student:1";
 const OTHER: &str = "school:xyz:student:1";
 const SK: &str = "profile:current_mastery";
-
-/// What a port answers that waits for nothing.
-fn now<T>(mut answer: PortFuture<'_, T>) -> Result<T, Error> {
-    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => result,
-        Poll::Pending => panic!("it waits for something"),
-    }
-}
 
 fn key(pk: &str, sk: &str) -> Item {
     Item::new().with("pk", pk).with("sk", sk)

@@ -1,16 +1,15 @@
 //! A tenant of Redis's keys: whatever it asks for, it reads and changes nothing of another.
 
 use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::env::{Env, ManualClock};
 use kstone_keyspace::{Catalogue, Keyspace, Tenant, TenantKeys};
-use kstone_redis::port::{
-    Error, Keys, PortCommand, PortFuture, PurgeKeys, ScanKeys, known_commands, slot_of,
-};
+use kstone_redis::port::{Error, Keys, PortCommand, PurgeKeys, ScanKeys, known_commands, slot_of};
 use kstone_redis::{Redis, Value};
+
+use crate::support::now;
 
 const CATALOGUE: &str = r#"
 application = "schools"
@@ -35,16 +34,8 @@ subject = "none"
 description = "Nobody's"
 "#;
 
-/// Commands whose replies are not the same each time, whoever's keys there are.
+/// Commands whose replies are not the same each time, even for the same keys.
 const BY_CHANCE: [&str; 5] = ["time", "spop", "srandmember", "hrandfield", "zrandmember"];
-
-/// What a port answers that waits for nothing.
-fn now<T>(mut answer: PortFuture<'_, T>) -> Result<T, Error> {
-    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => result,
-        Poll::Pending => panic!("it waits for something"),
-    }
-}
 
 fn words(line: &str) -> Vec<Bytes> {
     line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()

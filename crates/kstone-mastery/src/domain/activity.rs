@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::ActivityData;
+use super::results::ActivityData;
 use super::score::to_millionths;
 use kstone_platform::time::{Date, Moment, Zone};
 

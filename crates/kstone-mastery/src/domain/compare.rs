@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{AggregateStats, Component, Components, Level, MasteryResult};
+use super::results::{AggregateStats, Component, Components, Level, MasteryResult};
 use super::score::to_millionths;
 use kstone_platform::time::{Date, Moment};
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Components;
+use super::results::Components;
 use super::score::check_share;
 use kstone_platform::field::{Invalid, check_id, check_length};
 use kstone_platform::time::{Date, Moment, Zone};
 
 /// An event as it is sent to the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "super::wire::Wire")]
+#[serde(try_from = "super::event_json::Wire")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LearningEvent {
     /// Its name, made by the sender: sent again under the same name it counts once.

@@ -13,7 +13,7 @@ use super::activity::ActiveDays;
 use super::elo::{ObservedAnswer, Rating, chance_of_success, surprise};
 use super::event::{AcceptedEvent, EventDetail};
 use super::evidence::{Decay, Lessons, RecentMean};
-use super::model::{ActivityData, Components, Level, MasteryResult, SkillRating, Struggle};
+use super::results::{ActivityData, Components, Level, MasteryResult, SkillRating, Struggle};
 use super::score::to_millionths;
 use super::struggle::Signs;
 use kstone_platform::time::{Date, Moment, Zone};
@@ -267,7 +267,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::event::LearningEvent;
-    use super::super::model::StruggleKind;
+    use super::super::results::StruggleKind;
     use super::*;
 
     fn first() -> Moment {

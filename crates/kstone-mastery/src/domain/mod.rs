@@ -20,15 +20,15 @@ mod activity;
 mod compare;
 pub mod elo;
 mod event;
+mod event_json;
 mod evidence;
 mod fold;
-mod model;
 mod predict;
 mod profile;
 mod recommend;
+mod results;
 mod score;
 mod struggle;
-mod wire;
 
 pub use compare::{
     CohortComparison, CohortStanding, Counted, StudentComparison, StudentStanding, aggregate,
@@ -37,11 +37,11 @@ pub use compare::{
 pub use elo::{ItemRating, ObservedAnswer};
 pub use event::{AcceptedEvent, EventDetail, LearningEvent};
 pub use fold::{LearnerState, Outcome};
-pub use model::{
+pub use predict::{SNAPSHOTS_MAX, SNAPSHOTS_MIN, TooFewDays, predict, trend};
+pub use profile::{CLASSES_MAX, Consent, LearnerProfile};
+pub use recommend::{adaptive_path, made_at, recommend, step_in_words};
+pub use results::{
     ActivityData, AggregateStats, BatchFailure, BatchState, BatchStatus, Component, Components,
     Feedback, Level, MasteryResult, PredictionResult, Priority, ProcessingRecord, Recommendation,
     SkillRating, Struggle, StruggleKind, Trend,
 };
-pub use predict::{SNAPSHOTS_MAX, SNAPSHOTS_MIN, TooFewDays, predict, trend};
-pub use profile::{CLASSES_MAX, Consent, LearnerProfile};
-pub use recommend::{adaptive_path, made_at, recommend, step_in_words};

@@ -1,6 +1,6 @@
 //! Predicts scores by a straight line through the known days.
 
-use super::model::{PredictionResult, Trend};
+use super::results::{PredictionResult, Trend};
 use super::score::to_millionths;
 use kstone_platform::time::{Date, Moment};
 

@@ -1,6 +1,8 @@
 //! Recommendations with their reasons, and adaptive paths of next steps.
 
-use super::model::{Component, Components, Level, Priority, Recommendation, SkillRating, Struggle};
+use super::results::{
+    Component, Components, Level, Priority, Recommendation, SkillRating, Struggle,
+};
 use super::score::to_millionths;
 use kstone_platform::time::Moment;
 
@@ -169,7 +171,7 @@ fn title(area: Component) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::model::StruggleKind;
+    use crate::domain::results::StruggleKind;
 
     const FINE: Components =
         Components { completion: 0.8, quiz: 0.75, quality: 0.7, consistency: 0.7 };

@@ -1,6 +1,6 @@
 //! Computes a score and a level from the four components.
 
-use super::model::{Component, Components, Level, MasteryResult};
+use super::results::{Component, Components, Level, MasteryResult};
 use kstone_platform::field::Invalid;
 use kstone_platform::time::Moment;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::event::EventDetail;
-use super::model::{Struggle, StruggleKind};
+use super::results::{Struggle, StruggleKind};
 use kstone_platform::time::Moment;
 
 const ERRORS_MIN: u32 = 3;

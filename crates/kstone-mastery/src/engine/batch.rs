@@ -150,7 +150,7 @@ impl MasteryEngine {
             .filter(|it| !it.done && it.problem.is_none())
             .map(|it| it.request)
             .collect();
-        // Whoever was erased meanwhile is in no request any more.
+        // Learners erased meanwhile are in no request any more.
         recount(&mut status, done, failed, left.len());
         if !left.is_empty() {
             // It may have been given up, and somebody wants it tried again.

@@ -343,7 +343,7 @@ impl TwoLevelCache {
             return false;
         }
         if let Some(known) = self.memory.peek(&place).filter(|known| !self.is_moot(known)) {
-            // Whoever listens anew has to learn anew what may be believed.
+            // After listening again, the cached entries have to be validated again.
             let says_less = version == known.version && mastery.is_none() && known.epoch == epoch;
             if version < known.version || says_less {
                 return false;

@@ -1,7 +1,6 @@
-//! Keys of a learner's state as text, by the names that users of the mastery engine know, short
-//! forms included.
+//! Parses and formats mastery keys as text, including short forms.
 //!
-//! The engine itself writes typed keys ([`kstone_keyspace::keys::mastery`]); these are for who has
+//! The engine itself writes typed keys ([`kstone_keyspace::keys::mastery`]); these are for callers who have
 //! to say a key as text. The short forms are read where the catalogue declares them and written by
 //! nobody.
 

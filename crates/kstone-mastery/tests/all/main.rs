@@ -6,5 +6,5 @@
     reason = "tests panic where they fail, and use the machine's files, clock and threads"
 )]
 
-mod acceptance_000;
 mod engine_speed;
+mod specification;

@@ -56,7 +56,7 @@ pub struct Alert {
     /// Whom it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub student_id: Option<String>,
-    /// When it happened; now, if it is not said.
+    /// When it happened; default now.
     #[serde(default)]
     pub at: Moment,
 }

@@ -1,14 +1,16 @@
-//! Background work that survives a kill: a durable queue of jobs, an outbox that puts a job into the
-//! transaction of its cause, schedules, and alerts. Everything is items of the table `platform`, so
-//! it works wherever the [`Items`] port does, and as many processes as like may share it.
+//! Durable background jobs: queue, outbox, schedules, alerts, stored as items; any number of processes
+//! may share it. The outbox puts a job into the transaction of its cause, and everything works wherever
+//! the [`Items`] port does.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`outbox`] | asks for a job, alone or within the caller's own transaction |
+//! | `job` | a job and its errors |
+//! | [`outbox`] | enqueues a job, alone or within the caller's own transaction |
 //! | [`queue`] | what is waiting, running, dead; claims with a lease |
 //! | [`workers`] | run the handlers, retry, give up |
-//! | [`schedule`] | jobs that come round: every minute, every night, every week |
+//! | [`schedule`] | recurring jobs: every minute, every night, every week |
 //! | [`alert`], [`webhook`] | what a person should look at: kept, logged, sent |
+//! | `table`, `request` | the table `platform`, which holds all of these, and short forms of requests to it |
 //!
 //! A job has a fixed key, and one attribute (`due`) that says whether it waits or runs and until
 //! when. A local index by `due` finds what may be begun. To claim is one conditional update that

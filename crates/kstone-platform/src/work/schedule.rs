@@ -1,6 +1,6 @@
 //! Recurring jobs: at an interval, every night, every week.
 //!
-//! A period is known by the moment at which it begins. Whoever notices first that a new one has
+//! A period is known by the moment at which it begins. The process that notices first that a new one has
 //! begun says so in an item and asks for the job in the same transaction, so with any number of
 //! processes it is asked for once. After a downtime only the newest period counts: what was missed
 //! is caught up once, not once for each period.

@@ -146,7 +146,7 @@ async fn every_attempt_has_one_name_and_the_next_use_of_a_key_another() {
     two.release(&again).await.unwrap();
     let third = ticket(one.begin(&ask).await.unwrap());
     assert_eq!(third.name(), killed.name());
-    // Whoever was there before has no say any more.
+    // The earlier holder has lost its claim.
     two.release(&again).await.unwrap();
     assert_eq!(two.begin(&ask).await.unwrap(), BeginOutcome::InFlight);
     one.finish(&third, &answer("done")).await.unwrap();

@@ -9,7 +9,7 @@
 )]
 
 mod alerts;
-mod asking;
+mod enqueue;
 mod erasing;
 mod idempotency;
 mod limits;

@@ -1,4 +1,4 @@
-//! What comes round is asked for once in each period, whoever looks.
+//! A recurring job is enqueued once per period, however many processes check.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! What one process has of the background work, on a store that a test can crash.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +11,7 @@ use kstone_platform::work::{
     Job, JobError, NewJob, Outbox, Queues, Workers, WorkersOptions, require_table,
 };
 use serde_json::json;
+use tokio::sync::Notify;
 
 pub use kstone_fixture::START_MS;
 
@@ -61,6 +63,17 @@ impl Process {
             async move { outcome(run) }
         });
         runs
+    }
+
+    /// Has the jobs of the queue `q` begin, tell so, and never end.
+    pub fn hang(&self) -> Arc<Notify> {
+        let begun = Arc::new(Notify::new());
+        let told = Arc::clone(&begun);
+        self.workers.register("q", "count", move |_| {
+            told.notify_one();
+            pending()
+        });
+        begun
     }
 
     /// Ready, delayed, running, dead.

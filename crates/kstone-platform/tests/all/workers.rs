@@ -1,7 +1,6 @@
 //! How jobs are run: once, again after a failure or a kill, never beside themselves.
 
 use std::collections::BTreeMap;
-use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -125,12 +124,7 @@ async fn a_handler_that_panics_has_failed_and_is_tried_again() {
 async fn what_a_killed_worker_held_is_run_by_another_when_its_lease_is_over() {
     let store = empty_store().await;
     let process = process_of(&store, 2);
-    let begun = Arc::new(Notify::new());
-    let told = Arc::clone(&begun);
-    process.workers.register("q", "count", move |_| {
-        told.notify_one();
-        pending()
-    });
+    let begun = process.hang();
     process.outbox.enqueue(job()).await.unwrap();
     let workers = process.workers.clone();
     let killed = tokio::spawn(async move { workers.run_due().await });
@@ -152,12 +146,7 @@ async fn what_a_killed_worker_held_is_run_by_another_when_its_lease_is_over() {
 async fn a_job_that_kills_its_worker_each_time_is_given_up() {
     let store = empty_store().await;
     let process = process_of(&store, 2);
-    let begun = Arc::new(Notify::new());
-    let told = Arc::clone(&begun);
-    process.workers.register("q", "count", move |_| {
-        told.notify_one();
-        pending()
-    });
+    let begun = process.hang();
     process.outbox.enqueue(job()).await.unwrap();
     for _ in 0..4 {
         let workers = process.workers.clone();
@@ -241,12 +230,7 @@ async fn a_worker_that_lost_its_job_does_not_go_on_beside_the_one_who_has_it() {
 async fn workers_that_stop_put_back_what_does_not_come_to_an_end() {
     let store = empty_store().await;
     let process = process_of(&store, 2);
-    let begun = Arc::new(Notify::new());
-    let told = Arc::clone(&begun);
-    process.workers.register("q", "count", move |_| {
-        told.notify_one();
-        pending()
-    });
+    let begun = process.hang();
     process.workers.start();
     process.outbox.enqueue(job()).await.unwrap();
     begun.notified().await;

@@ -1,7 +1,7 @@
 //! ACL: users and their permissions.
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::server::acl::{self, CATEGORIES, Denied, Selector};
@@ -31,15 +31,13 @@ pub(super) const COMMANDS: &[Command] = &[Command::group(
 )];
 
 fn who_am_i(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.bulk(context.client.user.name.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_bulk(context.client.user.name.as_bytes())
 }
 
 fn users(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let users = context.server.acl.users();
     let names: Vec<&[u8]> = users.iter().map(|user| user.name.as_bytes()).collect();
-    context.out.bulks(&names);
-    Ok(Flow::Done)
+    context.out.reply_bulks(&names)
 }
 
 fn list(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -59,8 +57,7 @@ fn set_user(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     let rules = given.get(3..).unwrap_or_default();
     let all_channels = context.server.config.number(config::ACL_PUBSUB_DEFAULT) == 0;
     context.server.acl.set(&args::shown(name), rules, all_channels)?;
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn delete_user(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -81,15 +78,13 @@ fn delete_user(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
             }
         }
     }
-    context.out.integer(removed);
-    Ok(Flow::Done)
+    context.out.reply_integer(removed)
 }
 
 fn get_user(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     let name = args::shown(given.get(2).copied().unwrap_or_default());
     let Some(user) = context.server.acl.user(&name) else {
-        context.out.null();
-        return Ok(Flow::Done);
+        return context.out.reply_null();
     };
     let out = &mut *context.out;
     out.map(6);
@@ -175,8 +170,7 @@ fn make_password(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow>
         password.push_str(&format!("{:016x}", SystemRandom.next_u64()));
     }
     password.truncate(digits);
-    context.out.bulk(password.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_bulk(password.as_bytes())
 }
 
 fn dry_run(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -192,8 +186,7 @@ fn dry_run(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     let command = commands::find(rest)?;
     let reason = match user.check(command, rest) {
         Ok(()) => {
-            context.out.ok();
-            return Ok(Flow::Done);
+            return context.out.reply_ok();
         }
         Err(Denied::Command) => format!("run the '{}' command", command.name),
         Err(Denied::Key(key)) => format!("access the '{}' key", args::shown(&key)),
@@ -210,8 +203,7 @@ fn log(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
         None => 10,
         Some(reset) if args::is(reset, "reset") => {
             context.server.acl.log.clear();
-            context.out.ok();
-            return Ok(Flow::Done);
+            return context.out.reply_ok();
         }
         Some(count) => usize::try_from(args::integer(count)?).unwrap_or(0),
     };
@@ -251,7 +243,7 @@ fn no_file(_: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
 
 fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     commands::help(
-        context.out,
+        context,
         "ACL",
         &[
             ("CAT [<category>]", "The categories, or the commands in one."),
@@ -267,6 +259,5 @@ fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
             ("USERS", "The names of all users."),
             ("WHOAMI", "Who this connection is."),
         ],
-    );
-    Ok(Flow::Done)
+    )
 }

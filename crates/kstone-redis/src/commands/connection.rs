@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, Run, flag::*};
 use crate::commands::client::set_name;
 use crate::commands::server::REDIS_VERSION;
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::Out;
 use crate::server::acl;
 use crate::server::clients::state;
 use crate::session::{Replies, Session};
@@ -79,11 +79,10 @@ fn ping(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
 }
 
 fn echo(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
-    context.out.bulk(args.get(1).copied().unwrap_or_default());
-    Ok(Flow::Done)
+    context.out.reply_bulk(args.get(1).copied().unwrap_or_default())
 }
 
-fn quit(_: &mut Session, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+fn quit(_: &mut Session, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
     out.ok();
     Ok(Flow::Close)
 }
@@ -98,8 +97,7 @@ fn select(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     context.client.db = db as u8;
     context.txn.select(db as u8);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 /// Says who the client is, if the password is right.
@@ -140,8 +138,7 @@ fn auth(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         [_, name, password] => authenticate(context, name, password, "auth")?,
         _ => return Err(Fault::SYNTAX),
     }
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn hello(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -205,7 +202,7 @@ fn hello(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
 }
 
 /// As if the client had just connected.
-fn reset(session: &mut Session, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+fn reset(session: &mut Session, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
     session.abandon();
     let server = Arc::clone(&session.server);
     let client = &mut session.client;
@@ -223,8 +220,7 @@ fn reset(session: &mut Session, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Res
     client.is_authenticated = client.user.is_on && client.user.no_password;
     *client.peer.user.lock() = acl::DEFAULT.to_owned();
     out.speak(false);
-    out.simple("RESET");
-    Ok(Flow::Done)
+    out.reply_simple("RESET")
 }
 
 fn no_cluster(_: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {

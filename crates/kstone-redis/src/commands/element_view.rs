@@ -1,5 +1,5 @@
-//! Shows the parts of a key as what they are to clients (fields, members, entries), whatever the
-//! key's type; and trims a key to its newest or highest ones.
+//! Converts stored parts to fields, members or entries for any key type; trims keys to their newest or
+//! highest elements.
 
 use std::ops::ControlFlow;
 

@@ -1,9 +1,9 @@
 //! Expiry of keys: EXPIRE, TTL, PERSIST and their variants.
 
-use kstone::policy::AskedTtl;
+use kstone::policy::RequestedTtl;
 
 use crate::args;
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -122,8 +122,7 @@ fn expire(context: &mut Context<'_, '_>, args: &[&[u8]], unit: Unit, from: From)
     let at_ms = moment(context, command, time, unit, from)?;
     let found = context.txn.lookup(key)?;
     let Some(entry) = found.filter(|entry| conditions.allow(at_ms, entry.expires_at_ms)) else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     match u64::try_from(at_ms) {
         Ok(at_ms) if at_ms > context.txn.now_ms() => {
@@ -138,24 +137,21 @@ fn expire(context: &mut Context<'_, '_>, args: &[&[u8]], unit: Unit, from: From)
         }
     }
     context.txn.count_changes(1);
-    context.out.integer(1);
-    Ok(Flow::Done)
+    context.out.reply_integer(1)
 }
 
 fn persist(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let found = context.txn.lookup(key)?;
     let Some(entry) = found.filter(|entry| entry.expires_at_ms.is_some()) else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     context.txn.put_head(key, entry.kind, &entry.body, None)?;
-    context.txn.note_life(AskedTtl::Never);
+    context.txn.note_life(RequestedTtl::Never);
     context.txn.touch(key);
     context.txn.notify('g', "persist", key);
     context.txn.count_changes(1);
-    context.out.integer(1);
-    Ok(Flow::Done)
+    context.out.reply_integer(1)
 }
 
 fn ttl(context: &mut Context<'_, '_>, args: &[&[u8]], unit: Unit, from: From) -> Result<Flow> {
@@ -174,6 +170,5 @@ fn ttl(context: &mut Context<'_, '_>, args: &[&[u8]], unit: Unit, from: From) ->
             }
         },
     };
-    context.out.integer(answer);
-    Ok(Flow::Done)
+    context.out.reply_integer(answer)
 }

@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 use hashbrown::HashMap;
 
 use crate::args;
-use crate::command::Command;
+use crate::command_spec::{Command, Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::store::elements;
 
@@ -156,7 +156,12 @@ pub(crate) fn unknown_subcommand(given: &[&[u8]]) -> Fault {
 }
 
 /// The answer to HELP: what each subcommand is for.
-pub(crate) fn help(out: &mut dyn crate::reply::Sink, name: &str, lines: &[(&str, &str)]) {
+pub(crate) fn help(
+    context: &mut Context<'_, '_>,
+    name: &str,
+    lines: &[(&str, &str)],
+) -> Result<Flow> {
+    let out = &mut *context.out;
     out.array(2 * lines.len() + 3);
     let first = format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
     out.simple(&first);
@@ -164,6 +169,7 @@ pub(crate) fn help(out: &mut dyn crate::reply::Sink, name: &str, lines: &[(&str,
         out.simple(usage);
         out.simple(&format!("    {what}"));
     }
+    Ok(Flow::Done)
 }
 
 /// The error for an unknown command, with the beginning of its arguments.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::command::flag::{FAST, LOADING, MAY_REPLICATE, NOSCRIPT, PUBSUB, STALE, UNLOCKED};
-use crate::command::{Command, Context, Flow, Run};
+use crate::command_spec::flag::{FAST, LOADING, MAY_REPLICATE, NOSCRIPT, PUBSUB, STALE, UNLOCKED};
+use crate::command_spec::{Command, Context, Flow, Run};
 use crate::fault::Result;
 use crate::reply::Sink;
 use crate::server::pubsub::Topic;
@@ -54,7 +54,7 @@ fn spublish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
 
 /// A publisher that listens itself gets the message before the reply.
 fn write_sent(context: &mut Context<'_, '_>, sent: usize) {
-    if context.caller == crate::command::Caller::Client {
+    if context.caller == crate::command_spec::Caller::Client {
         for message in context.client.peer.take() {
             message.write(context.out);
         }
@@ -146,8 +146,7 @@ fn shard_channels(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
 }
 
 fn patterns(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.integer(context.server.pubsub.topics(Topic::Pattern) as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(context.server.pubsub.topics(Topic::Pattern) as i64)
 }
 
 fn count(context: &mut Context<'_, '_>, args: &[&[u8]], topic: Topic) -> Result<Flow> {
@@ -170,7 +169,7 @@ fn shard_subscribers(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
 
 fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     crate::commands::help(
-        context.out,
+        context,
         "PUBSUB",
         &[
             ("CHANNELS [<pattern>]", "The channels that somebody has subscribed to."),
@@ -179,6 +178,5 @@ fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
             ("SHARDCHANNELS [<pattern>]", "The shard channels that somebody has subscribed to."),
             ("SHARDNUMSUB [<channel> ...]", "How many have subscribed to each shard channel."),
         ],
-    );
-    Ok(Flow::Done)
+    )
 }

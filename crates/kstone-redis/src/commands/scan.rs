@@ -16,11 +16,11 @@ use std::ops::ControlFlow;
 
 use kstone_core::stripe_of;
 
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::sorted_sets;
 use crate::fault::{Fault, Result};
 use crate::float::double_text;
-use crate::reply::Sink;
+use crate::reply::Out;
 use crate::store::fields::{self, Payload};
 use crate::store::{Entry, Kind, elements};
 use crate::{args, glob};
@@ -109,7 +109,7 @@ fn read_cursor(arg: &[u8]) -> Result<u64> {
     Ok(if is_negative { number.wrapping_neg() } else { number })
 }
 
-fn write_reply(out: &mut (dyn Sink + Send), cursor: u64, found: &[Vec<u8>]) {
+fn write_reply(out: Out<'_>, cursor: u64, found: &[Vec<u8>]) {
     out.array(2);
     out.bulk(cursor.to_string().as_bytes());
     out.array(found.len());

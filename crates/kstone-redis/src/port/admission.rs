@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::args;
-use crate::command::{Command, Keys, access, flag};
+use crate::command_spec::{Command, Keys, access, flag};
 use crate::commands;
 use crate::port::{Error, Result, slot_of};
 

@@ -12,7 +12,7 @@ use crate::port::{
     Error, Keys, KeysPage, PortFuture, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
 };
 use crate::reply::{Tree, Value};
-use crate::session::{Pipeline, Session, Step};
+use crate::session::{CommandOutcome, Pipeline, Session};
 use crate::store::databases::DATABASES;
 
 /// Most idle sessions that are kept for the next call.
@@ -113,12 +113,12 @@ pub(crate) async fn execute(session: &mut Session, given: &[Bytes]) -> Result<Va
     // It may have been idle for long, which is not the command's fault.
     session.start_commands();
     match session.execute(&args, &mut out).await {
-        Step::Replied => Ok(out.into_value()),
-        Step::Paused(left) => Err(Error::Unavailable(format!(
+        CommandOutcome::Replied => Ok(out.into_value()),
+        CommandOutcome::Paused(left) => Err(Error::Unavailable(format!(
             "clients are paused (CLIENT PAUSE) for another {} ms",
             left.as_millis()
         ))),
-        Step::Waiting(_) | Step::Close => {
+        CommandOutcome::Waiting(_) | CommandOutcome::Close => {
             Err(Error::Refused("ERR the port to keys does not wait".to_owned()))
         }
     }
@@ -229,7 +229,7 @@ impl Keys for LocalKeys {
 
     fn settle(&self) -> PortFuture<'_, ()> {
         Box::pin(async move {
-            // Whoever writes shares the gate until its commit, so who has it alone comes behind.
+            // A writer shares the gate until its commit, so its exclusive holder comes after all writers.
             drop(self.redis.server.locks.exclude().await);
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! The port to keys: what Redis can do with keys of one slot, wherever it is done.
+//! The `Keys` trait: Redis commands on keys of one slot, independent of where the keys are.
 //!
 //! Everything above that is not the door for Redis's own protocol (the catalogue, erasure, the
 //! learning platform) holds a [`Keys`] and never asks whether the keys are in this process
@@ -164,7 +164,7 @@ pub struct PurgeKeys {
     /// Members of collections, by database and key: a field of a hash, a member of a set or of a
     /// sorted set, every element of a list that is equal to it, the entry of a stream with this ID.
     pub members: Vec<(u8, Bytes, Bytes)>,
-    /// Also every byte of what was deleted or overwritten before, whoever's it was: all files are
+    /// Also every byte of what was deleted or overwritten before, of all owners: all files are
     /// rewritten, and not only those of the keys that are named here. Keys that were deleted, that
     /// expired or were renamed before anybody asked for a purge are in no list. SLOWLOG and ACL LOG
     /// are emptied.

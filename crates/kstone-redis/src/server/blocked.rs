@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 use kstone_core::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::command::{Block, Caller, Command, Context, Flow, Run, TimeoutReply, flag};
+use crate::command_spec::{Block, Caller, Command, Context, Flow, Run, TimeoutReply, flag};
 use crate::reply::{Tree, Value};
 use crate::server::Server;
 use crate::session::Client;
@@ -42,14 +42,14 @@ pub(crate) struct Waiter {
     client: Client,
     /// What it waits for, in its database.
     keys: Vec<Vec<u8>>,
-    /// What it is told when its time is over.
+    /// The reply when its timeout is over.
     on_timeout: TimeoutReply,
     /// Where its reply goes; taken to end the wait.
     reply: Mutex<Option<oneshot::Sender<Served>>>,
 }
 
 impl Waiter {
-    /// What it is told when its time is over.
+    /// The reply when its timeout is over.
     pub(crate) fn on_timeout(&self) -> Value {
         self.on_timeout.reply()
     }

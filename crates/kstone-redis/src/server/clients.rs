@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use kstone_core::sync::Mutex;
 
-use crate::command::Command;
+use crate::command_spec::Command;
 use crate::commands;
 use crate::reply::Value;
 use crate::server::config::limits::OutputLimit;
@@ -27,11 +27,11 @@ pub(crate) mod state {
     pub(crate) const MULTI: u32 = 1 << 2;
     /// `b`: waits for a key.
     pub(crate) const BLOCKED: u32 = 1 << 3;
-    /// `t`: is told what it has cached and somebody changes.
+    /// `t`: is notified of changes to what it has cached.
     pub(crate) const TRACKING: u32 = 1 << 4;
     /// `R`: was told through a client that has gone.
     pub(crate) const BROKEN_REDIRECT: u32 = 1 << 5;
-    /// `B`: is told of everything with its prefixes.
+    /// `B`: is notified of all keys with its prefixes.
     pub(crate) const BROADCAST: u32 = 1 << 6;
     /// `e`: is not disconnected when memory is short.
     pub(crate) const NO_EVICT: u32 = 1 << 7;

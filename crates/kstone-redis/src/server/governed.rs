@@ -9,8 +9,8 @@
 //! keeps, entries of the index of persons.
 
 use kstone::policy::{
-    Admitted, AskedTtl, Counted, Effect, Expiry, KeyKind, KeyRemoval, KeyWrite, Refused, Tally,
-    WritePolicy,
+    Admitted, CommitChanges, Counted, Effect, Expiry, KeyKind, KeyRemoval, KeyWrite, Refused,
+    RequestedTtl, WritePolicy,
 };
 
 use crate::commands::element_view::{self, ElementView};
@@ -57,14 +57,14 @@ impl<T: Copy, const N: usize> ShortVec<T, N> {
     }
 }
 
-/// What the policy is told once the transaction is committed.
+/// What is reported to the policy once the transaction is committed.
 #[derive(Debug, Default)]
 pub(super) struct PolicyReport<'s> {
     policy: Option<PolicyRef<'s>>,
     /// For the commands before the last.
     pending: Option<Box<Pending>>,
     /// For the last command.
-    last: Tally,
+    last: CommitChanges,
 }
 
 impl PolicyReport<'_> {
@@ -101,7 +101,7 @@ impl Server {
             return ran;
         }
         let Some(policy) = txn.take_policy() else { return ran };
-        let mut tally = Tally::default();
+        let mut tally = CommitChanges::default();
         let asked = ask(&*policy, txn, &mut tally);
         txn.put_policy(policy);
         asked?;
@@ -128,7 +128,7 @@ impl Server {
 ///
 /// This is on the way of every write. What is shown and answered is large, and is filled in and
 /// looked at where it is: to hand it on by value costs more than the policy's answer.
-fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>, tally: &mut Tally) -> Result<()> {
+fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>, tally: &mut CommitChanges) -> Result<()> {
     let (mut nth, mut touched) = (0, TouchedKey::NONE);
     while txn.next_touched(&mut nth, &mut touched)? {
         match &touched.after {
@@ -141,7 +141,12 @@ fn ask(policy: &dyn WritePolicy, txn: &mut Txn<'_>, tally: &mut Tally) -> Result
 }
 
 /// The key is gone.
-fn release(policy: &dyn WritePolicy, txn: &mut Txn<'_>, touched: &TouchedKey, tally: &mut Tally) {
+fn release(
+    policy: &dyn WritePolicy,
+    txn: &mut Txn<'_>,
+    touched: &TouchedKey,
+    tally: &mut CommitChanges,
+) {
     let Some(before) = touched.before else { return };
     let (db, before) = (touched.db, before.footprint);
     let mut released =
@@ -166,7 +171,7 @@ fn admit(
     txn: &mut Txn<'_>,
     touched: &TouchedKey,
     after: &KeyState,
-    tally: &mut Tally,
+    tally: &mut CommitChanges,
 ) -> Result<()> {
     let mut written = WrittenMembers::default();
     let mut answer = match after.kind {
@@ -305,7 +310,7 @@ pub(super) fn made<'k>(db: u8, key: &'k [u8], now_ms: u64, after: &KeyState) -> 
         key,
         kind,
         effect: Effect::Makes,
-        asked: AskedTtl::Unsaid,
+        asked: RequestedTtl::Unsaid,
         pattern: None,
         value: None,
         value_len: None,
@@ -320,7 +325,7 @@ pub(super) fn made<'k>(db: u8, key: &'k [u8], now_ms: u64, after: &KeyState) -> 
 
 /// A change when the policy knows of it already, and only hears more about it.
 fn later(write: KeyWrite<'_>) -> KeyWrite<'_> {
-    KeyWrite { effect: Effect::Changes, asked: AskedTtl::Unsaid, ..write }
+    KeyWrite { effect: Effect::Changes, asked: RequestedTtl::Unsaid, ..write }
 }
 
 /// The fields and members that a command wrote and removed.

@@ -5,7 +5,7 @@
 //! and is never newer or older than they are:
 //! - A transaction takes it out of here (its keys are locked, so nobody else asks for it), keeps it
 //!   in step with every part it writes, and gives it back when its commit has succeeded.
-//! - The transaction counts the writes to each key's parts. Whoever keeps the form in step says how
+//! - The transaction counts the writes to each key's parts. The code that keeps the form in step says how
 //!   many writes a step stands for; if the numbers ever differ, because something else wrote the
 //!   key, replaced it or deleted it, the form is thrown away. So no other command has to know.
 //! - A commit that changes the parts of a key whose form it does not hold throws that form away.

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use kstone::Reclaim;
+use kstone::ExpiredRecordHandler;
 use kstone_core::{Expired, TableId};
 
 use crate::server::Server;
@@ -27,7 +27,7 @@ pub(super) fn register(server: &Arc<Server>) {
     server.database.reclaim_with(Arc::new(reclaimer));
 }
 
-impl Reclaim for Reclaimer {
+impl ExpiredRecordHandler for Reclaimer {
     fn owns(&self, table: TableId) -> bool {
         self.server.upgrade().is_some_and(|server| server.databases.owns(table))
     }

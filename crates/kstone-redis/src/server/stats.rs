@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use kstone_core::sync::Mutex;
 
-use crate::command::Command;
+use crate::command_spec::Command;
 use crate::commands;
 
 /// No more different error codes are counted than this: clients and scripts make them up.

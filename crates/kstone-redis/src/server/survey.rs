@@ -1,9 +1,8 @@
-//! Walks over all keys: for a policy that was put in force after they were written, and for keys
-//! that arrived all at once.
+//! Shows all existing keys to a newly installed write policy, or after a bulk change.
 
 use std::ops::{Bound, ControlFlow};
 
-use kstone::policy::{Footprint, KeyWrite, WritePolicy};
+use kstone::policy::{KeySize, KeyWrite, WritePolicy};
 use kstone_core::{Durability, WriteBatch};
 
 use crate::fault::Result;
@@ -27,7 +26,7 @@ pub struct SurveyedKey<'k> {
     /// The key as if it had just been made, with its value, its fields or its members.
     pub write: KeyWrite<'k>,
     /// What it takes; `None` where the key was shown already.
-    pub footprint: Option<Footprint>,
+    pub footprint: Option<KeySize>,
     /// How many members of a collection, entries of a stream, are in `write`.
     pub members: u32,
     /// The bytes of these.
@@ -117,7 +116,7 @@ fn survey(server: &Server, see: &mut OnKey<'_>) -> Result<()> {
 impl Server {
     /// Two logical databases are about to change places: the keys of each get the entries of the
     /// index of persons that they need in the other. The entries that they had stay, and are found
-    /// to be wrong by whoever looks at them. The caller has the whole keyspace to itself.
+    /// to be wrong by a reader. The caller has the whole keyspace to itself.
     ///
     /// This is a walk over all keys of both. The entries are written ahead of the commit, which
     /// could not hold them: if it fails, the index has more than it need have.

@@ -1,4 +1,4 @@
-//! Hands other tasks off a thread that is busy for long.
+//! Moves other tasks to another thread while a long command runs on this one.
 //!
 //! Commands run on the executor's own threads, because nearly all of them take microseconds. The
 //! few that take longer (scripts, walks over large keys, waiting for a lock that such a command

@@ -1,7 +1,7 @@
 //! Client-side caching (CLIENT TRACKING): remembers which clients read which keys, and sends
 //! invalidations.
 //!
-//! A client is told once of each key that it read; in broadcasting mode, of every key with one of
+//! A client is notified once of each key that it read; in broadcasting mode, of every key with one of
 //! its prefixes. What a client reads is remembered while the key is locked and before it is read,
 //! so that no change slips in between.
 
@@ -15,7 +15,7 @@ use crate::reply::Value;
 use crate::server::clients::{Clients, Peer, state};
 use crate::server::pubsub::{DeliveryLimit, Pubsub, Topic};
 
-/// Where a client hears of changes that speaks RESP2 and is told through another connection.
+/// Where a RESP2 client that redirects its notifications to another connection gets them.
 pub(crate) const CHANNEL: &[u8] = b"__redis__:invalidate";
 
 /// How a client wants to be told.
@@ -224,7 +224,7 @@ impl Tracker {
         } else if self.redirect != 0 && pubsub.has_subscribed(to.id, Topic::Channel, CHANNEL) {
             vec![Value::bulk("message"), Value::bulk(CHANNEL), keys]
         } else {
-            // Whoever speaks RESP2 cannot be told without having asked for messages.
+            // A RESP2 client gets no messages unless it subscribed to them.
             return;
         };
         to.send(&Arc::new(Value::Push(words)), delivery_limit.now_ms, delivery_limit.limit);

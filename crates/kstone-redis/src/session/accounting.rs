@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::args;
-use crate::command::{Command, flag};
+use crate::command_spec::{Command, flag};
 use crate::commands;
-use crate::reply::{Mark, Sink};
+use crate::reply::{Mark, Out};
 use crate::server::config;
 use crate::server::{Server, slowlog};
 use crate::session::{Client, Replies, Session};
@@ -59,7 +59,7 @@ impl Session {
         &mut self,
         command: Option<&'static Command>,
         start: Mark,
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) {
         match self.client.replies {
             Replies::On => return,
@@ -71,7 +71,7 @@ impl Session {
             Replies::Skip => self.client.replies = Replies::On,
             Replies::Off => {}
         }
-        // What a client is told about its subscriptions is a message, not a reply.
+        // A confirmation of a subscription is a message, not a reply.
         let is_message = command.is_some_and(|command| {
             command.has(flag::PUBSUB) && command.name.ends_with("subscribe")
         });

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::command::{Command, flag};
+use crate::command_spec::{Command, flag};
 use crate::fault::{Fault, Result};
 use crate::server::Server;
 use crate::server::acl::{Denied, Entry};

@@ -9,10 +9,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{Caller, Command, Context, Run, RunOnKeys, flag};
+use crate::command_spec::{Caller, Command, Context, Run, RunOnKeys, flag};
 use crate::commands;
 use crate::fault::Fault;
-use crate::reply::{Sink, replace_with_error};
+use crate::reply::{Out, replace_with_error};
 use crate::server::Server;
 use crate::server::blocked::Ready;
 use crate::server::clients::state;
@@ -50,11 +50,7 @@ struct WriteFailed;
 impl Session {
     /// Executes the commands of a pipeline as one batch, from the first on. Returns how many that
     /// were: the next is to be [executed](Session::execute) alone.
-    pub async fn execute_together(
-        &mut self,
-        pipeline: &Pipeline<'_>,
-        out: &mut (dyn Sink + Send),
-    ) -> usize {
+    pub async fn execute_together(&mut self, pipeline: &Pipeline<'_>, out: Out<'_>) -> usize {
         let (done, ready) = self.run_together(pipeline, out).unwrap_or_default();
         if !ready.is_empty() {
             self.serve_blocked(ready).await;
@@ -77,11 +73,7 @@ impl Session {
 
     /// Locks the keys of as many commands as are free, runs those and commits. Returns how many
     /// they are and which keys they wrote that clients are blocked on; `None` if nothing was done.
-    fn run_together(
-        &mut self,
-        pipeline: &Pipeline<'_>,
-        out: &mut (dyn Sink + Send),
-    ) -> Option<(usize, Ready)> {
+    fn run_together(&mut self, pipeline: &Pipeline<'_>, out: Out<'_>) -> Option<(usize, Ready)> {
         if pipeline.len() < 2 || !self.may_run_together() || !self.admits_all(pipeline) {
             return None;
         }
@@ -154,7 +146,7 @@ impl<'b, 's> Batch<'b, 's> {
     fn run_all<'p, 'a: 'p>(
         &mut self,
         commands: impl Iterator<Item = (&'static Command, &'p [&'a [u8]])>,
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<(), WriteFailed> {
         let (start, started) = (out.position(), self.command_started);
         for (command, args) in commands {
@@ -175,7 +167,7 @@ impl<'b, 's> Batch<'b, 's> {
         command: &'static Command,
         run: RunOnKeys,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<(), WriteFailed> {
         self.client.peer.note_command(command);
         let start = out.position();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::reply::{Tree, Value};
 use crate::session::waiting::left_of;
-use crate::session::{Session, Step};
+use crate::session::{CommandOutcome, Session};
 
 /// Wakes the thread that waits.
 struct Unpark(Thread);
@@ -46,12 +46,12 @@ impl Session {
         let step = loop {
             match wait(self.execute(args, &mut out), || None) {
                 // Nobody can end the pause earlier from this thread.
-                Some(Step::Paused(left)) => thread::park_timeout(left),
+                Some(CommandOutcome::Paused(left)) => thread::park_timeout(left),
                 Some(step) => break step,
                 None => return Value::Null,
             }
         };
-        if let Step::Waiting(mut waiting) = step {
+        if let CommandOutcome::Waiting(mut waiting) = step {
             let (server, until_ms) = (Arc::clone(&self.server), waiting.until_ms);
             let left = || left_of(&server, until_ms);
             if wait(waiting.served(self, &mut out), left).is_none() {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::reply::{Sink, Value};
+use crate::reply::{Out, Value};
 use crate::server::clients::state;
 use crate::server::config;
 use crate::session::Session;
@@ -96,7 +96,7 @@ impl Session {
     }
 
     /// Says what was sent to the client without being asked for.
-    pub fn take_messages(&mut self, out: &mut (dyn Sink + Send)) {
+    pub fn take_messages(&mut self, out: Out<'_>) {
         if !self.client.peer.has_attention() {
             return;
         }

@@ -8,16 +8,16 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::command::{Block, Caller, Command, Context, Flow, Run, flag};
+use crate::command_spec::{Block, Caller, Command, Context, Flow, Run, flag};
 use crate::commands;
 use crate::fault::{Fault, Result};
-use crate::reply::{Mark, Sink, replace_with_error};
+use crate::reply::{Mark, Out, replace_with_error};
 use crate::server::Server;
 use crate::server::blocked::Ready;
 use crate::server::locks::Shared;
 use crate::session::accounting::Outcome;
 use crate::session::waiting::Waiting;
-use crate::session::{Session, Step};
+use crate::session::{CommandOutcome, Session};
 
 /// Why a command has not replied.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl From<Fault> for NoReply {
 impl Session {
     /// Executes one command. `args` begins with its name. The reply goes to `out`, unless the
     /// command has to wait for a key.
-    pub async fn execute(&mut self, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> Step {
+    pub async fn execute(&mut self, args: &[&[u8]], out: Out<'_>) -> CommandOutcome {
         self.alone_left = self.alone_left.saturating_sub(1);
         let start = out.position();
         let found = commands::find(args);
@@ -43,7 +43,7 @@ impl Session {
         let admitted = found.and_then(|command| self.admit(command, args).map(|()| command));
         let ran = match admitted {
             Ok(command) => match self.pause(command, args) {
-                Some(left) => return Step::Paused(left),
+                Some(left) => return CommandOutcome::Paused(left),
                 None => self.queue_or_run(command, args, out).await,
             },
             Err(fault) => {
@@ -67,23 +67,18 @@ impl Session {
     }
 
     /// What follows a command; its error, if it failed, becomes its reply.
-    fn reply(
-        &mut self,
-        ran: Result<Flow, NoReply>,
-        start: Mark,
-        out: &mut (dyn Sink + Send),
-    ) -> Step {
+    fn reply(&mut self, ran: Result<Flow, NoReply>, start: Mark, out: Out<'_>) -> CommandOutcome {
         match ran {
-            Ok(Flow::Close) => Step::Close,
+            Ok(Flow::Close) => CommandOutcome::Close,
             // A command that waits has become `NoReply::Waiting` by now.
-            Ok(Flow::Done | Flow::Failed | Flow::Block(_)) => Step::Replied,
-            Err(NoReply::Waiting(waiting)) => Step::Waiting(waiting),
+            Ok(Flow::Done | Flow::Failed | Flow::Block(_)) => CommandOutcome::Replied,
+            Err(NoReply::Waiting(waiting)) => CommandOutcome::Waiting(waiting),
             Err(NoReply::Fault(fault)) => {
                 // What it was refused for may not be durable yet.
                 self.note_seq(self.server.engine.applied_seq());
                 self.server.stats.error(fault.message());
                 replace_with_error(out, start, &fault);
-                Step::Replied
+                CommandOutcome::Replied
             }
         }
     }
@@ -93,7 +88,7 @@ impl Session {
         &mut self,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow, NoReply> {
         if self.transaction.queues(command) {
             return Ok(self.queue(command, args, out)?);
@@ -136,7 +131,7 @@ impl Session {
         &mut self,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow, NoReply> {
         let server = Arc::clone(&self.server);
         if command.has(flag::UNLOCKED) {
@@ -169,7 +164,7 @@ impl Session {
         gate: &Shared<'_>,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Option<Result<(Flow, Ready), NoReply>> {
         let _locked = server.locks.keys(gate, &server.task_handoff, command.keys_in(args));
         let is_free = !server.blocked.is_awaited_write(self.client.db, command, args);
@@ -183,7 +178,7 @@ impl Session {
         server: &Server,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow, NoReply> {
         let (flow, ready) = self.run_locked(server, command, args, out)?;
         self.note_seq(server.serve_blocked(ready));
@@ -197,7 +192,7 @@ impl Session {
         server: &Server,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<(Flow, Ready), NoReply> {
         let Run::Keys(run) = command.run else { return Ok((Flow::Done, Vec::new())) };
         let mut txn = self.policy.begin(server, &self.client);

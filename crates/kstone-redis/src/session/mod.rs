@@ -101,7 +101,7 @@ pub struct Session {
 
 /// What to do after a command.
 #[derive(Debug)]
-pub enum Step {
+pub enum CommandOutcome {
     /// It has replied.
     Replied,
     /// It has not replied yet: wait for it.

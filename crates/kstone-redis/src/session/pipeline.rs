@@ -1,6 +1,6 @@
 //! Collects commands that a client sent together and that may be executed as one batch.
 
-use crate::command::{Command, Keys, Run, flag};
+use crate::command_spec::{Command, Keys, Run, flag};
 use crate::commands;
 
 /// Most commands in a pipeline: other clients wait for the same keys.

@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::command::{Caller, Command, Context, Flow, Run, flag};
+use crate::command_spec::{Caller, Command, Context, Flow, Run, flag};
 use crate::fault::{Fault, Result};
-use crate::reply::{Sink, replace_with_error};
+use crate::reply::{Out, Sink, replace_with_error};
 use crate::server::Server;
 use crate::server::clients::state;
 use crate::server::watches::Dirty;
@@ -79,42 +79,38 @@ impl Session {
         &mut self,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow> {
         let flags = self.server.scripts.flags_of(command, args);
         self.transaction.queue(command, args, flags)?;
         self.show_transaction();
-        out.simple("QUEUED");
-        Ok(Flow::Done)
+        out.reply_simple("QUEUED")
     }
 
     /// MULTI.
-    pub(crate) fn multi(&mut self, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    pub(crate) fn multi(&mut self, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
         if self.transaction.is_open() {
             return Err(Fault::fixed("ERR MULTI calls can not be nested"));
         }
         self.transaction.queue = Some(Vec::new());
         self.transaction.flags = 0;
         self.show_transaction();
-        out.ok();
-        Ok(Flow::Done)
+        out.reply_ok()
     }
 
     /// DISCARD.
-    pub(crate) fn discard(&mut self, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    pub(crate) fn discard(&mut self, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
         if !self.transaction.is_open() {
             return Err(Fault::fixed("ERR DISCARD without MULTI"));
         }
         self.abandon();
-        out.ok();
-        Ok(Flow::Done)
+        out.reply_ok()
     }
 
     /// UNWATCH.
-    pub(crate) fn unwatch(&mut self, _: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    pub(crate) fn unwatch(&mut self, _: &[&[u8]], out: Out<'_>) -> Result<Flow> {
         self.unwatch_all();
-        out.ok();
-        Ok(Flow::Done)
+        out.reply_ok()
     }
 
     /// Forgets the transaction and what is watched.
@@ -174,8 +170,7 @@ impl Session {
             if !awaited.is_empty() {
                 self.serve_blocked(awaited).await;
             }
-            out.ok();
-            Ok(Flow::Done)
+            out.reply_ok()
         })
     }
 
@@ -216,8 +211,7 @@ impl Session {
             if is_dirty {
                 // It shows that somebody has written.
                 self.note_seq(server.engine.applied_seq());
-                out.null_array();
-                return Ok(Flow::Done);
+                return out.reply_null_array();
             }
             self.run_queue(queue, out)
         })
@@ -239,7 +233,7 @@ impl Session {
     }
 
     /// Runs the queued commands as one commit. The caller has the whole keyspace to itself.
-    fn run_queue(&mut self, queue: Vec<Queued>, out: &mut (dyn Sink + Send)) -> Result<Flow> {
+    fn run_queue(&mut self, queue: Vec<Queued>, out: Out<'_>) -> Result<Flow> {
         let server = Arc::clone(&self.server);
         let mut txn = server.begin(self.client.db);
         txn.set_origin(self.client.id);
@@ -269,7 +263,7 @@ impl Session {
         server: &'s Server,
         command: &'static Command,
         args: &[&[u8]],
-        out: &mut (dyn Sink + Send),
+        out: Out<'_>,
     ) -> Result<Flow> {
         self.client.note_reads(server, command, args);
         if self.deny(command, args, "multi").is_some() {

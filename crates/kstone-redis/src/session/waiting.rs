@@ -1,4 +1,4 @@
-//! A command that waits: for a key that another client writes (BLPOP), or for the disk (WAITAOF).
+//! Blocked commands: BLPOP and similar, WAITAOF.
 
 use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use kstone_core::Durable;
 use tokio::sync::oneshot;
 
-use crate::command::{Block, Command};
+use crate::command_spec::{Block, Command};
 use crate::fault::Fault;
-use crate::reply::Sink;
+use crate::reply::Out;
 use crate::server::Server;
 use crate::server::blocked::{Served, Waiter};
 use crate::session::Session;
@@ -43,7 +43,7 @@ impl Waiting {
     }
 
     /// Waits until the command is served, and writes its reply. May be cancelled and called again.
-    pub async fn served(&mut self, session: &mut Session, out: &mut (dyn Sink + Send)) {
+    pub async fn served(&mut self, session: &mut Session, out: Out<'_>) {
         let Waiting { server, waiter, receiver, durable, .. } = self;
         let served = poll_fn(|context| {
             if let Poll::Ready(served) = Pin::new(&mut *receiver).poll(context) {
@@ -69,7 +69,7 @@ impl Waiting {
 
     /// Ends the wait when its time is over: writes the reply for a timeout, or the command's own
     /// reply if it has just been served.
-    pub async fn time_out(mut self, session: &mut Session, out: &mut (dyn Sink + Send)) {
+    pub async fn time_out(mut self, session: &mut Session, out: Out<'_>) {
         if self.server.blocked.give_up(&self.waiter) {
             self.waiter.on_timeout().write(out);
         } else {

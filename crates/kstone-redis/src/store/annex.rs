@@ -1,4 +1,5 @@
-//! Room for the parts of keys that are too large to be written in one commit.
+//! Staging area for keys too large for one commit: filled first, made visible by the commit that writes
+//! the head.
 //!
 //! A key whose parts are more than one batch holds (a copy of a large set, a restored stream) gets
 //! an *annex*: a partition of a table that the slot has for this, named by a number. The parts go

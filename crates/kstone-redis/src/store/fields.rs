@@ -6,7 +6,7 @@
 //! field that expires has a second record, `0x02 | expires at (8, big-endian) | the field's sort
 //! key without its first byte`, so that what is due is found in order of time.
 //!
-//! Whoever looks up a hash first removes what is due ([`purge`], called by `Txn::lookup`): nobody
+//! A lookup of a hash first removes what is due ([`purge`], called by `Txn::lookup`): nobody
 //! ever sees a field whose time is over, and the number in the head is right. A hash that nobody
 //! looks at is woken by its alarm (`Txn::set_alarm`).
 

@@ -1,6 +1,6 @@
 //! A key's type, size and expiry at one moment, as policies count them.
 
-use kstone::policy::Footprint;
+use kstone::policy::KeySize;
 
 use crate::store::changes::Head;
 use crate::store::{Entry, Kind, annex};
@@ -10,7 +10,7 @@ use crate::store::{Entry, Kind, annex};
 pub(crate) struct KeyState {
     pub(crate) kind: Kind,
     /// Bytes of the key and of a string's value; members of a collection; when it ends.
-    pub(crate) footprint: Footprint,
+    pub(crate) footprint: KeySize,
     /// The place of a list's first element; 0 of what is no list.
     pub(crate) first: u64,
 }
@@ -41,7 +41,7 @@ impl KeyState {
             Kind::Stream => (0, short_number(body), 0),
         };
         let bytes = key.len() as u64 + value_bytes;
-        let footprint = Footprint { bytes, members, expires_at_ms };
+        let footprint = KeySize { bytes, members, expires_at_ms };
         KeyState { kind, footprint, first }
     }
 }

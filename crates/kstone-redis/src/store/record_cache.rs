@@ -3,7 +3,7 @@
 //! the parts that are looked up by name: members of sets and fields of hashes.
 //!
 //! The engine stays the truth. What is kept here for a record is exactly what the engine has for
-//! it, or that it has nothing; whoever reads or writes a key has it locked, so nobody sees one
+//! it, or that it has nothing; every reader and writer of a key has it locked, so nobody sees one
 //! without the other:
 //! - What was found in the engine is kept.
 //! - What a commit has written to the engine takes the place of what was kept, before the keys are
@@ -184,7 +184,7 @@ impl RecordCache {
 
     /// What a record of this key has to say to be believed.
     fn drops_so_far(&self, table: TableId, key: KeyRef<'_>) -> u32 {
-        // A key's head is written by whoever drops its parts.
+        // The caller that drops a key's parts writes its head.
         key.sk.map_or(0, |_| self.drops(table, key.pk).load(Ordering::Acquire))
     }
 

@@ -1,9 +1,6 @@
 //! WAIT and WAITAOF: what they answer, and when.
 
-use std::future::Future as _;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use crate::support::stalled::Disk;
@@ -11,7 +8,7 @@ use crate::support::{Client, bulk, error, int, ok};
 use kstone::{Database, DatabaseOptions};
 use kstone_core::Durability;
 use kstone_core::env::Env;
-use kstone_redis::{Step, Tree, Value, Waiting};
+use kstone_redis::Value;
 
 /// A client of a database on a disk that can be stalled.
 fn open() -> (Client, Disk) {
@@ -26,26 +23,6 @@ fn open() -> (Client, Disk) {
 
 fn acknowledged(local: i64) -> Value {
     Value::Array(vec![int(local), int(0)])
-}
-
-/// A command that has begun to wait.
-fn begin(client: &mut Client, line: &str) -> Box<Waiting> {
-    let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
-    let mut out = Tree::new();
-    let step = pin!(client.session.execute(&words, &mut out));
-    match step.poll(&mut Context::from_waker(Waker::noop())) {
-        std::task::Poll::Ready(Step::Waiting(waiting)) => waiting,
-        other => panic!("it does not wait: {other:?}"),
-    }
-}
-
-/// What a command that waits has been told, if it has.
-fn reply(client: &mut Client, waiting: &mut Waiting) -> Option<Value> {
-    let mut out = Tree::new();
-    let is_served = pin!(waiting.served(&mut client.session, &mut out))
-        .poll(&mut Context::from_waker(Waker::noop()))
-        .is_ready();
-    is_served.then(|| out.into_value())
 }
 
 #[test]
@@ -70,17 +47,17 @@ fn others_go_on_while_a_client_waits_for_the_disk() {
     let mut other = client.another();
     let stall = disk.stall();
     client.say("SET a 1");
-    let mut waiting = begin(&mut client, "WAITAOF 1 0 0");
+    let mut waiting = client.begin("WAITAOF 1 0 0");
     assert_eq!(waiting.left(), None);
     assert_eq!(client.redis.blocked_clients(), 1);
     assert_eq!(other.say("SET b 1"), ok());
     assert_eq!(other.say("GET a"), bulk("1"));
-    assert_eq!(reply(&mut client, &mut waiting), None);
+    assert_eq!(client.served(&mut waiting), None);
     drop(stall);
     let end = Instant::now() + Duration::from_secs(20);
     let told = loop {
         assert!(Instant::now() < end, "it was never told");
-        match reply(&mut client, &mut waiting) {
+        match client.served(&mut waiting) {
             Some(told) => break told,
             None => std::thread::yield_now(),
         }
@@ -115,16 +92,16 @@ fn who_waits_for_a_replica_can_be_told_to_go_on() {
     for (line, told) in [("WAIT 1 0", int(0)), ("WAITAOF 1 1 0", acknowledged(0))] {
         let _stall = disk.stall();
         waiting.say("SET a 1");
-        let mut wait = begin(&mut waiting, line);
-        assert_eq!(reply(&mut waiting, &mut wait), None);
+        let mut wait = waiting.begin(line);
+        assert_eq!(waiting.served(&mut wait), None);
         assert_eq!(other.say(&format!("CLIENT UNBLOCK {id}")), int(1));
-        assert_eq!(reply(&mut waiting, &mut wait), Some(told), "{line}");
-        let mut wait = begin(&mut waiting, line);
+        assert_eq!(waiting.served(&mut wait), Some(told), "{line}");
+        let mut wait = waiting.begin(line);
         assert_eq!(other.say(&format!("CLIENT UNBLOCK {id} ERROR")), int(1));
-        let told = reply(&mut waiting, &mut wait).expect("it was told");
+        let told = waiting.served(&mut wait).expect("it was told");
         assert!(error(told).starts_with("UNBLOCKED"), "{line}");
         // Who goes waits no longer.
-        drop(begin(&mut waiting, line));
+        drop(waiting.begin(line));
         assert_eq!(client.redis.blocked_clients(), 0);
     }
 }

@@ -1,14 +1,11 @@
 //! Clients that wait for lists.
 
-use std::future::Future as _;
-use std::pin::pin;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::{Step, Tree, Value, Waiting};
+use kstone_redis::Value;
 
 /// A command that waits on a thread of its own.
 struct Waiter {
@@ -37,17 +34,6 @@ impl Waiter {
     fn still_waits(&self, client: &Client, waiting: usize) {
         assert_eq!(client.redis.blocked_clients(), waiting);
         assert_eq!(self.reply.try_recv(), Err(TryRecvError::Empty));
-    }
-}
-
-/// A command that has begun to wait, and that nobody awaits.
-fn begin(client: &mut Client, line: &str) -> Box<Waiting> {
-    let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
-    let mut out = Tree::new();
-    let step = pin!(client.session.execute(&words, &mut out));
-    match step.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(Step::Waiting(waiting)) => waiting,
-        other => panic!("it does not wait: {other:?}"),
     }
 }
 
@@ -211,7 +197,7 @@ fn a_list_that_comes_from_elsewhere_wakes_who_waits_for_it() {
 fn who_goes_away_while_waiting_takes_nothing() {
     let mut client = Client::new();
     let mut gone = client.another();
-    let waiting = begin(&mut gone, "BLPOP l 0");
+    let waiting = gone.begin("BLPOP l 0");
     assert_eq!(client.redis.blocked_clients(), 1);
     drop(waiting);
     assert_eq!(client.redis.blocked_clients(), 0);

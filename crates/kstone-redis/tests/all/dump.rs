@@ -1,4 +1,4 @@
-//! Keys as bytes.
+//! DUMP and RESTORE.
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
 use kstone_redis::Value;

@@ -1,4 +1,4 @@
-//! When keys go.
+//! Key expiry: EXPIRE, TTL, PERSIST.
 
 use std::sync::Arc;
 

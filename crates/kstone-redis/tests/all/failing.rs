@@ -1,12 +1,9 @@
 //! A command that fails among others leaves nothing of itself, and fails alone.
 
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
 use crate::support::{Client, bulk, error, int, machine, ok};
 use kstone::{Database, DatabaseOptions};
 use kstone_core::Durability;
-use kstone_redis::{Pipeline, Redis, Tree, Value};
+use kstone_redis::{Pipeline, Redis, Value};
 
 /// Longer than any key can be.
 static TOO_LONG: [u8; 70_000] = [b'k'; 70_000];
@@ -20,17 +17,7 @@ fn together(client: &mut Client, commands: &[&[&[u8]]]) -> (usize, Vec<Value>) {
     for command in commands {
         assert!(pipeline.push(command.iter().copied()));
     }
-    let mut out = Tree::new();
-    // Nobody else is here: there is nothing to wait for.
-    let mut context = Context::from_waker(Waker::noop());
-    let done = {
-        let run = pin!(client.session.execute_together(&pipeline, &mut out));
-        match run.poll(&mut context) {
-            Poll::Ready(done) => done,
-            Poll::Pending => panic!("it waits"),
-        }
-    };
-    let mut replies = out.into_values();
+    let (done, mut replies) = client.together(&pipeline);
     assert_eq!(replies.len(), done);
     for command in commands.iter().skip(done) {
         replies.push(client.session.call(command));

@@ -24,7 +24,7 @@ mod hashes;
 mod hyperloglog;
 mod keys;
 mod lists;
-mod much_at_once;
+mod oversized_commits;
 mod port;
 mod pubsub;
 mod purge;

@@ -1,22 +1,11 @@
 //! The port to keys, on the keys of this process.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
-use crate::support::{Client, bulk, int, ok};
+use crate::support::{Client, bulk, int, now, ok};
 use bytes::Bytes;
 use kstone_redis::port::{Error, Keys, ScanKeys};
 use kstone_redis::{Redis, Value};
-
-/// What a future comes to that waits for nothing.
-fn now<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(done) => done,
-        Poll::Pending => panic!("it waits for something"),
-    }
-}
 
 fn words(line: &str) -> Vec<Bytes> {
     line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()

@@ -1,15 +1,11 @@
 //! What is purged is in no file any more, and what is not is where it was.
 
-use std::future::Future as _;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
-use crate::support::{Client, bulk, int, machine_with};
+use crate::support::{Client, bulk, int, machine_with, now};
 use bytes::Bytes;
 use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::{Compression, Options};
-use kstone_redis::port::{Error, Keys, PortFuture, PurgeKeys, PurgeReport};
-use kstone_redis::{Pipeline, Redis, Tree, Value};
+use kstone_redis::port::{Error, Keys, PurgeKeys, PurgeReport};
+use kstone_redis::{Pipeline, Redis, Value};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
 const SECRET: &[u8] = b"SECRET";
@@ -26,14 +22,6 @@ fn open(disk: &SimDisk) -> Database {
         DatabaseOptions { engine, durability: Durability::Interval },
     )
     .unwrap()
-}
-
-/// What a port answers that waits for nothing.
-fn now<T>(mut answer: PortFuture<'_, T>) -> Result<T, Error> {
-    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => result,
-        Poll::Pending => panic!("it waits for something"),
-    }
 }
 
 /// The files that hold the secret.
@@ -182,15 +170,7 @@ fn what_pipelines_wrote_just_now_is_purged_too() {
     for command in &commands {
         assert!(pipeline.push(command.iter().copied()));
     }
-    let mut out = Tree::new();
-    let done = {
-        let run = pin!(client.session.execute_together(&pipeline, &mut out));
-        match run.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(done) => done,
-            Poll::Pending => panic!("it waits for something"),
-        }
-    };
-    assert_eq!(done, 4);
+    assert_eq!(client.together(&pipeline).0, 4);
     purge(&client.redis).unwrap();
     assert_eq!(files_with_it(&disk), Vec::<String>::new());
 }

@@ -204,7 +204,7 @@ fn a_large_set_is_emptied_at_once_and_begun_anew() {
     }
 }
 
-/// Ranks and counts from a plain model, whatever was done in between, and whoever did it.
+/// Ranks and counts from a plain model, whatever was done in between, by any client.
 #[test]
 fn ranks_never_tell_of_what_is_no_more() {
     let mut client = Client::new();

@@ -1,11 +1,7 @@
 //! Clients that wait for entries of streams.
 
-use std::future::Future as _;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
 use crate::support::{Client, bulk, bulks, error, int};
-use kstone_redis::{Step, Tree, Value, Waiting};
+use kstone_redis::{Value, Waiting};
 
 /// A client whose command waits. Who is served is served before the command that served it returns,
 /// so that nobody has to wait for time to pass.
@@ -17,24 +13,13 @@ struct Waiter {
 impl Waiter {
     fn new(client: &Client, line: &str) -> Waiter {
         let mut client = client.another();
-        let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
-        let mut out = Tree::new();
-        let waiting = match pin!(client.session.execute(&words, &mut out))
-            .poll(&mut Context::from_waker(Waker::noop()))
-        {
-            Poll::Ready(Step::Waiting(waiting)) => waiting,
-            other => panic!("it does not wait: {other:?}"),
-        };
+        let waiting = client.begin(line);
         Waiter { client, waiting }
     }
 
     /// What it was served, if it was.
     fn reply(&mut self) -> Option<Value> {
-        let mut out = Tree::new();
-        let served = pin!(self.waiting.served(&mut self.client.session, &mut out))
-            .poll(&mut Context::from_waker(Waker::noop()))
-            .is_ready();
-        served.then(|| out.into_value())
+        self.client.served(&mut self.waiting)
     }
 }
 

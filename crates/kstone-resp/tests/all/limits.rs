@@ -1,4 +1,4 @@
-//! What a client may do to the server, and where that ends.
+//! Limits on clients: malformed input, maxclients, output buffers, idle timeout.
 
 use std::io::{ErrorKind, Write as _};
 use std::time::{Duration, Instant};

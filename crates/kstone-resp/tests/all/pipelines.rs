@@ -123,7 +123,7 @@ fn a_pipeline_that_takes_long_yield_to_others_also_on_one_thread() {
     door.wait_for_blocked(1);
     let count = 60;
     client.send(&format!("RPUSH l a\n{}SET end 1\n", "BITCOUNT big\n".repeat(count)));
-    // Whoever was woken by the first command does not wait for the last one.
+    // A client woken by the first command does not wait for the last one.
     waiting.expect("*2\r\n$1\r\nl\r\n$1\r\na\r\n$-1\r\n");
     client.expect(&format!(":1\r\n{}+OK\r\n", ":1\r\n".repeat(count)));
 }

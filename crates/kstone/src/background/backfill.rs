@@ -92,9 +92,7 @@ impl Database {
             cursor = scan.cursor();
             drop(scan);
             let changed = self.change(stripes, Costs::default, |staged| {
-                if !table.is_current() {
-                    return Err(Stop::TableChanged);
-                }
+                Stop::unless_current(table)?;
                 for key in &keys {
                     work(staged, key)?;
                 }

@@ -116,7 +116,7 @@ pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<JoinHandle>> {
             let step = || {
                 if is_full_round { db.background_step() } else { db.reclaim_expired() }
             };
-            // What fails here fails for whoever works on the same data, too, and is told there;
+            // An error here also occurs in operations on the same data, which report it;
             // the next round tries again.
             while let Ok(Step::More) = step() {
                 if db.inner().background.stopping() {
@@ -165,7 +165,7 @@ impl Database {
                 Err(error) => failure = Some(error),
             }
         }
-        // A job that fails keeps no other waiting; it is told when it alone is left.
+        // A job that fails keeps no other waiting; its error is returned when it alone is left.
         match (step, failure) {
             (Step::Idle, Some(error)) => Err(error),
             (step, _) => Ok(step),

@@ -109,9 +109,7 @@ impl Database {
     fn reclaim_item(&self, table: &Table, expired: &Expired) -> Result<()> {
         let stripes: StripeSet = [expired.key.stripe()].into_iter().collect();
         let changed = self.change(stripes, Costs::default, |staged| {
-            if !table.is_current() {
-                return Err(Stop::TableChanged);
-            }
+            Stop::unless_current(table)?;
             let stored = staged.stored(table.id(), &expired.key)?;
             if let Some(stored) = stored.filter(|stored| stored.expired) {
                 staged.delete(table, &expired.key, &stored, Cause::Expiry)?;

@@ -1,4 +1,4 @@
-//! Drops streams that were closed so long ago that nothing in them can be read any more.
+//! Drops closed change streams after their records have expired.
 
 use kstone_core::TableId;
 

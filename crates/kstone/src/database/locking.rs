@@ -6,8 +6,9 @@ use crate::cost::Costs;
 use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::ops::Consumed;
-use crate::policy::Tally;
+use crate::policy::CommitChanges;
 use crate::staging::Staged;
+use crate::table::live::Table;
 
 /// What [`Database::change`] did.
 #[derive(Debug)]
@@ -26,6 +27,13 @@ pub(crate) enum Stop {
     TableChanged,
     /// The operation failed.
     Failed(Error),
+}
+
+impl Stop {
+    /// Stops if the table was changed or dropped since it was looked up.
+    pub(crate) fn unless_current(table: &Table) -> Result<(), Stop> {
+        if table.is_current() { Ok(()) } else { Err(Stop::TableChanged) }
+    }
 }
 
 impl<E: Into<Error>> From<E> for Stop {
@@ -53,7 +61,7 @@ impl Database {
         loop {
             let locked = inner.engine.lock_stripes(stripes)?;
             let rules = inner.policy.rules();
-            // Asked under the locks, through which whoever puts a policy in force has to pass.
+            // Asked under the locks, which installing a policy takes too.
             if rules.is_none() && !self.is_internal() && !inner.policy.is_unruled_noted() {
                 drop(locked);
                 self.note_unruled()?;
@@ -67,7 +75,7 @@ impl Database {
                 seen: 0,
                 engine: &inner.engine,
                 rules,
-                counted: Tally::default(),
+                counted: CommitChanges::default(),
             };
             let outcome = work(&mut staged);
             let Staged { batch, locked, streams, seen, costs, rules, counted, .. } = staged;

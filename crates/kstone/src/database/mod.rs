@@ -15,11 +15,11 @@ use crate::background::{self, Background};
 use crate::database::locking::Changed;
 use crate::error::{Error, Result};
 use crate::expr::ExpressionCache;
-use crate::governing::ActivePolicy;
 use crate::side::SideTables;
 use crate::stream::{self, StreamClock};
 use crate::table::catalog::Catalog;
 use crate::table::live::Table;
+use crate::write_policy::ActivePolicy;
 
 /// How many different expressions are kept parsed. An application has some dozens; each takes
 /// about a kilobyte.

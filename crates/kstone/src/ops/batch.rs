@@ -10,7 +10,7 @@ use crate::database::{Database, Reply};
 use crate::error::{Error, Result, table_gone};
 use crate::ops::binding::Unbound;
 use crate::ops::put::{encode_checked, stripes_of_put};
-use crate::ops::written::collection_metrics;
+use crate::ops::write_output::collection_metrics;
 use crate::ops::{
     CapacityDetail, CollectionMetrics, Consumed, Placeholders, Projection, add_consumed,
 };
@@ -245,9 +245,7 @@ impl Database {
                 |staged| {
                     let mut output = BatchWriteOutput::default();
                     for (table, key, is_put, item) in &writes {
-                        if !table.is_current() {
-                            return Err(Stop::TableChanged);
-                        }
+                        Stop::unless_current(table)?;
                         let old = staged.stored(table.id(), key)?;
                         match (is_put, &old) {
                             (true, old) => {
@@ -274,7 +272,7 @@ pub(super) fn is_batch_too_large(error: &Error) -> bool {
     matches!(error, Error::Engine(kstone_core::Error::BatchTooLarge { .. }))
 }
 
-/// Adds an item collection, unless it is there: it is told of once, however many of its items were
+/// Adds an item collection, unless it is there: it is reported once, however many of its items were
 /// written.
 pub(super) fn add_collection(all: &mut Vec<CollectionMetrics>, one: Option<CollectionMetrics>) {
     if let Some(one) = one.filter(|one| !all.contains(one)) {

@@ -7,7 +7,7 @@ use crate::database::locking::{Changed, Stop};
 use crate::database::{Database, Reply};
 use crate::error::Result;
 use crate::ops::binding::{Unbound, check};
-use crate::ops::written::{WriteOutput, collection_metrics, returns_old};
+use crate::ops::write_output::{WriteOutput, collection_metrics, returns_old};
 use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues};
 use crate::staging::{Cause, Stored};
 use crate::value::{Item, ItemBytes};
@@ -49,9 +49,7 @@ impl Database {
             let key = table.key_of_request(key_item.as_ref())?;
             let stripes: StripeSet = [key.stripe()].into_iter().collect();
             self.change(stripes, costs, |staged| {
-                if !table.is_current() {
-                    return Err(Stop::TableChanged);
-                }
+                Stop::unless_current(table)?;
                 let old = staged.stored(table.id(), &key)?;
                 let before = old.as_ref().and_then(Stored::live);
                 check(condition.as_ref(), before, request.return_on_failure)?;

@@ -1,4 +1,4 @@
-//! The fingerprint of a transaction, by which a repetition is told from another use of its token.
+//! The fingerprint of a transaction, which distinguishes a repetition from another use of its token.
 //!
 //! A hash over an encoding that is written out here, and begins with its version: what is kept
 //! with a token outlives a restart, and must not change with how some type prints itself.

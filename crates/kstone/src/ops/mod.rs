@@ -12,7 +12,7 @@ mod scan;
 mod token;
 mod transact;
 mod update;
-mod written;
+mod write_output;
 
 pub use batch::{
     BatchGet, BatchGetOutput, BatchGetTable, BatchWrite, BatchWriteOutput, WriteRequest,
@@ -29,7 +29,7 @@ pub use transact::{
     TransactWrite, TransactWriteOutput,
 };
 pub use update::UpdateItem;
-pub use written::WriteOutput;
+pub use write_output::WriteOutput;
 
 use crate::expr::{BoundCondition, BoundKeyCondition, BoundUpdate};
 use crate::value::{Item, Value};

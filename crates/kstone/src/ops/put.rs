@@ -7,7 +7,7 @@ use crate::database::locking::{Changed, Stop};
 use crate::database::{Database, Reply};
 use crate::error::{Error, Result};
 use crate::ops::binding::{Unbound, check};
-use crate::ops::written::{WriteOutput, collection_metrics, returns_old};
+use crate::ops::write_output::{WriteOutput, collection_metrics, returns_old};
 use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues};
 use crate::policy::Effect;
 use crate::staging::Stored;
@@ -58,9 +58,7 @@ impl Database {
                 && request.capacity == CapacityDetail::None;
             let stripes = stripes_of_put(table, &key, &item);
             self.change(stripes, costs, |staged| {
-                if !table.is_current() {
-                    return Err(Stop::TableChanged);
-                }
+                Stop::unless_current(table)?;
                 let blind = blind && !staged.is_ruled(table);
                 let old = if blind { None } else { staged.stored(table.id(), &key)? };
                 let before = old.as_ref().and_then(Stored::live);

@@ -14,7 +14,7 @@ use crate::ops::fingerprint::fingerprint;
 use crate::ops::put::{encode_checked, stripes_of_put};
 use crate::ops::token::{self, Repeated};
 use crate::ops::update::check_keeps_key;
-use crate::ops::written::collection_metrics;
+use crate::ops::write_output::collection_metrics;
 use crate::ops::{
     CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, Projection, Update,
 };
@@ -213,9 +213,7 @@ impl Database {
                 let mut output = TransactWriteOutput::default();
                 let mut bytes = 0;
                 for (at, (action, (table, key))) in actions.iter().zip(&writes).enumerate() {
-                    if !table.is_current() {
-                        return Err(Stop::TableChanged);
-                    }
+                    Stop::unless_current(table)?;
                     match action.stage(staged, table, key) {
                         Ok(written) => bytes += written,
                         Err(error) if is_batch_too_large(&error) => return Err(too_large().into()),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BoundUpdate, too_large};
 use crate::ops::binding::{Unbound, check};
 use crate::ops::put::{check_values, is_too_large};
-use crate::ops::written::{WriteOutput, collection_metrics};
+use crate::ops::write_output::{WriteOutput, collection_metrics};
 use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues, Update};
 use crate::policy::Effect;
 use crate::staging::{Staged, Stored};
@@ -61,9 +61,7 @@ impl Database {
             check_keeps_key(table, update)?;
             let stripes: StripeSet = [key.stripe()].into_iter().collect();
             self.change(stripes, costs, |staged| {
-                if !table.is_current() {
-                    return Err(Stop::TableChanged);
-                }
+                Stop::unless_current(table)?;
                 let old = staged.stored(table.id(), &key)?;
                 let before = old.as_ref().and_then(Stored::live);
                 check(condition, before, request.return_on_failure)?;

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use kstone_core::{Key, TableId};
 
 use crate::error::{Error, Result};
-use crate::governing::is_own;
 use crate::key;
 use crate::table::record::TableRecord;
 use crate::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType, Status, StreamView, TtlState,
 };
 use crate::value::{Item, ItemBytes, ItemRef, Value, ValueRef};
+use crate::write_policy::is_own;
 
 /// The longest partition key, in bytes.
 const HASH_LEN_MAX: usize = 2048;

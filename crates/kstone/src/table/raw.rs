@@ -1,7 +1,7 @@
-//! Tables as a client asks for them: attribute types apart from keys, key elements in any order,
-//! billing and throughput that may contradict each other. A door fills these in from a request;
-//! [`TableSpec::resolve`] and [`Database::update_table_as_requested`] check them the way DynamoDB
-//! does, in its order and words, and give what the database works with.
+//! Unvalidated table requests as clients send them: attribute types apart from keys, key elements in
+//! any order, billing and throughput that may contradict each other. A door fills these in from a
+//! request; [`TableSpec::resolve`] and [`Database::update_table_as_requested`] check them the way
+//! DynamoDB does, in its order and words, and give what the database works with.
 //!
 //! What is typed already ([`TableSpec`], [`TableChange`]) is turned back into these forms to be
 //! checked, so that there is one list of rules.

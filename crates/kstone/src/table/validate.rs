@@ -101,7 +101,7 @@ pub(crate) fn table(raw: &RawTable) -> Result<()> {
 }
 
 /// Lengths, characters and smallest values: all that is wrong, in one message. A name that no
-/// table can have is told alone.
+/// table can have is reported alone.
 fn constraints(raw: &RawTable) -> Result<()> {
     let mut found = Constraints::default();
     found.resource_name("tableName", &raw.name);

@@ -6,7 +6,6 @@
     reason = "tests panic where they fail, and use the machine's files, clock and threads"
 )]
 
-mod acceptance_004;
 mod basics;
 mod expressions;
 mod filters;
@@ -14,6 +13,7 @@ mod golden;
 mod governed;
 mod indexes;
 mod item_encoding;
+mod key_design;
 mod key_order;
 mod numbers;
 mod partiql;

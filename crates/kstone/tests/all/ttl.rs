@@ -608,7 +608,7 @@ struct Layer {
     fails: bool,
 }
 
-impl kstone::Reclaim for Layer {
+impl kstone::ExpiredRecordHandler for Layer {
     fn owns(&self, table: TableId) -> bool {
         table == self.table
     }

@@ -3,9 +3,8 @@
 use maud::{Markup, html};
 
 use crate::pages::figures::count;
+use crate::server_status::{FULLNESS_LEVELS, fullness};
 
-/// From little to much. Level 0 is for stripes that hold nothing.
-const LEVELS: u64 = 8;
 const CELL: usize = 20;
 const EDGE: usize = 22;
 
@@ -32,7 +31,7 @@ pub(crate) fn heat_map(values: &[u64], what: &str, show: impl Fn(u64) -> String)
                     { (format!("{n:x}")) }
                 }
                 @for (stripe, &value) in values.iter().enumerate() {
-                    rect class={ "h" (level(value, max)) } x=(EDGE + stripe % 16 * CELL)
+                    rect class={ "h" (fullness(value, max)) } x=(EDGE + stripe % 16 * CELL)
                         y=(EDGE + stripe / 16 * CELL) width=(CELL) height=(CELL)
                     { title { "Stripe " (stripe) ": " (show(value)) } }
                 }
@@ -40,7 +39,7 @@ pub(crate) fn heat_map(values: &[u64], what: &str, show: impl Fn(u64) -> String)
             div.legend aria-hidden="true" {
                 span { "0" }
                 svg viewBox="0 0 90 8" preserveAspectRatio="none" {
-                    @for level in 0..=LEVELS {
+                    @for level in 0..=FULLNESS_LEVELS {
                         rect class={ "h" (level) } x=(level * 10) y="0" width="10" height="8" {}
                     }
                 }
@@ -69,28 +68,9 @@ pub(crate) fn heat_map(values: &[u64], what: &str, show: impl Fn(u64) -> String)
     }
 }
 
-/// How full a stripe is beside the fullest: 0 only if it is empty, the highest only if it is one of
-/// the fullest.
-fn level(value: u64, max: u64) -> u64 {
-    if value == 0 {
-        return 0;
-    }
-    let share = u128::from(value) * u128::from(LEVELS) / u128::from(max.max(1));
-    u64::try_from(share).unwrap_or(LEVELS).clamp(1, LEVELS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_an_empty_stripe_looks_empty_and_only_the_fullest_look_full() {
-        assert_eq!(level(0, 100), 0);
-        assert_eq!(level(1, u64::MAX), 1);
-        assert_eq!(level(99, 100), LEVELS - 1);
-        assert_eq!(level(100, 100), LEVELS);
-        assert_eq!(level(u64::MAX, u64::MAX), LEVELS);
-    }
 
     #[test]
     fn each_stripe_has_a_cell_that_says_its_number() {

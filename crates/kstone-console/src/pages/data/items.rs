@@ -4,7 +4,7 @@ use axum::extract::{Path, Query as Asked, State};
 use kstone::ops::{Condition, GetItem, KeyCondition, Placeholders, Query, QueryOutput, Scan};
 use kstone::table::{KeyAttribute, KeyType, TableDescription};
 use kstone::{Item, Value};
-use kstone_keyspace::{Parts, Subjects};
+use kstone_keyspace::{ItemKeyParts, Subjects};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -46,7 +46,7 @@ struct FoundItems {
 
 /// `/data/tables/{table}`
 pub(crate) async fn list(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(name): Path<String>,
     Asked(search): Asked<ItemSearch>,
 ) -> PageResult {
@@ -300,7 +300,7 @@ fn decoded(answer: &QueryOutput) -> PageResult<Vec<Item>> {
 
 /// `/data/tables/{table}/item`
 pub(crate) async fn one(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(name): Path<String>,
     Asked(named): Asked<ItemQuery>,
 ) -> PageResult {
@@ -349,7 +349,7 @@ fn readable(item: &Item) -> Json {
 fn known(pages: &Pages, table: &str, named: &ItemQuery, item: &Item) -> Markup {
     let (pk, sk) = (links::bytes_of(&named.pk), links::bytes_of(named.sk.as_deref().unwrap_or("")));
     let keyspace = pages.console.governor.as_ref().map(|it| it.keyspace());
-    let found = keyspace.and_then(|it| it.find_item(table, Parts { pk: &pk, sk: &sk }));
+    let found = keyspace.and_then(|it| it.find_item(table, ItemKeyParts { pk: &pk, sk: &sk }));
     let ends_ms = item.get("ttl").and_then(Value::as_number).and_then(|it| it.to_u64());
     let ends_ms = ends_ms.map(|seconds| seconds.saturating_mul(1000));
     html! {

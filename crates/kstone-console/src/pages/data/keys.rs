@@ -64,7 +64,7 @@ pub(crate) fn search(db: u8, prefix: &str) -> Markup {
 }
 
 /// `/data/keys`
-pub(crate) async fn list(State(pages): State<Pages>, Query(asked): Query<KeySearch>) -> PageResult {
+pub(crate) async fn list(pages: State<Pages>, Query(asked): Query<KeySearch>) -> PageResult {
     let keys = database(&pages, asked.db)?;
     let found = find(&*keys, &asked).await?;
     let kinds = kinds(&*keys, &found.keys).await?;
@@ -177,7 +177,7 @@ fn words(before: &[&'static str], key: &[u8], after: &[&'static str]) -> Vec<Byt
 }
 
 /// `/data/key`
-pub(crate) async fn one(State(pages): State<Pages>, Query(named): Query<KeyQuery>) -> PageResult {
+pub(crate) async fn one(pages: State<Pages>, Query(named): Query<KeyQuery>) -> PageResult {
     let keys = database(&pages, named.db)?;
     let key = links::bytes_of(&named.key);
     let kinds = kinds(&*keys, &[Bytes::copy_from_slice(&key)]).await?;

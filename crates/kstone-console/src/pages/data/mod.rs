@@ -17,7 +17,7 @@ use super::{Pages, links};
 const OWN_PREFIX: &str = "kstone.";
 
 /// `/data`
-pub(crate) async fn show(State(pages): State<Pages>) -> PageResult {
+pub(crate) async fn show(pages: State<Pages>) -> PageResult {
     let items = &pages.console.items;
     let mut tables = Vec::new();
     for name in items.tables().await? {

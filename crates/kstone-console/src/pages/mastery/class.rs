@@ -20,7 +20,7 @@ const LATELY: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// `/learn/classes/{school}/{class}`
 pub(crate) async fn show(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path((school, class)): Path<(String, String)>,
 ) -> PageResult {
     let engine = pages.engine()?;
@@ -43,7 +43,7 @@ pub(crate) async fn show(
 
 /// `/live/learn/classes/{school}/{class}`
 pub(crate) async fn fragment(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path((school, class)): Path<(String, String)>,
 ) -> PageResult {
     let engine = pages.engine()?;

@@ -54,7 +54,7 @@ struct Learner {
 }
 
 /// `/learn/learners/{id}`
-pub(crate) async fn show(State(pages): State<Pages>, Path(id): Path<String>) -> PageResult {
+pub(crate) async fn show(pages: State<Pages>, Path(id): Path<String>) -> PageResult {
     let engine = pages.engine()?;
     let now = engine.now();
     let profile = found(engine.profile(&id).await)?;
@@ -324,7 +324,7 @@ fn feedback(id: &str, advice: &Recommendation) -> Markup {
 
 /// `POST /learn/learners/{id}/feedback`
 pub(crate) async fn say(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Path(id): Path<String>,
     Form(feedback): Form<FeedbackForm>,
 ) -> PageResult<Redirect> {

@@ -27,7 +27,7 @@ pub(crate) struct LearnQuery {
 
 /// `/learn`
 pub(crate) async fn show(
-    State(pages): State<Pages>,
+    pages: State<Pages>,
     Query(asked): Query<LearnQuery>,
 ) -> PageResult<Response> {
     let engine = pages.engine()?;
@@ -67,7 +67,7 @@ fn look_up() -> Markup {
 }
 
 /// `/learn/schools/{school}`
-pub(crate) async fn school(State(pages): State<Pages>, Path(school): Path<String>) -> PageResult {
+pub(crate) async fn school(pages: State<Pages>, Path(school): Path<String>) -> PageResult {
     let engine = pages.engine()?;
     let content = html! { h1 { (school) } (school_card(engine, &school).await?) };
     Ok(page(&Layout::below(&school, Section::Learn, &[]), &content))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use kstone_mastery::domain::BatchStatus;
@@ -13,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, IdempotencyKey};
 use crate::rest::problem::Problem;
@@ -38,7 +38,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     responses((status = ACCEPTED, body = BatchStatus, description = "It has begun; `Location` is where to look",
         headers(("Location" = String, description = "Where to see how far it is")))))]
 async fn start(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     IdempotencyKey(name): IdempotencyKey,
     Body(body): Body<BatchBody>,
 ) -> Result<Response> {
@@ -60,9 +60,6 @@ async fn start(
 #[utoipa::path(get, path = "/batches/{batch_id}", tag = "mastery",
     params(("batch_id" = String, Path, description = "Which batch")),
     responses((status = OK, body = BatchStatus)))]
-async fn status(
-    State(console): State<Arc<Console>>,
-    Address(batch_id): Address<String>,
-) -> Result<Json<BatchStatus>> {
+async fn status(console: ConsoleState, batch_id: Address<String>) -> Result<Json<BatchStatus>> {
     Ok(Json(console.platform()?.mastery.batch_status(&batch_id).await?))
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use kstone_mastery::domain::{
@@ -17,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, IdempotencyKey, Params};
 use crate::rest::paging::{Page, PageParams};
@@ -89,7 +89,7 @@ struct MasteryFound {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct DaysParams {
-    /// How many days back, from 1 to 366; 30 if it is not said
+    /// How many days back, from 1 to 366; default 30
     #[param(minimum = 1, maximum = 366)]
     days: Option<u16>,
 }
@@ -119,7 +119,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     responses((status = OK, body = MasteryResult, headers(("ETag" = String, description = "The version"))),
         (status = NOT_MODIFIED, description = "It is the version that is known already")))]
 async fn current(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address(student_id): Address<String>,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -145,8 +145,8 @@ async fn current(
     request_body = Components,
     responses((status = OK, body = MasteryResult, headers(("ETag" = String, description = "The version")))))]
 async fn assess(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     IdempotencyKey(name): IdempotencyKey,
     headers: HeaderMap,
     Body(components): Body<Components>,
@@ -224,7 +224,7 @@ fn expected_version(headers: &HeaderMap) -> Result<Option<u64>> {
 #[utoipa::path(post, path = "/mastery/query", tag = "mastery", request_body = MasteryQuery,
     responses((status = OK, body = MasteryFound)))]
 async fn query(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Body(query): Body<MasteryQuery>,
 ) -> Result<Json<MasteryFound>> {
     if query.student_ids.len() > STUDENTS_MAX {
@@ -244,8 +244,8 @@ async fn query(
     params(("student_id" = String, Path, description = "The learner"), RangeParams),
     responses((status = OK, body = History)))]
 async fn history(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     Params(range): Params<RangeParams>,
 ) -> Result<Json<History>> {
     let engine = &console.platform()?.mastery;
@@ -260,8 +260,8 @@ async fn history(
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<MasteryDay>)))]
 async fn full_history(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<MasteryDay>>> {
     let page = console.platform()?.mastery.full_history(&student_id, &page.asked()?).await?;
@@ -273,8 +273,8 @@ async fn full_history(
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<ComponentsDay>)))]
 async fn components_history(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<ComponentsDay>>> {
     let page = console.platform()?.mastery.components_history(&student_id, &page.asked()?).await?;
@@ -287,7 +287,7 @@ async fn components_history(
         ("component" = Component, Path, description = "Which component"), DaysParams),
     responses((status = OK, body = ComponentTrend)))]
 async fn trend(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((student_id, component)): Address<(String, String)>,
     Params(params): Params<DaysParams>,
 ) -> Result<Json<ComponentTrend>> {
@@ -306,10 +306,7 @@ async fn trend(
 #[utoipa::path(get, path = "/students/{student_id}/skills", tag = "mastery",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Skills)))]
-async fn skills(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
-) -> Result<Json<Skills>> {
+async fn skills(console: ConsoleState, student_id: Address<String>) -> Result<Json<Skills>> {
     Ok(Json(Skills { skills: console.platform()?.mastery.skills(&student_id).await? }))
 }
 
@@ -318,8 +315,8 @@ async fn skills(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = ActivityData)))]
 async fn activity(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
 ) -> Result<Json<ActivityData>> {
     Ok(Json(console.platform()?.mastery.activity(&student_id).await?))
 }
@@ -328,10 +325,7 @@ async fn activity(
 #[utoipa::path(get, path = "/students/{student_id}/struggles", tag = "mastery",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Struggles)))]
-async fn struggles(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
-) -> Result<Json<Struggles>> {
+async fn struggles(console: ConsoleState, student_id: Address<String>) -> Result<Json<Struggles>> {
     Ok(Json(Struggles { struggles: console.platform()?.mastery.struggles(&student_id).await? }))
 }
 
@@ -340,8 +334,8 @@ async fn struggles(
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<AcceptedEvent>)))]
 async fn events(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<AcceptedEvent>>> {
     let page = console.platform()?.mastery.events(&student_id, &page.asked()?).await?;
@@ -353,8 +347,8 @@ async fn events(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = MasteryResult)))]
 async fn rebuild(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
 ) -> Result<Json<MasteryResult>> {
     let platform = console.platform()?;
     let mastery = platform.mastery.rebuild_mastery_from_events(&student_id).await?;

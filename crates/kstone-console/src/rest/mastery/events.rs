@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use kstone_mastery::domain::LearningEvent;
 use kstone_mastery::engine::Ingested;
@@ -13,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Body, misfit};
 use crate::rest::problem::{ErrorDetail, Problem};
@@ -79,7 +79,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 /// event is taken in or refused for itself; the answer says what became of each.
 #[utoipa::path(post, path = "/events", tag = "events", request_body = EventsBody,
     responses((status = OK, body = IngestedBody)))]
-async fn ingest(State(console): State<Arc<Console>>, Body(body): Body<Value>) -> Result<Response> {
+async fn ingest(console: ConsoleState, Body(body): Body<Value>) -> Result<Response> {
     let engine = &console.platform()?.mastery;
     let Value::Array(events) = body else {
         let ingested = engine.ingest(&event_of(body)?).await?;

@@ -10,6 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, Params};
 use crate::rest::paging::{Page, PageParams};
@@ -20,7 +21,7 @@ use crate::rest::problem::Problem;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct AheadParams {
-    /// How many days ahead, from 1 to 365; 7 if it is not said
+    /// How many days ahead, from 1 to 365; default 7
     #[param(minimum = 1, maximum = 365)]
     days: Option<u16>,
 }
@@ -64,8 +65,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     params(("student_id" = String, Path, description = "The learner"), AheadParams),
     responses((status = OK, body = PredictionResult)))]
 async fn prediction(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     Params(params): Params<AheadParams>,
 ) -> Result<Json<PredictionResult>> {
     let days = params.days.unwrap_or(7);
@@ -79,10 +80,7 @@ async fn prediction(
 #[utoipa::path(get, path = "/students/{student_id}/path", tag = "mastery",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = LearningPath)))]
-async fn path(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
-) -> Result<Json<LearningPath>> {
+async fn path(console: ConsoleState, student_id: Address<String>) -> Result<Json<LearningPath>> {
     Ok(Json(LearningPath { steps: console.platform()?.mastery.path(&student_id).await? }))
 }
 
@@ -91,8 +89,8 @@ async fn path(
     params(("student_id" = String, Path, description = "The learner"), PageParams),
     responses((status = OK, body = Page<Recommendation>)))]
 async fn recommendation_history(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<Recommendation>>> {
     let page =
@@ -117,8 +115,8 @@ async fn recommendations_view(
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Recommendations)))]
 async fn recommend(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
 ) -> Result<Json<Recommendations>> {
     let recommendations = console.platform()?.mastery.recommendations(&student_id).await?;
     Ok(Json(Recommendations { recommendations }))
@@ -132,7 +130,7 @@ async fn recommend(
     request_body = FeedbackBody,
     responses((status = OK, body = Recommendation)))]
 async fn feedback(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((student_id, recommendation_id)): Address<(String, String)>,
     Body(said): Body<FeedbackBody>,
 ) -> Result<Json<Recommendation>> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use kstone_mastery::domain::{Consent, LearnerProfile};
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body};
 
@@ -20,7 +20,7 @@ struct ProfileBody {
     /// What teachers see.
     #[schema(min_length = 1, max_length = 200)]
     display_name: Option<String>,
-    /// The learner's time zone by its IANA name, such as Europe/Berlin; UTC if it is not said.
+    /// The learner's time zone by its IANA name, such as Europe/Berlin; default UTC.
     time_zone: Option<String>,
     /// The learner's school.
     school_id: Option<String>,
@@ -48,8 +48,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = LearnerProfile)))]
 async fn profile(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
 ) -> Result<Json<LearnerProfile>> {
     Ok(Json(console.platform()?.mastery.profile(&student_id).await?))
 }
@@ -60,8 +60,8 @@ async fn profile(
     request_body = ProfileBody,
     responses((status = OK, body = LearnerProfile)))]
 async fn put_profile(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     Body(body): Body<ProfileBody>,
 ) -> Result<Json<LearnerProfile>> {
     let engine = &console.platform()?.mastery;
@@ -81,10 +81,7 @@ async fn put_profile(
 #[utoipa::path(get, path = "/students/{student_id}/consent", tag = "learners",
     params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Consent)))]
-async fn consent(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
-) -> Result<Json<Consent>> {
+async fn consent(console: ConsoleState, student_id: Address<String>) -> Result<Json<Consent>> {
     Ok(Json(console.platform()?.mastery.profile(&student_id).await?.consent))
 }
 
@@ -94,8 +91,8 @@ async fn consent(
     request_body = ConsentBody,
     responses((status = OK, body = Consent)))]
 async fn put_consent(
-    State(console): State<Arc<Console>>,
-    Address(student_id): Address<String>,
+    console: ConsoleState,
+    student_id: Address<String>,
     Body(body): Body<ConsentBody>,
 ) -> Result<Json<Consent>> {
     let engine = &console.platform()?.mastery;

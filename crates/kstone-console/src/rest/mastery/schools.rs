@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use kstone_mastery::domain::{AggregateStats, CohortComparison, StudentComparison};
 use kstone_mastery::engine::{ClassSummary, ClassView};
@@ -12,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::console::Console;
+use crate::console::ConsoleState;
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, Params};
 use crate::rest::paging::{Page, PageParams, shown_cursor};
@@ -83,7 +83,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 
 /// The schools that are known
 #[utoipa::path(get, path = "/schools", tag = "schools", responses((status = OK, body = Schools)))]
-async fn schools(State(console): State<Arc<Console>>) -> Result<Json<Schools>> {
+async fn schools(console: ConsoleState) -> Result<Json<Schools>> {
     Ok(Json(Schools { schools: console.platform()?.mastery.schools().await? }))
 }
 
@@ -92,8 +92,8 @@ async fn schools(State(console): State<Arc<Console>>) -> Result<Json<Schools>> {
     params(("school_id" = String, Path, description = "The school"), PageParams),
     responses((status = OK, body = Page<String>)))]
 async fn learners(
-    State(console): State<Arc<Console>>,
-    Address(school_id): Address<String>,
+    console: ConsoleState,
+    school_id: Address<String>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<Page<String>>> {
     let page = console.platform()?.mastery.learners(&school_id, &page.asked()?).await?;
@@ -104,10 +104,7 @@ async fn learners(
 #[utoipa::path(get, path = "/schools/{school_id}/classes", tag = "schools",
     params(("school_id" = String, Path, description = "The school")),
     responses((status = OK, body = Classes)))]
-async fn classes(
-    State(console): State<Arc<Console>>,
-    Address(school_id): Address<String>,
-) -> Result<Json<Classes>> {
+async fn classes(console: ConsoleState, school_id: Address<String>) -> Result<Json<Classes>> {
     Ok(Json(Classes { classes: console.platform()?.mastery.classes(&school_id).await? }))
 }
 
@@ -119,7 +116,7 @@ async fn classes(
         ("class_id" = String, Path, description = "The class"), PageParams),
     responses((status = OK, body = ClassView)))]
 async fn class(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((school_id, class_id)): Address<(String, String)>,
     Params(page): Params<PageParams>,
 ) -> Result<Json<ClassView>> {
@@ -136,7 +133,7 @@ async fn class(
     request_body = ClassBody,
     responses((status = OK, body = ClassSummary)))]
 async fn put_class(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((school_id, class_id)): Address<(String, String)>,
     Body(body): Body<ClassBody>,
 ) -> Result<Json<ClassSummary>> {
@@ -151,7 +148,7 @@ async fn put_class(
         ("student_id" = String, Path, description = "The learner")),
     responses((status = NO_CONTENT, description = "The learner is in the class")))]
 async fn add_member(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((school_id, class_id, student_id)): Address<(String, String, String)>,
 ) -> Result<StatusCode> {
     console.platform()?.mastery.add_member(&school_id, &class_id, &student_id).await?;
@@ -168,7 +165,7 @@ async fn add_member(
         ("student_id" = String, Path, description = "The learner")),
     responses((status = NO_CONTENT, description = "The learner is not in the class")))]
 async fn remove_member(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Address((school_id, class_id, student_id)): Address<(String, String, String)>,
 ) -> Result<StatusCode> {
     console.platform()?.mastery.remove_member(&school_id, &class_id, &student_id).await?;
@@ -182,8 +179,8 @@ async fn remove_member(
     params(("school_id" = String, Path, description = "The school"), RangeParams),
     responses((status = OK, body = Aggregates)))]
 async fn aggregates(
-    State(console): State<Arc<Console>>,
-    Address(school_id): Address<String>,
+    console: ConsoleState,
+    school_id: Address<String>,
     Params(range): Params<RangeParams>,
 ) -> Result<Json<Aggregates>> {
     let engine = &console.platform()?.mastery;
@@ -196,8 +193,8 @@ async fn aggregates(
     params(("school_id" = String, Path, description = "The school"), CohortParams),
     responses((status = OK, body = CohortComparison)))]
 async fn cohorts(
-    State(console): State<Arc<Console>>,
-    Address(school_id): Address<String>,
+    console: ConsoleState,
+    school_id: Address<String>,
     Params(params): Params<CohortParams>,
 ) -> Result<Json<CohortComparison>> {
     let classes = listed("classes", &params.classes)?;
@@ -208,7 +205,7 @@ async fn cohorts(
 #[utoipa::path(get, path = "/compare", tag = "schools", params(CompareParams),
     responses((status = OK, body = StudentComparison)))]
 async fn compare(
-    State(console): State<Arc<Console>>,
+    console: ConsoleState,
     Params(params): Params<CompareParams>,
 ) -> Result<Json<StudentComparison>> {
     let students = listed("students", &params.students)?;

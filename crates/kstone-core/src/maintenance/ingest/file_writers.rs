@@ -47,7 +47,7 @@ struct Shared {
     written: Mutex<Written<Arc<Inner>>>,
     options: SstOptions,
     file_bytes_max: u64,
-    /// By stripe; locked by whoever works on the stripe, who is alone.
+    /// By stripe; locked by the only thread that works on the stripe.
     files: Vec<Mutex<Files>>,
     queue: Mutex<Queue>,
     /// There is something to take, or nobody takes anything any more.

@@ -134,7 +134,7 @@ impl Ingester {
         Ok(Ingester {
             engine: engine.clone(),
             options: inner.sst_options(true),
-            // A file is told to be full after a whole run only.
+            // Whether a file is full is checked after a whole run only.
             run_bytes: RUN_BYTES.min((file_bytes / 8) as usize),
             writing: FileWriters::new(inner)?,
             stripes: std::iter::repeat_with(|| None).take(STRIPES).collect(),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::range;
 use crate::fault::{Fault, Result};
 use crate::store::strings::StringValue;
@@ -14,8 +14,7 @@ const WINDOW_LEN: u64 = 1 << 20;
 pub(super) fn bitcount(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, bounds @ ..] = args else { return Err(Fault::SYNTAX) };
     let Some(value) = context.txn.string(key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let bits = match bounds {
         [] => Some(0..value.len() * 8),
@@ -35,8 +34,7 @@ pub(super) fn bitcount(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<
         count += bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
         None::<()>
     })?;
-    context.out.integer(count as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(count as i64)
 }
 
 pub(super) fn bitpos(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -66,8 +64,7 @@ pub(super) fn bitpos(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
         _ => return Err(Fault::SYNTAX),
     };
     let Some(bits) = bits.filter(|bits| !bits.is_empty()) else {
-        context.out.integer(-1);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(-1);
     };
     // Bits outside of the range are made what is not looked for.
     let hidden = if bit { 0x00 } else { 0xFF };

@@ -1,7 +1,7 @@
 //! BITFIELD: integers of any width at any bit of a string.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::bits::checked_offset;
 use crate::commands::strings::len_max;
 use crate::fault::{Fault, Result};

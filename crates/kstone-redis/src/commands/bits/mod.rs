@@ -5,7 +5,7 @@ mod field;
 mod operate;
 
 use crate::args;
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::strings::len_max;
 use crate::fault::{Fault, Result};
 
@@ -52,8 +52,7 @@ fn setbit(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         txn.notify('$', "setbit", key);
         txn.count_changes(1);
     }
-    context.out.integer(i64::from(old_bit));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(old_bit))
 }
 
 fn getbit(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -65,8 +64,7 @@ fn getbit(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         None => None,
     };
     let bit = byte.is_some_and(|byte| byte & (0x80 >> (offset % 8)) != 0);
-    context.out.integer(i64::from(bit));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(bit))
 }
 
 const BAD_OFFSET: Fault = Fault::fixed("ERR bit offset is not an integer or out of range");

@@ -1,7 +1,7 @@
 //! BITOP: AND, OR, XOR and NOT of whole strings.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::whole;
 use crate::fault::{Fault, Result};
 
@@ -53,6 +53,5 @@ pub(super) fn bitop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         context.txn.notify('g', "del", target);
         context.txn.count_changes(1);
     }
-    context.out.integer(len as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(len as i64)
 }

@@ -1,7 +1,7 @@
 //! CLIENT LIST, INFO and KILL.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::server::clients::{Peer, state};
 
@@ -34,8 +34,7 @@ impl Type {
 pub(super) fn info(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let mut text = context.server.show_client(&context.client.peer);
     text.push('\n');
-    context.out.verbatim("txt", text.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_text(&text)
 }
 
 pub(super) fn list(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -65,8 +64,7 @@ pub(super) fn list(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flo
         text.push_str(&server.show_client(&peer));
         text.push('\n');
     }
-    context.out.verbatim("txt", text.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_text(&text)
 }
 
 pub(super) fn kill(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {

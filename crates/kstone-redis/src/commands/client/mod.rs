@@ -4,7 +4,7 @@ mod list;
 mod tracking;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};
 use crate::server::clients::state;
 use crate::server::pause::Paused;
@@ -38,14 +38,12 @@ pub(super) const COMMANDS: &[Command] = &[Command::group(
 )];
 
 fn id(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.integer(context.client.id as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(context.client.id as i64)
 }
 
 fn get_name(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let name = context.client.peer.name.lock().clone();
-    context.out.bulk_or_null((!name.is_empty()).then_some(&*name));
-    Ok(Flow::Done)
+    context.out.reply_bulk_or_null((!name.is_empty()).then_some(&*name))
 }
 
 /// Gives the client a name.
@@ -61,8 +59,7 @@ pub(super) fn set_name(context: &mut Context<'_, '_>, name: &[u8]) -> Result<()>
 
 fn set_own_name(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     set_name(context, args.get(2).copied().unwrap_or_default())?;
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 /// What newer clients say of themselves when they connect. Nothing shows it in Redis 7.0.
@@ -78,8 +75,7 @@ fn set_info(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
             "ERR {attribute} cannot contain spaces, newlines or special characters."
         )));
     }
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn on_or_off(arg: Option<&&[u8]>) -> Result<bool> {
@@ -92,14 +88,12 @@ fn on_or_off(arg: Option<&&[u8]>) -> Result<bool> {
 
 fn no_evict(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     context.client.peer.set(state::NO_EVICT, on_or_off(args.get(2))?);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn no_touch(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     context.client.peer.set(state::NO_TOUCH, on_or_off(args.get(2))?);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn reply(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -134,8 +128,7 @@ fn unblock(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     let id = args::integer(given.get(2).copied().unwrap_or_default())?;
     let id = u64::try_from(id).unwrap_or(0);
     let was_blocked = context.server.blocked.unblock(id, with_error);
-    context.out.integer(was_blocked.into());
-    Ok(Flow::Done)
+    context.out.reply_integer(was_blocked.into())
 }
 
 fn pause(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -155,19 +148,17 @@ fn pause(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     let Ok(timeout) = u64::try_from(timeout) else { return Err(Fault::NEGATIVE_TIMEOUT) };
     let now_ms = context.txn.now_ms();
     context.server.pause.start(paused, now_ms.saturating_add(timeout), now_ms);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn unpause(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     context.server.pause.end();
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     crate::commands::help(
-        context.out,
+        context,
         "CLIENT",
         &[
             ("CACHING (YES|NO)", "Whether the next command's keys are tracked (OPTIN, OPTOUT)."),
@@ -195,6 +186,5 @@ fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
             ("UNBLOCK <id> [TIMEOUT|ERROR]", "End a blocking command of another connection."),
             ("UNPAUSE", "End a pause."),
         ],
-    );
-    Ok(Flow::Done)
+    )
 }

@@ -1,7 +1,7 @@
 //! CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::server::clients::state;
 use crate::server::tracking::Mode;
@@ -47,8 +47,7 @@ pub(super) fn tracking(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result
     } else {
         return Err(Fault::SYNTAX);
     }
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn start(context: &mut Context<'_, '_>, mut mode: Mode) -> Result<()> {
@@ -133,14 +132,12 @@ pub(super) fn caching(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<
     } else {
         return Err(Fault::SYNTAX);
     }
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn redirect(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let redirect = context.client.tracking.as_ref().map(|mode| mode.redirect as i64);
-    context.out.integer(redirect.unwrap_or(-1));
-    Ok(Flow::Done)
+    context.out.reply_integer(redirect.unwrap_or(-1))
 }
 
 pub(super) fn info(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -169,6 +166,5 @@ pub(super) fn info(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     out.integer(mode.map_or(-1, |mode| mode.redirect as i64));
     out.bulk(b"prefixes");
     let prefixes: Vec<&[u8]> = shown.prefixes.iter().map(Vec::as_slice).collect();
-    out.bulks(&prefixes);
-    Ok(Flow::Done)
+    out.reply_bulks(&prefixes)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::payload;
 use crate::RemoteCommands;
 use crate::args;
-use crate::command::{Command, Flow, Keys, Run, flag::*};
+use crate::command_spec::{Command, Flow, Keys, Run, flag::*};
 use crate::fault::{Fault, Result};
 use crate::reply::{Sink, Value};
 use crate::server::Server;
@@ -120,8 +120,7 @@ fn migrate<'a>(
         let _alone = server.scripts.running.unless_busy(server.locks.exclude()).await?;
         let (keys, mut restores) = dump(&server, session.client.db, &request)?;
         if keys.is_empty() {
-            out.simple("NOKEY");
-            return Ok(Flow::Done);
+            return out.reply_simple("NOKEY");
         }
         let mut commands = request.greeting();
         let greetings = commands.len();
@@ -165,10 +164,7 @@ fn migrate<'a>(
                 let message = format!("ERR Target instance replied with error: {message}");
                 Err(Fault::new(message))
             }
-            None => {
-                out.ok();
-                Ok(Flow::Done)
-            }
+            None => out.reply_ok(),
         }
     })
 }

@@ -6,7 +6,7 @@ mod payload;
 mod to_redis;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, flag::*};
 use crate::fault::{Fault, Result};
 use payload::{Dump, Payload};
 
@@ -98,8 +98,7 @@ fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
             context.txn.notify('g', "del", key);
             context.txn.count_changes(1);
         }
-        context.out.ok();
-        return Ok(Flow::Done);
+        return context.out.reply_ok();
     }
     match payload {
         Payload::Own(dump) => put(context, key, &dump, expires_at_ms)?,
@@ -113,8 +112,7 @@ fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     context.txn.signal(key);
     context.txn.notify('g', "restore", key);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn put(

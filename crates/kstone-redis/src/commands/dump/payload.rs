@@ -13,7 +13,7 @@ use std::ops::{Bound, ControlFlow};
 use kstone_core::{KEY_LEN_MAX, VALUE_LEN_MAX};
 
 use super::to_redis;
-use crate::commands::streams::undump;
+use crate::commands::streams::restore;
 use crate::fault::{Fault, Result};
 use crate::rdb::{self, Reader};
 use crate::store::fields::HashHead;
@@ -37,7 +37,7 @@ pub(super) enum Payload<'p> {
     /// One of Redis's.
     Redis(rdb::Value<'p>),
     /// A stream of Redis's.
-    Stream(Box<undump::Stream>),
+    Stream(Box<restore::Stream>),
 }
 
 /// A dumped key.
@@ -106,8 +106,8 @@ impl<'p> Payload<'p> {
         }
         let mut reader = Reader::new(content);
         let kind = reader.byte().ok_or(BAD_FORMAT)?;
-        if undump::KINDS.contains(&kind) {
-            let stream = undump::read(kind, reader).map(Box::new);
+        if restore::KINDS.contains(&kind) {
+            let stream = restore::read(kind, reader).map(Box::new);
             return stream.map(Payload::Stream).ok_or(BAD_FORMAT);
         }
         rdb::Value::read(kind, reader).map(Payload::Redis).ok_or(BAD_FORMAT)
@@ -132,7 +132,7 @@ impl<'p> Dump<'p> {
         }
         match kind {
             Kind::Hash => drop(HashHead::decode(body).ok()?),
-            Kind::Stream => undump::check_head(body)?,
+            Kind::Stream => restore::check_head(body)?,
             _ => {}
         }
         if body.len() >= VALUE_LEN_MAX || (last.is_some() && !kind.has_parts()) {

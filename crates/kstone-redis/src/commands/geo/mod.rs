@@ -4,7 +4,7 @@ mod hash;
 mod places;
 mod search;
 
-use crate::command::{Command, CommandName, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Keys, RunOnKeys, flag::*};
 
 /// The key, and where the result goes if it is to be stored.
 const RADIUS_KEYS: Keys = Keys::Found { listed: (1, 1, 1), find: search::radius_keys };

@@ -1,12 +1,12 @@
 //! GEOADD, GEOPOS, GEODIST, GEOHASH.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::geo::hash::Position;
 use crate::commands::sorted_sets::{self, SortedSet};
 use crate::fault::{Fault, Result};
 use crate::float::plain_text;
-use crate::reply::Sink;
+use crate::reply::Out;
 
 /// A position as two arguments give it.
 pub(super) fn position(longitude: &[u8], latitude: &[u8]) -> Result<Position> {
@@ -33,14 +33,14 @@ pub(super) fn unit_m(unit: &[u8]) -> Result<f64> {
 }
 
 /// Says a distance: four digits after the point are plenty, even for kilometres.
-pub(super) fn write_distance(out: &mut (dyn Sink + Send), distance: f64) {
+pub(super) fn write_distance(out: Out<'_>, distance: f64) {
     let scaled = (distance * 10_000.0).round_ties_even() as i64;
     let (sign, scaled) = (if scaled < 0 { "-" } else { "" }, scaled.unsigned_abs());
     out.bulk(format!("{sign}{}.{:04}", scaled / 10_000, scaled % 10_000).as_bytes());
 }
 
 /// Says a position: a list of two numbers.
-pub(super) fn write_position(out: &mut (dyn Sink + Send), resp3: bool, position: Position) {
+pub(super) fn write_position(out: Out<'_>, resp3: bool, position: Position) {
     out.array(2);
     for degrees in [position.longitude, position.latitude] {
         match resp3 {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::geo::hash::{Position, Shape};
 use crate::commands::geo::places::{
     find_position, position, unit_m, write_distance, write_position,
@@ -45,7 +45,7 @@ enum Order {
     FarthestFirst,
 }
 
-/// What is searched for, and what of it is told.
+/// What is searched for, and which fields are returned.
 #[derive(Debug, Default)]
 struct Query<'a> {
     center: Option<Center>,

@@ -1,7 +1,7 @@
 //! Expiry of single fields: HEXPIRE, HTTL, HPERSIST and their variants.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::hashes::Hash;
 use crate::fault::{Fault, Result};
 use crate::store::fields::{self, Field};

@@ -1,7 +1,7 @@
 //! HINCRBY and HINCRBYFLOAT.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::hashes::{Hash, check_len};
 use crate::fault::{Fault, Result};
 use crate::float::LongDouble;
@@ -40,8 +40,7 @@ pub(super) fn hincrby(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     };
     let sum = number.checked_add(increment).ok_or(OVERFLOW)?;
     put(context, hash, name, old, sum.to_string().as_bytes(), "hincrby")?;
-    context.out.integer(sum);
-    Ok(Flow::Done)
+    context.out.reply_integer(sum)
 }
 
 pub(super) fn hincrbyfloat(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -63,6 +62,5 @@ pub(super) fn hincrbyfloat(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Res
     };
     let sum = number.plus(increment).ok_or(TOO_LARGE)?.to_string();
     put(context, hash, name, old, sum.as_bytes(), "hincrbyfloat")?;
-    context.out.bulk(sum.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_bulk(sum.as_bytes())
 }

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::store::fields::{self, HashHead, Payload};
 use crate::store::{Kind, Txn};
@@ -129,14 +129,12 @@ fn set_all(context: &mut Context<'_, '_>, args: &[&[u8]], name: &str) -> Result<
 
 fn hset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let added = set_all(context, args, "hset")?;
-    context.out.integer(added as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(added as i64)
 }
 
 fn hmset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     set_all(context, args, "hmset")?;
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn hsetnx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -148,15 +146,13 @@ fn hsetnx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         hash.set(context.txn, name, value)?;
         hash.changed(context.txn, "hset", 1)?;
     }
-    context.out.integer(i64::from(is_new));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(is_new))
 }
 
 fn hdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, names @ ..] = args else { return Ok(Flow::Done) };
     let Some(mut hash) = Hash::find(context.txn, key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let mut deleted = 0;
     for name in names {
@@ -166,8 +162,7 @@ fn hdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     if deleted > 0 {
         hash.changed(context.txn, "hdel", deleted)?;
     }
-    context.out.integer(deleted as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(deleted as i64)
 }
 
 /// The field of the command, if there is one.
@@ -181,20 +176,17 @@ fn asked_field(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Option<B
 
 fn hget(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let value = asked_field(context, args)?;
-    context.out.bulk_or_null(value.as_deref());
-    Ok(Flow::Done)
+    context.out.reply_bulk_or_null(value.as_deref())
 }
 
 fn hexists(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let value = asked_field(context, args)?;
-    context.out.integer(i64::from(value.is_some()));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(value.is_some()))
 }
 
 fn hstrlen(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let value = asked_field(context, args)?;
-    context.out.integer(value.map_or(0, |value| value.len()) as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(value.map_or(0, |value| value.len()) as i64)
 }
 
 fn hmget(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -211,8 +203,7 @@ fn hmget(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
 fn hlen(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, ..] = args else { return Ok(Flow::Done) };
     let hash = Hash::find(context.txn, key)?;
-    context.out.integer(hash.map_or(0, |hash| hash.head.count) as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(hash.map_or(0, |hash| hash.head.count) as i64)
 }
 
 fn hgetall(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

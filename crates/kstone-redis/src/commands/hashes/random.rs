@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::hashes::Hash;
 use crate::commands::sets::{drawn, random_count};
 use crate::fault::{Fault, Result};
@@ -37,8 +37,7 @@ pub(super) fn hrandfield(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resul
     let random = &server.random;
     let (hash, wanted) = match (hash, wanted) {
         (None, None) => {
-            out.null();
-            return Ok(Flow::Done);
+            return out.reply_null();
         }
         (None, Some(_)) | (_, Some(0)) => {
             out.array(0);
@@ -46,8 +45,7 @@ pub(super) fn hrandfield(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resul
         }
         (Some(hash), None) => {
             let found = elements::random(txn, key, hash.head.count, random)?;
-            out.bulk_or_null(found.as_ref().map(|(name, _)| name.as_slice()));
-            return Ok(Flow::Done);
+            return out.reply_bulk_or_null(found.as_ref().map(|(name, _)| name.as_slice()));
         }
         (Some(hash), Some(wanted)) => (hash, wanted),
     };

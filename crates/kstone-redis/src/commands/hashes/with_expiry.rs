@@ -1,7 +1,7 @@
 //! Fields read or written together with their expiry: HGETEX, HSETEX, HGETDEL.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::hashes::expiry::{Scale, named_fields, set_or_delete};
 use crate::commands::hashes::{Hash, check_len, pairs};
 use crate::fault::{Fault, Result};
@@ -156,8 +156,7 @@ pub(super) fn hsetex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     for (name, _) in pairs(options.words).filter(|_| options.condition != FieldCondition::Always) {
         let is_there = hash.head.count > 0 && fields::get(context.txn, key, name)?.is_some();
         if is_there != (options.condition == FieldCondition::AllThere) {
-            context.out.integer(0);
-            return Ok(Flow::Done);
+            return context.out.reply_integer(0);
         }
     }
     let expires_at_ms = match options.expiry {
@@ -187,8 +186,7 @@ pub(super) fn hsetex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
             context.txn.notify('h', "hexpire", key);
         }
     }
-    context.out.integer(1);
-    Ok(Flow::Done)
+    context.out.reply_integer(1)
 }
 
 pub(super) fn hgetdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

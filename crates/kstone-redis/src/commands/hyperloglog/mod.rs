@@ -5,7 +5,7 @@
 mod sketch;
 
 use crate::args;
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::server::config::table::{ParameterIndex, index_of};
 use crate::store::Entry;
@@ -69,8 +69,7 @@ fn pfadd(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         context.txn.notify('$', "pfadd", key);
         context.txn.count_changes(changes);
     }
-    context.out.integer(i64::from(changes > 0));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(changes > 0))
 }
 
 fn pfcount(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -78,8 +77,7 @@ fn pfcount(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         [_, key] => count_one(context, key)?,
         _ => merged(context, args.get(1..).unwrap_or_default())?.0.count(),
     };
-    context.out.integer(count as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(count as i64)
 }
 
 /// Counting takes a while, so the result is kept with the counter.
@@ -126,8 +124,7 @@ fn pfmerge(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     write(context, target, old.as_ref(), &sketch)?;
     context.txn.notify('$', "pfadd", target);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn pfdebug(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -199,6 +196,5 @@ fn pfselftest(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
         }
         checkpoint *= 10;
     }
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }

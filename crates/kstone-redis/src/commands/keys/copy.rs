@@ -1,7 +1,7 @@
 //! RENAME, COPY, MOVE.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::keys::database;
 use crate::fault::{Fault, Result};
 use crate::store::Entry;
@@ -15,8 +15,7 @@ pub(super) fn rename(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
         let old = context.txn.lookup(to)?;
         put_in_place(context, from, &entry, to, old.as_ref())?;
     }
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn renamenx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -26,8 +25,7 @@ pub(super) fn renamenx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<
     if is_free {
         put_in_place(context, from, &entry, to, None)?;
     }
-    context.out.integer(i64::from(is_free));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(is_free))
 }
 
 /// `to` becomes what `from` was, and `from` goes.
@@ -68,8 +66,7 @@ pub(super) fn copy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         return Err(SAME);
     }
     let Some(entry) = context.txn.lookup(from)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     context.txn.select(there);
     let old = context.txn.lookup(to)?;
@@ -87,8 +84,7 @@ pub(super) fn copy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         context.txn.select(here);
         context.txn.count_changes(1);
     }
-    context.out.integer(i64::from(is_free));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(is_free))
 }
 
 pub(super) fn move_(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -102,8 +98,7 @@ pub(super) fn move_(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     let is_taken = entry.is_some() && context.txn.lookup(key)?.is_some();
     context.txn.select(here);
     let Some(entry) = entry.filter(|_| !is_taken) else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     context.txn.copy_key(key, &entry, there, key)?;
     context.txn.remove(key, &entry);
@@ -114,6 +109,5 @@ pub(super) fn move_(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     context.txn.notify('g', "move_to", key);
     context.txn.select(here);
     context.txn.count_changes(1);
-    context.out.integer(1);
-    Ok(Flow::Done)
+    context.out.reply_integer(1)
 }

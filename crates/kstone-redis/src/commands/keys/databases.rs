@@ -1,7 +1,7 @@
 //! Whole databases: DBSIZE, FLUSHDB, FLUSHALL, SWAPDB.
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, flag::*};
 use crate::commands::keys::keyed;
 use crate::fault::{Fault, Result};
 use crate::store::databases::DATABASES;
@@ -23,8 +23,7 @@ pub(super) const SWAPDB: Command = Command {
 
 pub(super) fn dbsize(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let count = context.txn.count_keys()?;
-    context.out.integer(count);
-    Ok(Flow::Done)
+    context.out.reply_integer(count)
 }
 
 /// Emptying takes the same short time either way, so how it is asked for only has to be right.
@@ -41,8 +40,7 @@ fn flushdb(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let db = context.txn.db();
     context.txn.flush(db);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn flushall(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -51,8 +49,7 @@ fn flushall(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         context.txn.flush(db);
     }
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn swapdb(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -72,6 +69,5 @@ fn swapdb(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     context.txn.swap(one, other);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }

@@ -3,7 +3,7 @@
 use std::ops::{Bound, ControlFlow};
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::keys::help;
 use crate::commands::keys::object::SECOND;
 use crate::fault::{Fault, Result};
@@ -40,8 +40,7 @@ fn usage(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         _ => return Err(Fault::SYNTAX),
     }
     let Some(entry) = context.txn.lookup_quietly(key)? else {
-        context.out.null();
-        return Ok(Flow::Done);
+        return context.out.reply_null();
     };
     let mut len = key.len() + 1 + entry.body.len() + RECORD_OVERHEAD_LEN;
     if entry.kind.has_parts() {
@@ -50,25 +49,21 @@ fn usage(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
             Ok(ControlFlow::Continue(()))
         })?;
     }
-    context.out.integer(i64::try_from(len).unwrap_or(i64::MAX));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::try_from(len).unwrap_or(i64::MAX))
 }
 
 fn doctor(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let text = "Keys are kept on disk; memory holds caches and write buffers within their budget. \
                 No problem is known.\n";
-    context.out.verbatim("txt", text.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_text(&text)
 }
 
 fn malloc_stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.bulk(b"Stats not supported for the current allocator");
-    Ok(Flow::Done)
+    context.out.reply_bulk(b"Stats not supported for the current allocator")
 }
 
 fn purge(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use kstone_core::env::Random;
 
 use crate::args;
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::glob;
 use crate::store::databases::DATABASES;
@@ -59,8 +59,7 @@ fn remove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         }
     }
     context.txn.count_changes(removed);
-    context.out.integer(removed as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(removed as i64)
 }
 
 fn exists(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -68,8 +67,7 @@ fn exists(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     for key in args.iter().skip(1) {
         found += i64::from(context.txn.lookup_quietly(key)?.is_some());
     }
-    context.out.integer(found);
-    Ok(Flow::Done)
+    context.out.reply_integer(found)
 }
 
 fn touch(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -77,15 +75,13 @@ fn touch(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     for key in args.iter().skip(1) {
         found += i64::from(context.txn.lookup(key)?.is_some());
     }
-    context.out.integer(found);
-    Ok(Flow::Done)
+    context.out.reply_integer(found)
 }
 
 fn type_of(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let name = context.txn.lookup_quietly(key)?.map_or("none", |entry| entry.kind.name());
-    context.out.simple(name);
-    Ok(Flow::Done)
+    context.out.reply_simple(name)
 }
 
 fn keys(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -125,8 +121,7 @@ fn randomkey(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
         let is_enough = seen >= RANDOM_FROM;
         Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    context.out.bulk_or_null(chosen.as_deref());
-    Ok(Flow::Done)
+    context.out.reply_bulk_or_null(chosen.as_deref())
 }
 
 /// A database's number, with the error for what is none.

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, Run, RunOnKeys, flag::*};
 use crate::commands::keys::help;
 use crate::commands::sets;
 use crate::commands::sorted_sets::{SortedSet, Walk};

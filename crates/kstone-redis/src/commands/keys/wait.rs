@@ -1,9 +1,9 @@
 //! WAIT and WAITAOF: wait until a client's writes have reached replicas or the disk.
 
 use crate::args;
-use crate::command::{Block, Command, Flow, Keys, Run, TimeoutReply, flag::*};
+use crate::command_spec::{Block, Command, Flow, Keys, Run, TimeoutReply, flag::*};
 use crate::fault::{Fault, Result};
-use crate::reply::{Sink, Value};
+use crate::reply::{Out, Value};
 use crate::session::Session;
 
 pub(super) const WAIT: Command = Command {
@@ -38,19 +38,18 @@ fn block(session: &Session, timeout: &[u8], on_timeout: TimeoutReply) -> Result<
 
 /// Waits for replicas. There are none, and none can come, so who wants one waits until its time is
 /// over.
-fn wait(session: &mut Session, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+fn wait(session: &mut Session, args: &[&[u8]], out: Out<'_>) -> Result<Flow> {
     let [_, replicas, timeout] = args else { return Err(Fault::SYNTAX) };
     let replicas = args::integer(replicas)?;
     let block = block(session, timeout, TimeoutReply::Fixed(Value::Integer(0)))?;
     if replicas > 0 {
         return Ok(Flow::Block(block));
     }
-    out.integer(0);
-    Ok(Flow::Done)
+    out.reply_integer(0)
 }
 
 /// Waits until everything that this client wrote is on disk here, and on that of replicas.
-fn waitaof(session: &mut Session, args: &[&[u8]], out: &mut (dyn Sink + Send)) -> Result<Flow> {
+fn waitaof(session: &mut Session, args: &[&[u8]], out: Out<'_>) -> Result<Flow> {
     let [_, local, replicas, timeout] = args else { return Err(Fault::SYNTAX) };
     let local = args::integer(local)?;
     if !(0..=1).contains(&local) {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::lists::list::{List, check_element};
 use crate::fault::{Fault, Result};
 
@@ -18,8 +18,7 @@ pub(super) fn lset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     context.txn.touch(key);
     context.txn.notify('l', "lset", key);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn linsert(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -31,8 +30,7 @@ pub(super) fn linsert(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     };
     check_element(element)?;
     let Some(mut list) = List::find(context.txn, key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let mut found = None;
     list.each(context.txn, key, 0..list.len(), false, |index, have| {
@@ -43,8 +41,7 @@ pub(super) fn linsert(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
         ControlFlow::Break(())
     })?;
     let Some(index) = found else {
-        context.out.integer(-1);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(-1);
     };
     let index = index + u64::from(is_after);
     list.insert(context.txn, key, index, Bytes::copy_from_slice(element))?;
@@ -52,16 +49,14 @@ pub(super) fn linsert(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     list.save(context.txn, key)?;
     context.txn.notify('l', "linsert", key);
     context.txn.count_changes(1);
-    context.out.integer(list.len() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(list.len() as i64)
 }
 
 pub(super) fn lrem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, count, element] = args else { return Err(Fault::SYNTAX) };
     let count = args::integer(count)?;
     let Some(mut list) = List::find(context.txn, key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let (reverse, most) = (count < 0, count.unsigned_abs());
     let mut found = Vec::new();
@@ -89,8 +84,7 @@ pub(super) fn lrem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         }
         context.txn.count_changes(found.len() as u64);
     }
-    context.out.integer(found.len() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(found.len() as i64)
 }
 
 pub(super) fn ltrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -108,6 +102,5 @@ pub(super) fn ltrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         }
         context.txn.count_changes(len - list.len());
     }
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }

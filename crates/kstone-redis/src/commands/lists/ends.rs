@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 
 use crate::args;
-use crate::command::{Caller, Context, Flow};
+use crate::command_spec::{Caller, Context, Flow};
 use crate::commands::lists::list::{End, List, check_element};
 use crate::fault::{Fault, Result};
 
@@ -36,8 +36,7 @@ fn push(
     elements.iter().try_for_each(|element| check_element(element))?;
     let found = List::find(context.txn, key)?;
     if found.is_none() && only_if_there {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     }
     let is_new = found.is_none();
     let mut list = found.unwrap_or_else(List::new);
@@ -47,8 +46,7 @@ fn push(
     list.save(context.txn, key)?;
     note_push(context, key, end, is_new);
     context.txn.count_changes(elements.len() as u64);
-    context.out.integer(list.len() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(list.len() as i64)
 }
 
 /// Tells of a push to a list that was saved.
@@ -152,8 +150,7 @@ fn blocking_pop(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Resu
         return Ok(context.wait_for(keys, until_ms));
     };
     let element = pop_one(context, key, end, list)?;
-    context.out.bulks(&[key, &element]);
-    Ok(Flow::Done)
+    context.out.reply_bulks(&[key, &element])
 }
 
 pub(super) fn lmpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

@@ -10,7 +10,7 @@ mod window;
 pub(crate) use list::{End, List};
 
 use crate::args;
-use crate::command::{Command, CommandName, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 
 const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {

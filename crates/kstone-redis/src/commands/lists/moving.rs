@@ -1,7 +1,7 @@
 //! LMOVE, RPOPLPUSH and their blocking forms.
 
 use crate::args;
-use crate::command::{Block, Caller, Context, Flow};
+use crate::command_spec::{Block, Caller, Context, Flow};
 use crate::commands::lists::ends::{note_push, save_popped};
 use crate::commands::lists::{End, List, end};
 use crate::fault::{Fault, Result};
@@ -63,8 +63,7 @@ fn move_or_wait(
         Err(fault) => return Err(fault),
     }
     if !context.caller.may_block() {
-        context.out.null();
-        return Ok(Flow::Done);
+        return context.out.reply_null();
     }
     let keys = vec![from.to_vec()];
     Ok(Flow::Block(Block::on(keys, until_ms)))

@@ -3,15 +3,14 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::lists::List;
 use crate::fault::{Fault, Result};
 
 pub(super) fn llen(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let len = List::find(context.txn, key)?.map_or(0, |list| list.len());
-    context.out.integer(len as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(len as i64)
 }
 
 pub(super) fn lrange(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -34,8 +33,7 @@ pub(super) fn lrange(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
 pub(super) fn lindex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, index] = args else { return Err(Fault::SYNTAX) };
     let Some(list) = List::find(context.txn, key)? else {
-        context.out.null();
-        return Ok(Flow::Done);
+        return context.out.reply_null();
     };
     match list.index(args::integer(index)?) {
         None => context.out.null(),

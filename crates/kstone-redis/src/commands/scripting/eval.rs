@@ -3,7 +3,7 @@
 use super::execute::{ScriptCall, execute, keys_and_args};
 use super::running::Origin;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 
 const NO_SCRIPT: Fault = Fault::fixed("NOSCRIPT No matching script. Please use EVAL.");
@@ -62,8 +62,7 @@ pub(super) fn load(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     let body = args.get(2).copied().unwrap_or_default();
     let server = context.server;
     let (digest, _) = server.scripts.with_cache(server, |cache| cache.add(body, true))?;
-    context.out.bulk(digest.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_bulk(digest.as_bytes())
 }
 
 pub(super) fn exists(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -87,21 +86,18 @@ pub(super) fn flush(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         _ => return Err(Fault::fixed("ERR SCRIPT FLUSH only support SYNC|ASYNC option")),
     }
     context.server.scripts.forget_scripts();
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn kill(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     context.server.scripts.running.kill(Origin::Script)?;
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn debug(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let mode = args.get(2).copied().unwrap_or_default();
     if args::is(mode, "no") {
-        context.out.ok();
-        return Ok(Flow::Done);
+        return context.out.reply_ok();
     }
     if args::is(mode, "yes") || args::is(mode, "sync") {
         return Err(Fault::fixed("ERR this server has no debugger for scripts"));

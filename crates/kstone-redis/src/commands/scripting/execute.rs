@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::lua::{self, Failure, HOST, Host, Interpreter, Raised, Returned};
 use super::running::{Execution, Origin};
 use super::shebang;
-use crate::command::{Caller, Command, Context, Flow, Run, flag};
+use crate::command_spec::{Caller, Command, Context, Flow, Run, flag};
 use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::reply::{Tree, Value};

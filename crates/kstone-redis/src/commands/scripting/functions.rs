@@ -5,7 +5,7 @@ use super::libraries::Policy;
 use super::running::Origin;
 use super::{payload, shebang};
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::glob;
 
@@ -55,8 +55,7 @@ pub(super) fn load(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     let name = libraries.load(server, context.txn, text, replaces)?;
     server.scripts.count_libraries(&libraries);
     context.txn.count_changes(1);
-    context.out.bulk(name.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_bulk(name.as_bytes())
 }
 
 pub(super) fn delete(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -65,8 +64,7 @@ pub(super) fn delete(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     libraries.delete(context.txn, args.get(2).copied().unwrap_or_default())?;
     server.scripts.count_libraries(&libraries);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 /// More arguments than a subcommand takes.
@@ -88,16 +86,14 @@ pub(super) fn flush(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     libraries.flush(context.txn)?;
     server.scripts.count_libraries(&libraries);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn dump(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let server = context.server;
     let libraries = server.scripts.libraries(server)?;
     let texts = libraries.iter().map(|(_, library)| library.text.as_slice());
-    context.out.bulk(&payload::write(texts));
-    Ok(Flow::Done)
+    context.out.reply_bulk(&payload::write(texts))
 }
 
 pub(super) fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -119,8 +115,7 @@ pub(super) fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     libraries.restore(server, context.txn, &texts, policy)?;
     server.scripts.count_libraries(&libraries);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn list(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -174,8 +169,7 @@ pub(super) fn list(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
 
 pub(super) fn kill(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     context.server.scripts.running.kill(Origin::Function)?;
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -211,8 +205,7 @@ pub(super) fn stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> 
     out.bulk(b"libraries_count");
     out.integer(usage.libraries as i64);
     out.bulk(b"functions_count");
-    out.integer(usage.functions as i64);
-    Ok(Flow::Done)
+    out.reply_integer(usage.functions as i64)
 }
 
 /// What FUNCTION can do.

@@ -17,7 +17,7 @@ mod state;
 
 pub(crate) use state::Scripts;
 
-use crate::command::{Command, Context, Flow, Keys, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, Run, flag::*};
 use crate::fault::Result;
 
 /// Where the keys of EVAL and FCALL are.

@@ -13,7 +13,7 @@ use std::task::Poll;
 use kstone_core::sync::Mutex;
 use tokio::sync::watch;
 
-use crate::command::{Command, flag};
+use crate::command_spec::{Command, flag};
 use crate::fault::{Fault, Result};
 
 /// What others are told while a script runs for too long.

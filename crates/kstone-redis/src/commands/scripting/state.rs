@@ -11,7 +11,7 @@ use super::libraries::Libraries;
 use super::lua::{Compiled, Interpreter, sha1_hex};
 use super::running::Running;
 use super::shebang;
-use crate::command::{Command, flag};
+use crate::command_spec::{Command, flag};
 use crate::fault::{Fault, Result};
 use crate::server::{ScriptUsage, Server};
 
@@ -134,7 +134,7 @@ struct Usage {
 
 impl Scripts {
     /// Reads the functions that are stored, if there are any, so that they can be counted. What
-    /// cannot be read is told to who asks for a function.
+    /// cannot be read is reported to the client that asks for a function.
     pub(crate) fn open(&self, server: &Server) {
         if server.databases.libraries().is_ok_and(|stored| !stored.is_empty()) {
             drop(self.libraries(server));

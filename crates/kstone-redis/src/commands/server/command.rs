@@ -1,7 +1,7 @@
 //! COMMAND and its subcommands: lists the commands.
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Keys, Run, access, flag, flag::*};
+use crate::command_spec::{Command, Context, Flow, Keys, Run, access, flag, flag::*};
 use crate::commands;
 use crate::commands::server::docs;
 use crate::fault::{Fault, Result};
@@ -51,8 +51,7 @@ pub(super) fn all(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
 }
 
 fn count(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.integer(commands::all().count() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(commands::all().count() as i64)
 }
 
 fn info(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -262,8 +261,7 @@ fn list(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
         })
         .map(|command| command.name.as_bytes())
         .collect();
-    context.out.bulks(&names);
-    Ok(Flow::Done)
+    context.out.reply_bulks(&names)
 }
 
 fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -276,6 +274,5 @@ fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
         ("INFO [<command> ...]", "Everything about some commands."),
         ("LIST [FILTERBY (MODULE|ACLCAT|PATTERN) <arg>]", "The names of commands."),
     ];
-    commands::help(context.out, "COMMAND", &lines);
-    Ok(Flow::Done)
+    commands::help(context, "COMMAND", &lines)
 }

@@ -1,6 +1,6 @@
 //! CONFIG and its subcommands.
 
-use crate::command::{Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};
 
 const FLAGS: u32 = ADMIN | NOSCRIPT | LOADING | STALE | UNLOCKED;
@@ -25,14 +25,12 @@ fn get(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
 
 fn set(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     context.server.configure(args.get(2..).unwrap_or_default())?;
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn reset_stat(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     context.server.stats.reset();
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 /// There is no file of Redis's kind that this server was started with.
@@ -42,7 +40,7 @@ fn rewrite(_: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
 
 fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     crate::commands::help(
-        context.out,
+        context,
         "CONFIG",
         &[
             (
@@ -53,6 +51,5 @@ fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
             ("RESETSTAT", "Set what INFO counts to zero."),
             ("REWRITE", "Write the parameters to the file the server was started with."),
         ],
-    );
-    Ok(Flow::Done)
+    )
 }

@@ -1,7 +1,7 @@
 //! DEBUG, as far as client libraries' tests need it.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands;
 use crate::fault::{Fault, Result};
 
@@ -28,17 +28,19 @@ pub(super) fn debug(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Fl
         // Everything is in the log already, and what is in it is what is served.
         b"reload" | b"loadaof" => context.out.ok(),
         b"protocol" => return protocol(context, given),
-        b"help" => commands::help(
-            context.out,
-            "DEBUG",
-            &[
-                ("LOG <message>", "Nothing."),
-                ("OBJECT <key>", "What a key is."),
-                ("PROTOCOL <type>", "An example of a type of reply."),
-                ("RELOAD", "Nothing: what is served is what is stored."),
-                ("SLEEP <seconds>", "Keep the keyspace for some time."),
-            ],
-        ),
+        b"help" => {
+            return commands::help(
+                context,
+                "DEBUG",
+                &[
+                    ("LOG <message>", "Nothing."),
+                    ("OBJECT <key>", "What a key is."),
+                    ("PROTOCOL <type>", "An example of a type of reply."),
+                    ("RELOAD", "Nothing: what is served is what is stored."),
+                    ("SLEEP <seconds>", "Keep the keyspace for some time."),
+                ],
+            );
+        }
         _ => return Err(commands::unknown_subcommand(given)),
     }
     Ok(Flow::Done)

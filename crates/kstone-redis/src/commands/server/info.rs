@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands;
 use crate::fault::Result;
 use crate::server::Server;
@@ -49,8 +49,7 @@ pub(super) fn info(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
             section(context.server, context.txn, name, &mut text)?;
         }
     }
-    context.out.verbatim("txt", text.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_text(&text)
 }
 
 fn section(server: &Server, txn: &mut Txn<'_>, name: &str, text: &mut String) -> Result<()> {

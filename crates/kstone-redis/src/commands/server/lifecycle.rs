@@ -3,29 +3,28 @@
 use std::sync::atomic::Ordering;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 
 pub(super) fn time(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let now_ms = context.txn.now_ms();
     let micros = (now_ms % 1000) * 1000;
-    context.out.bulks(&[(now_ms / 1000).to_string().as_bytes(), micros.to_string().as_bytes()]);
-    Ok(Flow::Done)
+    context
+        .out
+        .reply_bulks(&[(now_ms / 1000).to_string().as_bytes(), micros.to_string().as_bytes()])
 }
 
 pub(super) fn lolwut(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let drawing =
         "  _____\n /     \\\n/_______\\   the keystone\n\\       /\n \\     /    Redis ver. ";
     let text = format!("{drawing}{}\n  \\___/\n", super::REDIS_VERSION);
-    context.out.verbatim("txt", text.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_text(&text)
 }
 
 /// Everything that was acknowledged is in the log: saving is waiting until it is on disk.
 pub(super) fn save(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     sync(context)?;
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn background_save(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -35,20 +34,17 @@ pub(super) fn background_save(context: &mut Context<'_, '_>, given: &[&[u8]]) ->
         Some(_) => return Err(Fault::SYNTAX),
     }
     sync(context)?;
-    context.out.simple("Background saving started");
-    Ok(Flow::Done)
+    context.out.reply_simple("Background saving started")
 }
 
 /// The log is rewritten all the time, by compaction.
 pub(super) fn rewrite(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.simple("Background append only file rewriting started");
-    Ok(Flow::Done)
+    context.out.reply_simple("Background append only file rewriting started")
 }
 
 pub(super) fn last_save(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let saved_ms = context.server.saved_ms.load(Ordering::Relaxed);
-    context.out.integer((saved_ms / 1000) as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer((saved_ms / 1000) as i64)
 }
 
 fn sync(context: &Context<'_, '_>) -> Result<()> {

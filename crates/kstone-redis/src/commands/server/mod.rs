@@ -9,7 +9,7 @@ mod lifecycle;
 mod observe;
 mod standalone;
 
-use crate::command::{Command, Run, flag::*};
+use crate::command_spec::{Command, Run, flag::*};
 
 pub(super) use info::REDIS_VERSION;
 

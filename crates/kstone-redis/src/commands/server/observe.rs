@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::args;
-use crate::command::{Caller, Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Caller, Command, Context, Flow, Run, flag::*};
 use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::server::config;
@@ -34,8 +34,7 @@ pub(super) fn monitor(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow
         return Err(Fault::fixed("ERR MONITOR isn't allowed for DENY BLOCKING client"));
     }
     context.server.monitors.add(&Arc::clone(&context.client.peer));
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn slowlog_get(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -65,14 +64,12 @@ fn slowlog_get(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
 }
 
 fn slowlog_len(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
-    context.out.integer(context.server.slowlog.len() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(context.server.slowlog.len() as i64)
 }
 
 fn slowlog_reset(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     context.server.slowlog.clear();
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 fn slowlog_help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -81,8 +78,7 @@ fn slowlog_help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
         ("LEN", "How many entries there are."),
         ("RESET", "Forget them."),
     ];
-    commands::help(context.out, "SLOWLOG", &lines);
-    Ok(Flow::Done)
+    commands::help(context, "SLOWLOG", &lines)
 }
 
 fn latency_latest(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -118,8 +114,7 @@ fn latency_reset(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow>
         [] => latency.reset(None),
         names => names.iter().map(|name| latency.reset(Some(&args::shown(name)))).sum(),
     };
-    context.out.integer(reset as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(reset as i64)
 }
 
 fn latency_graph(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -140,8 +135,7 @@ fn latency_graph(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow>
         let bar = "#".repeat((took * 60 / high.max(1)) as usize);
         text.push_str(&format!("{ago:>6}s ago {took:>6} ms {bar}\n"));
     }
-    context.out.verbatim("txt", text.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_text(&text)
 }
 
 fn latency_doctor(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -165,8 +159,7 @@ fn latency_doctor(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
             event.worst_ms
         ));
     }
-    context.out.verbatim("txt", text.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_text(&text)
 }
 
 fn latency_histogram(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
@@ -212,6 +205,5 @@ fn latency_help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
         ("LATEST", "The last sample of every event."),
         ("RESET [<event> ...]", "Forget events, all if none is named."),
     ];
-    commands::help(context.out, "LATENCY", &lines);
-    Ok(Flow::Done)
+    commands::help(context, "LATENCY", &lines)
 }

@@ -2,7 +2,7 @@
 //! a standalone Redis.
 
 use crate::args;
-use crate::command::{Command, Context, Flow, Run, flag::*};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};
 
 const FLAGS: u32 = LOADING | STALE | UNLOCKED;
@@ -41,8 +41,7 @@ fn no_cluster(_: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
 
 fn cluster_help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let lines = [("INFO", "Whether this server is part of a cluster: it is not.")];
-    crate::commands::help(context.out, "CLUSTER", &lines);
-    Ok(Flow::Done)
+    crate::commands::help(context, "CLUSTER", &lines)
 }
 
 fn no_modules(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -56,8 +55,7 @@ fn cannot_load(_: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
 
 fn module_help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let lines = [("LIST", "The modules that are loaded: always none.")];
-    crate::commands::help(context.out, "MODULE", &lines);
-    Ok(Flow::Done)
+    crate::commands::help(context, "MODULE", &lines)
 }
 
 pub(super) fn role(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
@@ -70,10 +68,7 @@ pub(super) fn role(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
 
 pub(super) fn replica_of(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     match given {
-        [_, no, one] if args::is(no, "no") && args::is(one, "one") => {
-            context.out.ok();
-            Ok(Flow::Done)
-        }
+        [_, no, one] if args::is(no, "no") && args::is(one, "one") => context.out.reply_ok(),
         _ => Err(Fault::fixed("ERR this server cannot be a replica of another one")),
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use hashbrown::HashSet;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sets::{Set, each_member, has_member, store};
 use crate::fault::{Fault, Result};
 use crate::store::Txn;
@@ -122,8 +122,7 @@ pub(super) fn sintercard(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resul
         found += 1;
         if found == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    context.out.integer(found as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(found as i64)
 }
 
 pub(super) fn sunion(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -179,6 +178,5 @@ fn store_at(
         }
         context.txn.count_changes(1);
     }
-    context.out.integer(members.len() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(members.len() as i64)
 }

@@ -9,7 +9,7 @@ pub(super) use random::{drawn, random_count};
 
 use std::ops::ControlFlow;
 
-use crate::command::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::store::{Entry, Kind, Txn, elements};
 
@@ -111,7 +111,7 @@ pub(crate) fn has_member(txn: &Txn<'_>, key: &[u8], member: &[u8]) -> Result<boo
 
 /// Replaces whatever the key holds by a set of these members, of which none comes twice; without
 /// members the key is removed. Returns whether there was anything to change. Who waits for the key
-/// and who watches it is told; the events are the caller's.
+/// and clients that watch it are notified; the events are the caller's.
 pub(crate) fn store(txn: &mut Txn<'_>, key: &[u8], members: &[Vec<u8>]) -> Result<bool> {
     let old = txn.lookup(key)?;
     if let Some(old) = &old {
@@ -144,16 +144,14 @@ fn sadd(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         txn.notify('s', "sadd", key);
         txn.count_changes(added);
     }
-    context.out.integer(added as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(added as i64)
 }
 
 fn srem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, members @ ..] = args else { return Ok(Flow::Done) };
     let txn = &mut *context.txn;
     let Some(mut set) = Set::find(txn, key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let mut removed = 0;
     for member in members {
@@ -163,8 +161,7 @@ fn srem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         set.put_head(txn, key)?;
         notify_removed(txn, key, "srem", set, removed);
     }
-    context.out.integer(removed as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(removed as i64)
 }
 
 /// Members were removed, and perhaps the set with them.
@@ -180,16 +177,14 @@ fn notify_removed(txn: &mut Txn<'_>, key: &[u8], event: &'static str, set: Set, 
 fn scard(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, ..] = args else { return Ok(Flow::Done) };
     let set = Set::find(context.txn, key)?.unwrap_or_default();
-    context.out.integer(set.count as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(set.count as i64)
 }
 
 fn sismember(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, member, ..] = args else { return Ok(Flow::Done) };
     let is_there = Set::find(context.txn, key)?.is_some();
     let has = is_there && has_member(context.txn, key, member)?;
-    context.out.integer(i64::from(has));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(has))
 }
 
 fn smismember(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -228,14 +223,12 @@ fn smove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let txn = &mut *context.txn;
     // Without a source nobody minds what the destination is.
     let Some(mut source) = Set::find(txn, from)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let target = Set::find(txn, to)?;
     let has = has_member(txn, from, member)?;
     if from == to || !has {
-        context.out.integer(i64::from(has));
-        return Ok(Flow::Done);
+        return context.out.reply_integer(i64::from(has));
     }
     source.remove(txn, from, member)?;
     source.put_head(txn, from)?;
@@ -247,6 +240,5 @@ fn smove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         txn.notify('s', "sadd", to);
         txn.count_changes(1);
     }
-    context.out.integer(1);
-    Ok(Flow::Done)
+    context.out.reply_integer(1)
 }

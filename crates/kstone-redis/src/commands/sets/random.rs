@@ -1,7 +1,7 @@
 //! SRANDMEMBER and SPOP.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sets::{Set, notify_removed, write_members};
 use crate::fault::{Fault, Result};
 use crate::store::elements;

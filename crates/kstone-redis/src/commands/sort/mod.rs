@@ -11,7 +11,7 @@ use std::ops::{ControlFlow, Range};
 use bytes::Bytes;
 
 use crate::args;
-use crate::command::{Caller, Command, Context, Flow, Keys, flag::*};
+use crate::command_spec::{Caller, Command, Context, Flow, Keys, flag::*};
 use crate::commands;
 use crate::commands::lists::{End, List};
 use crate::commands::sets;

@@ -1,7 +1,7 @@
 //! ZADD, ZINCRBY, ZREM.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sorted_sets::layout::check_len;
 use crate::commands::sorted_sets::set::SortedSet;
 use crate::fault::{Fault, Result};
@@ -132,8 +132,7 @@ pub(super) fn zrem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     let [_, key, members @ ..] = args else { return Err(Fault::SYNTAX) };
     let txn = &mut *context.txn;
     let Some(mut set) = SortedSet::find(txn, key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let mut removed = 0;
     for member in members {
@@ -143,8 +142,7 @@ pub(super) fn zrem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         }
     }
     finish_removal(context, key, set, removed, "zrem")?;
-    context.out.integer(removed as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(removed as i64)
 }
 
 /// Saves a set that so many members were removed from, and tells.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use hashbrown::HashMap;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sets;
 use crate::commands::sorted_sets::layout::check_len;
 use crate::commands::sorted_sets::ranked::order;
@@ -289,8 +289,7 @@ pub(super) fn zintercard(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resul
     let rest = args.get(1..).unwrap_or_default();
     let query = Query::parse(context.txn, rest, "zintercard", Operation::Inter, Output::Count)?;
     let members = query.run(context.txn)?;
-    context.out.integer(members.len() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(members.len() as i64)
 }
 
 pub(super) fn zunionstore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

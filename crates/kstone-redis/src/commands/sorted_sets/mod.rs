@@ -18,7 +18,7 @@ mod walk;
 
 use std::ops::{Bound, ControlFlow};
 
-use crate::command::{Command, CommandName, Context, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Keys, RunOnKeys, flag::*};
 use crate::fault::Result;
 use crate::store::Txn;
 

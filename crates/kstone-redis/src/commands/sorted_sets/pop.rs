@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Caller, Context, Flow};
+use crate::command_spec::{Caller, Context, Flow};
 use crate::commands::sorted_sets::add::finish_removal;
 use crate::commands::sorted_sets::set::SortedSet;
 use crate::commands::sorted_sets::walk::Walk;

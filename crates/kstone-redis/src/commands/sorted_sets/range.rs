@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sorted_sets::add::finish_removal;
 use crate::commands::sorted_sets::bounds::{self, LexRange, ScoreRange};
 use crate::commands::sorted_sets::layout::check_len;
@@ -222,8 +222,7 @@ fn remove(
     let query = Query::parse(&[min, max], Some(by), Some(false), false)?;
     let txn = &mut *context.txn;
     let Some(mut set) = SortedSet::find(txn, key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let len = set.len();
     let mut members: Vec<(Vec<u8>, f64)> = Vec::new();
@@ -238,6 +237,5 @@ fn remove(
         set.begins_after(member, *score);
     }
     finish_removal(context, key, set, members.len() as u64, event)?;
-    context.out.integer(members.len() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(members.len() as i64)
 }

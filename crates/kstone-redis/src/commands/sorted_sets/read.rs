@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use kstone_core::env::Random;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::sorted_sets::bounds::{LexRange, ScoreRange};
 use crate::commands::sorted_sets::reply;
 use crate::commands::sorted_sets::set::SortedSet;
@@ -15,8 +15,7 @@ use crate::fault::{Fault, Result};
 pub(super) fn zcard(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let key = args.get(1).copied().unwrap_or_default();
     let set = SortedSet::find(context.txn, key)?;
-    context.out.integer(set.map_or(0, |set| set.len() as i64));
-    Ok(Flow::Done)
+    context.out.reply_integer(set.map_or(0, |set| set.len() as i64))
 }
 
 pub(super) fn zscore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -91,8 +90,7 @@ pub(super) fn zcount(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
         Some(set) => Walk::new(context.txn, key, &set).count_by_score(&range)?,
         None => 0,
     };
-    context.out.integer(count as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(count as i64)
 }
 
 pub(super) fn zlexcount(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -102,8 +100,7 @@ pub(super) fn zlexcount(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result
         Some(set) => Walk::new(context.txn, key, &set).count_by_lex(&range)?,
         None => 0,
     };
-    context.out.integer(count as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(count as i64)
 }
 
 /// More than this many members are not drawn at once: the reply would not fit in memory.
@@ -135,8 +132,7 @@ pub(super) fn zrandmember(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resu
     let set = SortedSet::find(context.txn, key)?;
     let Some(count) = count else {
         let Some(set) = set else {
-            context.out.null();
-            return Ok(Flow::Done);
+            return context.out.reply_null();
         };
         let at = below(context, set.len());
         let out = &mut *context.out;

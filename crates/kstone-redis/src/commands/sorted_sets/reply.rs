@@ -1,7 +1,7 @@
 //! Replies with members and scores: flat in RESP2, in pairs in RESP3.
 
-use crate::command::Context;
-use crate::reply::Sink;
+use crate::command_spec::Context;
+use crate::reply::Out;
 
 /// The head of a list of so many members.
 pub(super) fn head(context: &mut Context<'_, '_>, members: usize, with_scores: bool) {
@@ -14,13 +14,7 @@ pub(super) fn len(resp3: bool, members: usize, with_scores: bool) -> usize {
 }
 
 /// One member.
-pub(super) fn member(
-    out: &mut (dyn Sink + Send),
-    resp3: bool,
-    member: &[u8],
-    score: f64,
-    with_score: bool,
-) {
+pub(super) fn member(out: Out<'_>, resp3: bool, member: &[u8], score: f64, with_score: bool) {
     if with_score && resp3 {
         out.array(2);
     }

@@ -8,7 +8,7 @@ use super::pending::no_group;
 use super::reply;
 use super::stream::{Fields, Stream};
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::store::Txn;
 

@@ -8,12 +8,10 @@ use super::reply;
 use super::stream::Stream;
 use super::xgroup::no_group;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::Out;
 use crate::store::Txn;
-
-type Out<'o> = &'o mut (dyn Sink + Send);
 
 fn find(context: &mut Context<'_, '_>, key: &[u8]) -> Result<Stream> {
     Stream::find(context.txn, key)?.ok_or(Fault::NO_SUCH_KEY)
@@ -189,13 +187,12 @@ pub(super) fn consumers(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result
 
 pub(super) fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     crate::commands::help(
-        context.out,
+        context,
         "XINFO",
         &[
             ("CONSUMERS <key> <group>", "The consumers of a group."),
             ("GROUPS <key>", "The groups of a stream."),
             ("STREAM <key> [FULL [COUNT <count>]]", "What there is to know about a stream."),
         ],
-    );
-    Ok(Flow::Done)
+    )
 }

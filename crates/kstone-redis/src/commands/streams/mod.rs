@@ -1,4 +1,4 @@
-//! Streams: [`stream`] and [`group`] keep one on the engine's records, [`dump`] and [`undump`]
+//! Streams: [`stream`] and [`group`] keep one on the engine's records, [`dump`] and [`restore`]
 //! write and read one in Redis's form, the other files are the commands.
 
 mod claim;
@@ -12,14 +12,14 @@ mod pending;
 mod range;
 mod read;
 mod reply;
+pub(super) mod restore;
 mod stream;
-pub(super) mod undump;
 mod write;
 mod xgroup;
 
 pub(crate) use stream::{Fields, fields_of, keep_newest};
 
-use crate::command::{Command, CommandName, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Keys, RunOnKeys, flag::*};
 
 const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
     let categories = if flags & BLOCKING != 0 { "stream blocking" } else { "stream" };

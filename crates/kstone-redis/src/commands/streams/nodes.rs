@@ -1,4 +1,4 @@
-//! Where Redis would begin and end the nodes of a stream.
+//! Emulates Redis's stream node boundaries, which `MAXLEN ~` and `MINID ~` depend on.
 //!
 //! Redis packs the entries of a stream into nodes of a limited size, and `MAXLEN ~` and `MINID ~`
 //! remove whole nodes only. Here each entry is a record of its own; but how much such a trim

@@ -7,9 +7,9 @@ use super::id::Id;
 use super::reply;
 use super::stream::Stream;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::Out;
 use crate::store::Txn;
 
 /// The error for a key or a group that is not there.
@@ -29,8 +29,7 @@ pub(super) fn xack(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         None => None,
     };
     let Some(mut ledger) = ledger else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let ids: Vec<Id> = ids.iter().map(|id| Id::parse(id, 0)).collect::<Result<_>>()?;
     let mut acknowledged = 0;
@@ -44,8 +43,7 @@ pub(super) fn xack(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         ledger.save(txn);
         txn.count_changes(acknowledged);
     }
-    context.out.integer(acknowledged as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(acknowledged as i64)
 }
 
 /// Which pending entries are asked for.
@@ -93,7 +91,7 @@ pub(super) fn xpending(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<
     Ok(Flow::Done)
 }
 
-fn summary(txn: &Txn<'_>, key: &[u8], group: &Group, out: &mut (dyn Sink + Send)) -> Result<()> {
+fn summary(txn: &Txn<'_>, key: &[u8], group: &Group, out: Out<'_>) -> Result<()> {
     out.array(4);
     out.integer(group.pending as i64);
     if group.pending == 0 {
@@ -130,7 +128,7 @@ fn list(
     key: &[u8],
     group: &Group,
     query: &PendingQuery<'_>,
-    out: &mut (dyn Sink + Send),
+    out: Out<'_>,
 ) -> Result<()> {
     let (range, now_ms) = ((query.start, query.end), txn.now_ms());
     let mark = out.later();

@@ -4,14 +4,13 @@ use super::id::Id;
 use super::reply;
 use super::stream::Stream;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 
 pub(super) fn xlen(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let len = Stream::find(context.txn, key)?.map_or(0, |stream| stream.len);
-    context.out.integer(len as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(len as i64)
 }
 
 pub(super) fn xrange(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

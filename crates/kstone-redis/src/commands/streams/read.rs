@@ -7,9 +7,9 @@ use super::id::Id;
 use super::reply;
 use super::stream::Stream;
 use crate::args;
-use crate::command::{Block, Caller, Context, Flow};
+use crate::command_spec::{Block, Caller, Context, Flow};
 use crate::fault::{Fault, Result};
-use crate::reply::Sink;
+use crate::reply::{Out, Sink};
 use crate::store::Txn;
 
 /// Most entries that a blocked client gets at once, unless it asked for another count.
@@ -227,8 +227,7 @@ fn wait(
 ) -> Result<Flow> {
     let block = request.block.map(check_block).transpose()?;
     let Some(ms) = block.filter(|_| context.caller.may_block()) else {
-        context.out.null_array();
-        return Ok(Flow::Done);
+        return context.out.reply_null_array();
     };
     let until_ms = (ms > 0).then(|| context.txn.now_ms().saturating_add(ms));
     let again = ids.map(|ids| {
@@ -307,7 +306,7 @@ fn history_from(id: &[u8]) -> Result<Option<Id>> {
     }
 }
 
-/// The group has to be there; who waited is told what has become of it.
+/// The group has to exist; a client that waited gets an error that says what happened to it.
 fn check_group(context: &mut Context<'_, '_>, key: &[u8], group: &[u8]) -> Result<()> {
     const KEY_GONE: Fault = Fault::fixed("UNBLOCKED the stream key no longer exists");
     const GROUP_GONE: Fault =
@@ -340,7 +339,7 @@ fn show_history(
     key: &[u8],
     consumer: &[u8],
     (stream, from, count): (&Stream, Id, u64),
-    out: &mut (dyn Sink + Send),
+    out: Out<'_>,
 ) -> Result<()> {
     let mut ids = Vec::new();
     ledger.group.each_owned(txn, key, consumer, (from, Id::MAX), |id| {
@@ -378,7 +377,7 @@ fn hand_out(
     consumer: &[u8],
     no_ack: bool,
     (stream, from, count): (&Stream, Id, u64),
-    out: &mut (dyn Sink + Send),
+    out: Out<'_>,
 ) -> Result<()> {
     let record_len = 2 * (key.len() + consumer.len() + 64);
     let count_max = (HANDED_OUT_BYTES_MAX / record_len).max(1) as u64;

@@ -6,7 +6,7 @@ use super::id::{Id, NewId};
 use super::nodes::Limits;
 use super::stream::{Keep, Stream, Trim};
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::server::Server;
 use crate::server::config::table::{ParameterIndex, index_of};
@@ -123,8 +123,7 @@ pub(super) fn xadd(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     let txn = &mut *context.txn;
     let found = Stream::find(txn, key)?;
     if found.is_none() && options.no_mkstream {
-        context.out.null();
-        return Ok(Flow::Done);
+        return context.out.reply_null();
     }
     let mut stream = found.unwrap_or_default();
     let id = stream.name(wanted, txn.now_ms())?;
@@ -139,8 +138,7 @@ pub(super) fn xadd(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     txn.touch(key);
     txn.count_changes(1);
     txn.signal(key);
-    context.out.bulk(id.text().as_ref());
-    Ok(Flow::Done)
+    context.out.reply_bulk(id.text().as_ref())
 }
 
 pub(super) fn xtrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -157,8 +155,7 @@ pub(super) fn xtrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     let trim = options.trim(context.server)?.ok_or(NOTHING)?;
     let txn = &mut *context.txn;
     let Some(mut stream) = Stream::find(txn, key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let removed = stream.trim(txn, key, &trim)?;
     if removed > 0 {
@@ -168,16 +165,14 @@ pub(super) fn xtrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         txn.notify('t', "xtrim", key);
         txn.count_changes(removed);
     }
-    context.out.integer(removed as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(removed as i64)
 }
 
 pub(super) fn xdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key, ids @ ..] = args else { return Err(Fault::SYNTAX) };
     let txn = &mut *context.txn;
     let Some(mut stream) = Stream::find(txn, key)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     let ids: Vec<Id> = ids.iter().map(|id| Id::parse(id, 0)).collect::<Result<_>>()?;
     let mut deleted = 0;
@@ -190,8 +185,7 @@ pub(super) fn xdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         txn.notify('t', "xdel", key);
         txn.count_changes(deleted);
     }
-    context.out.integer(deleted as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(deleted as i64)
 }
 
 pub(super) fn xsetid(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -239,6 +233,5 @@ pub(super) fn xsetid(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     txn.touch(key);
     txn.notify('t', "xsetid", key);
     txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }

@@ -4,7 +4,7 @@ use super::group::{self, Group, Ledger};
 use super::id::Id;
 use super::stream::Stream;
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 
 const NO_KEY: Fault = Fault::fixed(
@@ -85,8 +85,7 @@ pub(super) fn create(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     }
     txn.notify('t', "xgroup-create", key);
     txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 /// The stream and the group, which have to be there.
@@ -105,8 +104,7 @@ pub(super) fn setid(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     group.save(context.txn, key, name);
     context.txn.notify('t', "xgroup-setid", key);
     context.txn.count_changes(1);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn destroy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -114,18 +112,16 @@ pub(super) fn destroy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     let txn = &mut *context.txn;
     let mut stream = Stream::find(txn, key)?.ok_or(NO_KEY)?;
     let Some(group) = Group::find(txn, key, name)? else {
-        context.out.integer(0);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(0);
     };
     group.destroy(txn, key, &mut stream, name)?;
     stream.save(txn, key)?;
     txn.note_named(&[], &[]);
     txn.notify('t', "xgroup-destroy", key);
     txn.count_changes(1);
-    // Who waits for entries of the group is told.
+    // Clients that wait for entries of the group are woken.
     txn.signal(key);
-    context.out.integer(1);
-    Ok(Flow::Done)
+    context.out.reply_integer(1)
 }
 
 pub(super) fn createconsumer(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -141,8 +137,7 @@ pub(super) fn createconsumer(context: &mut Context<'_, '_>, args: &[&[u8]]) -> R
         txn.notify('t', "xgroup-createconsumer", key);
         txn.count_changes(1);
     }
-    context.out.integer(i64::from(is_new));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(is_new))
 }
 
 pub(super) fn delconsumer(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -156,15 +151,14 @@ pub(super) fn delconsumer(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resu
         txn.notify('t', "xgroup-delconsumer", key);
         txn.count_changes(1);
     }
-    context.out.integer(removed.unwrap_or(0) as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(removed.unwrap_or(0) as i64)
 }
 
 pub(super) fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let create = "Makes a group that begins behind an entry; MKSTREAM makes the stream too, \
                   ENTRIESREAD says how many entries the group has read.";
     crate::commands::help(
-        context.out,
+        context,
         "XGROUP",
         &[
             ("CREATE <key> <group> <id|$> [MKSTREAM] [ENTRIESREAD <count>]", create),
@@ -173,6 +167,5 @@ pub(super) fn help(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
             ("DESTROY <key> <group>", "Removes a group with everything of it."),
             ("SETID <key> <group> <id|$> [ENTRIESREAD <count>]", "Says how far a group has come."),
         ],
-    );
-    Ok(Flow::Done)
+    )
 }

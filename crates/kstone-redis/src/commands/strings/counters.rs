@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::float::LongDouble;
 use crate::store::strings::StringValue;
@@ -44,8 +44,7 @@ fn add(context: &mut Context<'_, '_>, key: &[u8], by: i64) -> Result<Flow> {
     debug_assert!(is_written);
     let len = 20 - rest.len();
     store(context, key, old.as_ref(), text.get(..len).unwrap_or_default(), "incrby")?;
-    context.out.integer(sum);
-    Ok(Flow::Done)
+    context.out.reply_integer(sum)
 }
 
 pub(super) fn incrbyfloat(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -61,8 +60,7 @@ pub(super) fn incrbyfloat(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resu
     let sum = sum.ok_or(Fault::fixed("ERR increment would produce NaN or Infinity"))?;
     let text = sum.to_string();
     store(context, key, old.as_ref(), text.as_bytes(), "incrbyfloat")?;
-    context.out.bulk(text.as_bytes());
-    Ok(Flow::Done)
+    context.out.reply_bulk(text.as_bytes())
 }
 
 /// A string that is short enough for a number.

@@ -1,7 +1,7 @@
 //! LCS: the longest common subsequence of two strings.
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::{len_max, whole};
 use crate::fault::{Fault, Result};
 
@@ -19,8 +19,7 @@ pub(super) fn lcs(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
     let options = Options::parse(options)?;
     let table = Table::new(&one, &other, len_max(context))?;
     if options.len {
-        context.out.integer(table.len() as i64);
-        return Ok(Flow::Done);
+        return context.out.reply_integer(table.len() as i64);
     }
     let mut matches = Matches::new();
     table.walk(|at, other_at| matches.add(at, other_at));
@@ -29,8 +28,7 @@ pub(super) fn lcs(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
         for Match { start, len, .. } in matches.found.iter().rev() {
             common.extend_from_slice(one.get(*start..start + len).unwrap_or_default());
         }
-        context.out.bulk(&common);
-        return Ok(Flow::Done);
+        return context.out.reply_bulk(&common);
     }
     let shown = matches.found.iter().filter(|found| found.len as u64 >= options.len_min);
     let shown: Vec<&Match> = shown.collect();
@@ -49,8 +47,7 @@ pub(super) fn lcs(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
         }
     }
     context.out.bulk(b"len");
-    context.out.integer(table.len() as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(table.len() as i64)
 }
 
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ pub(super) use ranges::range;
 
 use bytes::Bytes;
 
-use crate::command::{Command, CommandName, Context, Keys, RunOnKeys, flag::*};
+use crate::command_spec::{Command, CommandName, Context, Keys, RunOnKeys, flag::*};
 use crate::fault::{Fault, Result};
 use crate::server::config;
 use crate::store::Txn;

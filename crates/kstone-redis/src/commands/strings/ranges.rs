@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::check_len;
 use crate::fault::{Fault, Result};
 
@@ -14,8 +14,7 @@ pub(super) fn append(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     check_len(context, len, more.len() as u64)?;
     let len = context.txn.write_string(key, old.as_ref(), len, more)?;
     changed(context, key, "append");
-    context.out.integer(len as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(len as i64)
 }
 
 pub(super) fn setrange(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -29,8 +28,7 @@ pub(super) fn setrange(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<
         len = context.txn.write_string(key, old.as_ref(), offset, value)?;
         changed(context, key, "setrange");
     }
-    context.out.integer(len as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(len as i64)
 }
 
 /// GETRANGE, and SUBSTR, its old name.

@@ -1,6 +1,6 @@
 //! GET, MGET and STRLEN.
 
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::fault::{Fault, Result};
 use crate::store::strings::StringValue;
 
@@ -24,8 +24,7 @@ pub(super) fn mget(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
 pub(super) fn strlen(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let [_, key] = args else { return Err(Fault::SYNTAX) };
     let len = context.txn.string(key)?.map_or(0, |value| value.len());
-    context.out.integer(len as i64);
-    Ok(Flow::Done)
+    context.out.reply_integer(len as i64)
 }
 
 /// Replies with a string that may be absent.

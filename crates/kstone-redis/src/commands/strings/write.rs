@@ -1,9 +1,9 @@
 //! Writing whole strings, and their expiry with them.
 
-use kstone::policy::AskedTtl;
+use kstone::policy::RequestedTtl;
 
 use crate::args;
-use crate::command::{Context, Flow};
+use crate::command_spec::{Context, Flow};
 use crate::commands::strings::read::write_reply;
 use crate::fault::{Fault, Result};
 use crate::store::Entry;
@@ -28,7 +28,7 @@ pub(super) fn set(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow>
         let expires_at_ms = if options.keeps_expiry { kept } else { expires_at_ms };
         store(context, key, old.as_ref(), value, expires_at_ms)?;
         if options.keeps_expiry {
-            context.txn.note_life(AskedTtl::Keep);
+            context.txn.note_life(RequestedTtl::Keep);
         }
         if options.expiry != Expiry::None {
             context.txn.notify('g', "expire", key);
@@ -48,8 +48,7 @@ pub(super) fn setnx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     if is_new {
         store(context, key, None, value, None)?;
     }
-    context.out.integer(i64::from(is_new));
-    Ok(Flow::Done)
+    context.out.reply_integer(i64::from(is_new))
 }
 
 pub(super) fn setex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -73,8 +72,7 @@ fn set_expiring(
     let old = context.txn.lookup(key)?;
     store(context, key, old.as_ref(), value, expires_at_ms)?;
     context.txn.notify('g', "expire", key);
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn getset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -101,8 +99,7 @@ pub(super) fn getex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     let [_, key, options @ ..] = args else { return Err(Fault::SYNTAX) };
     let options = Options::parse(options, OptionsOf::GetEx)?;
     let Some(value) = context.txn.string(key)? else {
-        context.out.null();
-        return Ok(Flow::Done);
+        return context.out.reply_null();
     };
     let expires_at_ms = options.expiry.expires_at_ms(context, "getex")?;
     write_reply(context, key, Some(&value))?;
@@ -120,7 +117,7 @@ pub(super) fn getex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         }
         None if options.persists && entry.expires_at_ms.is_some() => {
             txn.put_head(key, entry.kind, &entry.body, None)?;
-            txn.note_life(AskedTtl::Never);
+            txn.note_life(RequestedTtl::Never);
             txn.notify('g', "persist", key);
         }
         None => return Ok(Flow::Done),
@@ -132,21 +129,18 @@ pub(super) fn getex(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
 
 pub(super) fn mset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     set_many(context, pairs(args, "mset")?)?;
-    context.out.ok();
-    Ok(Flow::Done)
+    context.out.reply_ok()
 }
 
 pub(super) fn msetnx(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     let pairs = pairs(args, "msetnx")?;
     for [key, _] in pairs {
         if context.txn.lookup(key)?.is_some() {
-            context.out.integer(0);
-            return Ok(Flow::Done);
+            return context.out.reply_integer(0);
         }
     }
     set_many(context, pairs)?;
-    context.out.integer(1);
-    Ok(Flow::Done)
+    context.out.reply_integer(1)
 }
 
 fn pairs<'p, 'a>(args: &'p [&'a [u8]], name: &str) -> Result<&'p [[&'a [u8]; 2]]> {

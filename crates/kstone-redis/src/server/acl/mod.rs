@@ -12,7 +12,7 @@ use kstone_core::sync::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConstantTimeEq as _};
 
-use crate::command::Command;
+use crate::command_spec::Command;
 pub(crate) use log::{Entry, Log};
 pub(crate) use rules::RuleError;
 pub(crate) use selector::{Denied, Selector, categories_of, is_in};

@@ -1,7 +1,7 @@
 //! Parses the rules of ACL SETUSER.
 
 use crate::args;
-use crate::command::Command;
+use crate::command_spec::Command;
 use crate::commands;
 use crate::server::acl::selector::Selector;
 use crate::server::acl::{CATEGORIES, User, hash};

@@ -1,6 +1,6 @@
 //! A selector of an ACL user: a set of commands, keys and channels that are allowed together.
 
-use crate::command::{Command, access, flag};
+use crate::command_spec::{Command, access, flag};
 use crate::commands;
 use crate::glob;
 

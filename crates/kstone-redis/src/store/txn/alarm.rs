@@ -1,5 +1,4 @@
-//! Alarms, by which the background looks at a key at some time; and work that a transaction does
-//! outside of itself.
+//! Schedules a later background check of a key (hash field expiry), and runs side transactions.
 
 use kstone_core::Durability;
 
@@ -47,7 +46,7 @@ impl<'s> Txn<'s> {
         aside
     }
 
-    /// Commits what was done [`aside`](Txn::aside). Nobody is told, and nobody waits for the disk:
+    /// Commits what was done [`aside`](Txn::aside). There are no notifications, and nobody waits for the disk:
     /// what is lost in a crash is done again.
     pub(crate) fn commit_aside(self) -> Result<()> {
         self.commit(Durability::Os).map(drop)

@@ -137,7 +137,7 @@ impl Txn<'_> {
         let commit = commit?;
         self.filling.handed_over();
         self.committed.seq = commit.seq();
-        // Whoever has to wait for the disk waits by the number.
+        // A caller that has to wait for the disk waits by the number.
         drop(commit);
         self.held.committed();
         if let Some(layout) = self.layout {

@@ -10,7 +10,7 @@ use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kstone::policy::{AskedTtl, Counted, Effect, IndexEntry, PatternId, WritePolicy};
+use kstone::policy::{Counted, Effect, IndexEntry, PatternId, RequestedTtl, WritePolicy};
 
 use crate::fault::Result;
 use crate::store::changes::{Head, KeyChanges};
@@ -94,7 +94,7 @@ struct CommandHints {
     /// It writes whole values, whatever was there.
     is_whole: bool,
     /// It is about the lives of keys.
-    life: Option<AskedTtl>,
+    life: Option<RequestedTtl>,
 }
 
 /// Elements by their names.
@@ -104,7 +104,7 @@ pub(crate) struct NamedElements {
     pub(crate) removed: Vec<Bytes>,
 }
 
-/// What the policy asked for and is told of by the commit.
+/// What the policy asked for and the commit reports to it.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// What the commands so far changed.
@@ -145,7 +145,7 @@ pub(crate) struct TouchedKey {
     /// What it is; `None` if it is gone.
     pub(crate) after: Option<KeyState>,
     pub(crate) effect: Effect,
-    pub(crate) asked: AskedTtl,
+    pub(crate) asked: RequestedTtl,
     /// The pattern that the policy had for the key when it was written last, if that is known.
     pub(crate) pattern: Option<PatternId>,
     /// Nobody did it: its time was over, or that of fields of it.
@@ -212,7 +212,7 @@ impl<'s> Txn<'s> {
     }
 
     /// The command that runs says so about the lives of its keys.
-    pub(crate) fn note_life(&mut self, life: AskedTtl) {
+    pub(crate) fn note_life(&mut self, life: RequestedTtl) {
         if let Some(governed) = &mut self.governed {
             governed.hints.life = Some(life);
         }
@@ -236,7 +236,7 @@ impl<'s> Txn<'s> {
 
     /// The same, for keys that are to end at this time.
     pub(crate) fn note_end(&mut self, at_ms: u64) {
-        self.note_life(AskedTtl::Ms(at_ms.saturating_sub(self.now_ms)));
+        self.note_life(RequestedTtl::Ms(at_ms.saturating_sub(self.now_ms)));
     }
 
     /// What was just done to the key, if anything, was done because its time was over.
@@ -254,7 +254,7 @@ impl<'s> Txn<'s> {
         }
     }
 
-    /// What the last command changed is told to the policy after the commit.
+    /// What the last command changed is reported to the policy after the commit.
     pub(crate) fn note_counted(&mut self, counted: &[Counted]) {
         if let Some(governed) = &mut self.governed
             && !counted.is_empty()
@@ -316,7 +316,7 @@ impl<'s> Txn<'s> {
         self.note_index(entries, true);
     }
 
-    /// What the policy is told after the commit of the commands so far.
+    /// What is reported to the policy after the commit of the commands so far.
     pub(crate) fn take_pending(&mut self) -> Option<Box<Pending>> {
         let pending = self.governed.as_mut()?.pending.as_deref_mut()?;
         let counted = std::mem::take(&mut pending.counted);
@@ -555,7 +555,7 @@ impl TouchedKey {
         before: None,
         after: None,
         effect: Effect::Changes,
-        asked: AskedTtl::Unsaid,
+        asked: RequestedTtl::Unsaid,
         pattern: None,
         is_timed: false,
         is_value_written: false,
@@ -563,7 +563,7 @@ impl TouchedKey {
     };
 
     /// Adds what the command does to the key, and what it says about its life.
-    fn judge(&mut self, is_replaced: bool, life: Option<AskedTtl>, now_ms: u64) {
+    fn judge(&mut self, is_replaced: bool, life: Option<RequestedTtl>, now_ms: u64) {
         let ends = |state: &KeyState| state.footprint.expires_at_ms;
         let live = self.before.as_ref().filter(|was| ends(was).is_none_or(|at_ms| at_ms > now_ms));
         let (had, has) = (live.and_then(ends), self.after.as_ref().and_then(ends));
@@ -573,10 +573,10 @@ impl TouchedKey {
         };
         self.asked = match (life, has) {
             (Some(life), _) => life,
-            _ if self.effect == Effect::Changes && had == has => AskedTtl::Unsaid,
-            (None, Some(at_ms)) => AskedTtl::Ms(at_ms.saturating_sub(now_ms)),
-            (None, None) if self.effect == Effect::Makes => AskedTtl::Unsaid,
-            (None, None) => AskedTtl::Never,
+            _ if self.effect == Effect::Changes && had == has => RequestedTtl::Unsaid,
+            (None, Some(at_ms)) => RequestedTtl::Ms(at_ms.saturating_sub(now_ms)),
+            (None, None) if self.effect == Effect::Makes => RequestedTtl::Unsaid,
+            (None, None) => RequestedTtl::Never,
         };
         let is_only_life = life.is_some() && self.effect == Effect::Changes;
         self.is_value_written = !is_only_life;

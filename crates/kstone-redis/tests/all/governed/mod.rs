@@ -1,13 +1,13 @@
-//! Keys under a policy: every write is shown to it, whichever command it came by; what it refuses is
-//! not done; what it adds is part of the same commit; what it hears afterwards adds up.
+//! Redis writes under a write policy: every write is checked, refusals have no effect, additions are
+//! atomic, reported changes are complete.
 
 mod crash;
 mod families;
-mod lives;
 mod model;
 mod persons;
 mod policy;
 mod survey;
+mod time_to_live;
 mod together;
 
 use std::sync::Arc;

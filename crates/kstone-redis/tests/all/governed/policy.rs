@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use kstone::policy::{
-    Admitted, AskedTtl, Counted, Effect, Expiry, Footprint, IndexEntry, ItemRemoval, ItemWrite,
-    KeyKind, KeyRemoval, KeyWrite, PatternId, Refused, WritePolicy,
+    Admitted, Counted, Effect, Expiry, IndexEntry, ItemRemoval, ItemWrite, KeyKind, KeyRemoval,
+    KeySize, KeyWrite, PatternId, Refused, RequestedTtl, WritePolicy,
 };
 
 pub const HOUR_MS: u64 = 3_600_000;
@@ -19,7 +19,7 @@ pub struct Asked {
     pub key: String,
     pub kind: KeyKind,
     pub effect: Effect,
-    pub asked: AskedTtl,
+    pub asked: RequestedTtl,
     pub pattern: Option<PatternId>,
     pub value: Option<String>,
     pub value_len: Option<u64>,
@@ -27,7 +27,7 @@ pub struct Asked {
     pub members: Vec<String>,
     pub removed: Vec<String>,
     pub members_after: Option<u64>,
-    pub before: Option<Footprint>,
+    pub before: Option<KeySize>,
 }
 
 /// What there is, as the policy has counted it.
@@ -150,8 +150,8 @@ impl WritePolicy for Rules {
             "free" => admitted.pattern = None,
             "hour" => {
                 admitted.expiry = match (write.asked, write.effect) {
-                    (AskedTtl::Unsaid, Effect::Makes) => Expiry::InMs(HOUR_MS),
-                    (AskedTtl::Never, _) => return refuse("it ends after an hour"),
+                    (RequestedTtl::Unsaid, Effect::Makes) => Expiry::InMs(HOUR_MS),
+                    (RequestedTtl::Never, _) => return refuse("it ends after an hour"),
                     _ => Expiry::Keep,
                 }
             }

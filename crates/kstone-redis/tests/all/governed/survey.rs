@@ -1,4 +1,4 @@
-//! A policy that comes to keys which were there before it is shown them all.
+//! A newly installed policy is shown all existing keys.
 
 use std::collections::BTreeMap;
 

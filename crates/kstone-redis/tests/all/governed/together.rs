@@ -1,9 +1,6 @@
 //! Several commands in one commit, and clients that wait: what breaks a rule fails alone.
 
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
-use kstone_redis::{Pipeline, Tree, Value};
+use kstone_redis::{Pipeline, Value};
 
 use crate::governed::Governed;
 use crate::support::{bulk, bulks, error, int, ok};
@@ -105,16 +102,8 @@ fn in_a_pipeline_what_breaks_a_rule_fails_alone_and_the_rest_is_done_together() 
     for command in commands {
         assert!(pipeline.push(command.split(' ').map(str::as_bytes)), "{command}");
     }
-    let mut out = Tree::new();
-    let done = {
-        let run = pin!(governed.client.session.execute_together(&pipeline, &mut out));
-        match run.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(done) => done,
-            Poll::Pending => panic!("it waits"),
-        }
-    };
+    let (done, replies) = governed.client.together(&pipeline);
     assert_eq!(done, commands.len());
-    let replies = out.into_values();
     assert_eq!(replies[1], int(2));
     assert_eq!(error(replies[2].clone()), "ERR no:a breaks a rule: nothing is written here");
     assert_eq!(replies[3], int(3));

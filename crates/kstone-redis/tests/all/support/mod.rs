@@ -2,11 +2,14 @@
 
 pub mod stalled;
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use kstone::{Database, DatabaseOptions};
 use kstone_core::env::{Env, ManualClock, MemoryVfs, SeededRandom};
-use kstone_redis::{Redis, Session, Value};
+use kstone_redis::{CommandOutcome, Pipeline, Redis, Session, Tree, Value, Waiting};
 use kstone_sim::SimDisk;
 
 /// One client of a database of its own.
@@ -59,6 +62,39 @@ impl Client {
     pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Value {
         let args: Vec<&[u8]> = args.iter().map(AsRef::as_ref).collect();
         self.session.call(&args)
+    }
+
+    /// A command that has begun to wait, and that nobody awaits.
+    pub fn begin(&mut self, line: &str) -> Box<Waiting> {
+        let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
+        match now(self.session.execute(&words, &mut Tree::new())) {
+            CommandOutcome::Waiting(waiting) => waiting,
+            other => panic!("it does not wait: {other:?}"),
+        }
+    }
+
+    /// What a command that waits was served, if it was.
+    pub fn served(&mut self, waiting: &mut Waiting) -> Option<Value> {
+        let mut out = Tree::new();
+        let is_served = pin!(waiting.served(&mut self.session, &mut out))
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_ready();
+        is_served.then(|| out.into_value())
+    }
+
+    /// How many of these commands were carried out together, and their replies.
+    pub fn together(&mut self, pipeline: &Pipeline) -> (usize, Vec<Value>) {
+        let mut out = Tree::new();
+        let done = now(self.session.execute_together(pipeline, &mut out));
+        (done, out.into_values())
+    }
+}
+
+/// The result of a future that waits for nothing.
+pub fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => panic!("it waits for something"),
     }
 }
 

@@ -7,7 +7,7 @@
 //! itself is of its own version 1, which is no longer written; so its commits are compared, and how
 //! they lie in the log is left to the engine's golden files.
 //!
-//! `KSTONE_BLESS=1 cargo test -p kstone --test golden` writes the files anew (with the log in its
+//! `KSTONE_BLESS=1 cargo test -p kstone --test all golden` writes the files anew (with the log in its
 //! version of today, which moves the offsets in docs/format.md). That is right while version 1 has
 //! not been released; afterwards a change of the bytes is a new version, with files of its own
 //! beside these.

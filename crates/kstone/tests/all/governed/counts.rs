@@ -6,17 +6,14 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use kstone::ops::{TransactKind, Update, WriteRequest};
-use kstone::policy::{
-    Admitted, Counted, ItemRemoval, ItemWrite, KeyRemoval, KeyWrite, Refused, WritePolicy,
-};
 use kstone::ports::Items;
 use kstone::{Database, Item};
 use kstone_core::sync::Mutex;
 use proptest::prelude::*;
 
 use crate::governed::support::{
-    LIFE_MS, Machine, Students, batch, check_exact, create, delete, indexed, key, put, transact,
-    update,
+    AdmitAll, LIFE_MS, Machine, Students, batch, check_exact, create, delete, indexed, key, put,
+    transact, update,
 };
 
 fn student(n: u8) -> String {
@@ -147,45 +144,19 @@ fn a_dropped_table_is_told_of() {
     assert_eq!(indexed(&db).len(), 1, "the index may hold more than is true");
 }
 
-/// Lets a writer stand under its locks until it is told to go on.
-#[derive(Debug)]
-struct Gate {
-    entered: mpsc::SyncSender<()>,
-    go_on: Mutex<mpsc::Receiver<()>>,
-}
-
-impl WritePolicy for Gate {
-    fn admit_item(&self, _: &ItemWrite<'_>) -> Result<Admitted, Refused> {
-        self.entered.send(()).unwrap();
-        self.go_on.lock().recv().unwrap();
-        Ok(Admitted::AS_IT_IS)
-    }
-
-    fn release_item(&self, _: &ItemRemoval<'_>) -> Admitted {
-        Admitted::AS_IT_IS
-    }
-
-    fn admit_key(&self, _: &KeyWrite<'_>) -> Result<Admitted, Refused> {
-        Ok(Admitted::AS_IT_IS)
-    }
-
-    fn release_key(&self, _: &KeyRemoval<'_>) -> Admitted {
-        Admitted::AS_IT_IS
-    }
-
-    fn committed(&self, _: &[Counted]) {}
-    fn emptied(&self, _: u8) {}
-    fn swapped(&self, _: u8, _: u8) {}
-    fn dropped(&self, _: &str) {}
-}
-
 #[test]
 fn who_settles_waits_for_the_writes_that_were_under_way() {
     let db = Database::memory().unwrap();
     create(&db);
     let (entered, has_entered) = mpsc::sync_channel(1);
     let (go, go_on) = mpsc::channel();
-    db.govern(Arc::new(Gate { entered, go_on: Mutex::new(go_on) })).unwrap();
+    // A writer stands under its locks until it may go on.
+    let go_on = Mutex::new(go_on);
+    let wait = move || {
+        entered.send(()).unwrap();
+        go_on.lock().recv().unwrap();
+    };
+    db.govern(Arc::new(AdmitAll(Box::new(wait)))).unwrap();
     std::thread::scope(|scope| {
         let db = &db;
         scope.spawn(move || put(db, key("x", "a")).unwrap());

@@ -9,8 +9,8 @@ use kstone::ops::{
 };
 use kstone::partiql::Statement;
 use kstone::policy::{
-    Admitted, AskedTtl, Counted, Effect, Expiry, Footprint, IndexEntry, ItemRemoval, ItemWrite,
-    KeyRemoval, KeyWrite, PatternId, Refused, SUBJECTS_TABLE, WritePolicy,
+    Admitted, Counted, Effect, Expiry, IndexEntry, ItemRemoval, ItemWrite, KeyRemoval, KeySize,
+    KeyWrite, PatternId, Refused, RequestedTtl, SUBJECTS_TABLE, WritePolicy,
 };
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, DatabaseOptions, Durability, Item, ItemBytes, ItemRef, Result, ValueRef};
@@ -38,7 +38,7 @@ pub struct Heard {
     pub bytes: i64,
     pub writes: u64,
     pub ends: BTreeMap<u64, i64>,
-    pub asked: Vec<(Effect, AskedTtl)>,
+    pub asked: Vec<(Effect, RequestedTtl)>,
     pub dropped: Vec<String>,
 }
 
@@ -89,10 +89,10 @@ impl WritePolicy for Students {
         }
         self.heard.lock().asked.push((write.effect, write.asked));
         let expiry = match (write.asked, write.effect) {
-            (AskedTtl::Unsaid, Effect::Makes) => Expiry::InMs(LIFE_MS),
-            (AskedTtl::Ms(ms), _) => Expiry::InMs(ms.min(10 * LIFE_MS)),
-            (AskedTtl::Never, _) => Expiry::Never,
-            (AskedTtl::Unsaid | AskedTtl::Keep, _) => Expiry::Keep,
+            (RequestedTtl::Unsaid, Effect::Makes) => Expiry::InMs(LIFE_MS),
+            (RequestedTtl::Ms(ms), _) => Expiry::InMs(ms.min(10 * LIFE_MS)),
+            (RequestedTtl::Never, _) => Expiry::Never,
+            (RequestedTtl::Unsaid | RequestedTtl::Keep, _) => Expiry::Keep,
         };
         let index = entries_of(write.table, write.pk, write.sk, write.item);
         let mut unindex = write
@@ -123,8 +123,8 @@ impl WritePolicy for Students {
         let heard = &mut *self.heard.lock();
         for change in changes {
             assert_eq!(change.pattern, DECLARED);
-            let mut add = |footprint: Option<Footprint>, sign: i64| {
-                let Some(Footprint { bytes, expires_at_ms, .. }) = footprint else { return };
+            let mut add = |footprint: Option<KeySize>, sign: i64| {
+                let Some(KeySize { bytes, expires_at_ms, .. }) = footprint else { return };
                 heard.keys += sign;
                 heard.bytes += sign * bytes as i64;
                 let ends = heard.ends.entry(expires_at_ms.unwrap_or(0)).or_default();
@@ -146,6 +146,39 @@ impl WritePolicy for Students {
     fn dropped(&self, table: &str) {
         self.heard.lock().dropped.push(table.to_owned());
     }
+}
+
+/// A policy that admits everything as it is; it calls this before each item.
+pub struct AdmitAll(pub Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for AdmitAll {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AdmitAll")
+    }
+}
+
+impl WritePolicy for AdmitAll {
+    fn admit_item(&self, _: &ItemWrite<'_>) -> Result<Admitted, Refused> {
+        (self.0)();
+        Ok(Admitted::AS_IT_IS)
+    }
+
+    fn release_item(&self, _: &ItemRemoval<'_>) -> Admitted {
+        Admitted::AS_IT_IS
+    }
+
+    fn admit_key(&self, _: &KeyWrite<'_>) -> Result<Admitted, Refused> {
+        Ok(Admitted::AS_IT_IS)
+    }
+
+    fn release_key(&self, _: &KeyRemoval<'_>) -> Admitted {
+        Admitted::AS_IT_IS
+    }
+
+    fn committed(&self, _: &[Counted]) {}
+    fn emptied(&self, _: u8) {}
+    fn swapped(&self, _: u8, _: u8) {}
+    fn dropped(&self, _: &str) {}
 }
 
 /// A machine whose clock stands still and whose background work runs when it is told to.

@@ -1,7 +1,7 @@
 //! The life that a policy gives an item is in the attribute by which its table expires.
 
 use kstone::ops::{TransactKind, WriteRequest};
-use kstone::policy::{AskedTtl, Effect};
+use kstone::policy::{Effect, RequestedTtl};
 use kstone::{Error, Item};
 
 use crate::governed::support::{
@@ -56,24 +56,24 @@ fn what_a_write_says_about_the_life_is_what_the_policy_hears() {
     let last = || *policy.heard().asked.last().unwrap();
     let at = |life_ms: u64| START_MS / 1000 + life_ms / 1000;
     put(&db, key("student:1", "a")).unwrap();
-    assert_eq!(last(), (makes, AskedTtl::Unsaid));
+    assert_eq!(last(), (makes, RequestedTtl::Unsaid));
     update(&db, "student:1", "a", "SET n = pk").unwrap();
-    assert_eq!(last(), (changes, AskedTtl::Unsaid), "the same attribute as before");
+    assert_eq!(last(), (changes, RequestedTtl::Unsaid), "the same attribute as before");
     put(&db, key("student:1", "a").with("ttl", at(90_000))).unwrap();
-    assert_eq!(last(), (makes, AskedTtl::Ms(90_000 - START_MS % 1000)));
+    assert_eq!(last(), (makes, RequestedTtl::Ms(90_000 - START_MS % 1000)));
     assert_eq!(ttl(&db, "student:1"), Some(at(90_000)));
     put(&db, key("student:1", "a").with("ttl", at(90_000_000))).unwrap();
     assert_eq!(ttl(&db, "student:1"), Some(second(10 * LIFE_MS)), "as long as the rule allows");
     put(&db, key("student:1", "a").with("ttl", "soon")).unwrap();
-    assert_eq!(last(), (makes, AskedTtl::Unsaid), "no number is no time");
+    assert_eq!(last(), (makes, RequestedTtl::Unsaid), "no number is no time");
     assert_eq!(ttl(&db, "student:1"), Some(second(LIFE_MS)));
     update(&db, "student:1", "a", "REMOVE #t").unwrap();
-    assert_eq!(last(), (changes, AskedTtl::Never));
+    assert_eq!(last(), (changes, RequestedTtl::Never));
     assert_eq!(ttl(&db, "student:1"), None);
     update(&db, "student:1", "a", "SET n = sk").unwrap();
-    assert_eq!(last(), (changes, AskedTtl::Unsaid), "there was none and is none");
+    assert_eq!(last(), (changes, RequestedTtl::Unsaid), "there was none and is none");
     put(&db, key("student:1", "a").with("ttl", kstone::Value::Null)).unwrap();
-    assert_eq!(last(), (makes, AskedTtl::Never), "a put says so by NULL");
+    assert_eq!(last(), (makes, RequestedTtl::Never), "a put says so by NULL");
     assert!(!get(&db, "student:1", "a").unwrap().iter().any(|(name, _)| name == "ttl"));
     check_exact(&db, &policy);
 }
@@ -84,7 +84,7 @@ fn a_write_over_an_item_whose_time_is_over_makes_a_new_one() {
     put(&db, key("student:1", "a").with("friend", "2")).unwrap();
     machine.clock.advance(2 * LIFE_MS);
     update(&db, "student:1", "a", "SET n = pk").unwrap();
-    assert_eq!(*policy.heard().asked.last().unwrap(), (Effect::Makes, AskedTtl::Unsaid));
+    assert_eq!(*policy.heard().asked.last().unwrap(), (Effect::Makes, RequestedTtl::Unsaid));
     assert_eq!((policy.heard().keys, policy.heard().writes), (1, 2));
     delete(&db, "student:1", "a").unwrap();
     assert_eq!((policy.heard().keys, policy.heard().bytes), (0, 0));

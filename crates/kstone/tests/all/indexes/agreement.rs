@@ -1,4 +1,4 @@
-//! Whether a database agrees with itself: each index with the items, and the stream with both.
+//! Checks that indexes and stream are consistent with the items.
 
 use std::collections::{BTreeMap, HashMap};
 

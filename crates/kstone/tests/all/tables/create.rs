@@ -78,7 +78,7 @@ fn a_table_has_a_name_of_3_to_255_letters_digits_and_signs() {
         assert_eq!(refusal(&named(name)), expected);
     }
     assert!(TableSpec::resolve(&named("A.b_9-")).is_ok());
-    // A name that no table can have is told alone.
+    // A name that no table can have is reported alone.
     assert!(!refusal(&RawTable { key: Vec::new(), ..named("ab") }).contains("keySchema"));
 }
 

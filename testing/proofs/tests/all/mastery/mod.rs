@@ -1,5 +1,4 @@
-//! Acceptance, section 000: the keys of the mastery engine, its builders and its access patterns, at
-//! the doors of one server. What Dapr writes, DynamoDB reads, and the other way round.
+//! The mastery engine's keys and access patterns, through the Dapr and DynamoDB doors of one server.
 
 mod doors;
 mod keys;

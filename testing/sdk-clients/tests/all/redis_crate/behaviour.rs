@@ -59,7 +59,7 @@ fn one_of_a_hundred_who_ask_at_once_generates_an_explanation() {
     let mut connection = server.connect();
     let left_s: i64 = ask(&mut connection, "TTL explanation:pending:t9");
     assert!((1..=30).contains(&left_s), "{left_s}");
-    // Whoever generates replaces the lock by the explanation, as one step.
+    // The generating client replaces the lock by the explanation, in one step.
     let mut both = redis::pipe();
     both.atomic().set_ex("explanation:cache:t9", "{}", 3600).del("explanation:pending:t9");
     assert_eq!(both.query::<((), i64)>(&mut connection).unwrap().1, 1);

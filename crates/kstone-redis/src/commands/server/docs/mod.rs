@@ -3,7 +3,7 @@
 mod syntax;
 mod table;
 
-use crate::command::{Command, Context, Flow};
+use crate::command_spec::{Command, Context, Flow};
 use crate::commands;
 use crate::commands::server::command::by_full_name;
 use crate::fault::Result;
