@@ -1,7 +1,6 @@
 //! Middleware for every request: an id, the actor, a body within limits, and safe headers in the answer.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
