@@ -7,7 +7,7 @@
 //! | `extract`, `paging`, `range` | bodies, parameters, addresses, pages and days as types |
 //! | `guard` | rate limits, repeated requests |
 //! | `openapi` | the description, generated from the code, and a page that shows it |
-//! | [`mastery`] | learners, events, scores, batches, schools |
+//! | `mastery` | learners, events, scores, batches, schools |
 //! | `people`, `keyspaces`, `work`, `health` | what all systems share |
 
 mod extract;
