@@ -55,7 +55,7 @@ fn usage(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
 fn doctor(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
     let text = "Keys are kept on disk; memory holds caches and write buffers within their budget. \
                 No problem is known.\n";
-    context.out.reply_text(&text)
+    context.out.reply_text(text)
 }
 
 fn malloc_stats(context: &mut Context<'_, '_>, _: &[&[u8]]) -> Result<Flow> {
