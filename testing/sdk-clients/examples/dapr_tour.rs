@@ -3,6 +3,7 @@
 //!     DAPR_GRPC_PORT=50001 cargo run -p kstone-clients --example dapr_tour
 //!
 //! Every step checks what came back. What was written is deleted at the end.
+#![allow(clippy::disallowed_methods, reason = "a process of its own")]
 
 use std::collections::HashMap;
 use std::error::Error;
