@@ -252,7 +252,7 @@ impl Staged<'_> {
         };
         let live = old.and_then(Stored::live);
         let (pk, sk) = key_text(table, key);
-        let before = old.map(|old| footprint(key, &old.item, old.expires_at_ms));
+        let before = old.map(|old| key_size(key, &old.item, old.expires_at_ms));
         // Looked for once: an item has its attributes in a row.
         let said = table.ttl_attribute().and_then(|attribute| new.as_ref().get(attribute));
         let at_ms = said.and_then(|_| table.expiry_ms(new.as_ref(), now_ms));
@@ -275,14 +275,14 @@ impl Staged<'_> {
             None => at_ms,
             Some(item) => table.expiry_ms(item.as_ref(), now_ms),
         };
-        let after = footprint(key, ruled.as_ref().unwrap_or(new), ends_at_ms);
+        let after = key_size(key, ruled.as_ref().unwrap_or(new), ends_at_ms);
         self.count(admitted.pattern, before, Some(after), true);
         Ok((ruled, ends_at_ms))
     }
 
     /// Tells the policy of an item that is about to go, and stages what else goes with it.
     pub fn release(&mut self, table: &Table, key: &Key, old: &Stored, cause: Cause) -> Result<()> {
-        let before = footprint(key, &old.item, old.expires_at_ms);
+        let before = key_size(key, &old.item, old.expires_at_ms);
         let Some(released) = self.released(table, key, old, before) else { return Ok(()) };
         if let Some(rules) = &self.rules {
             rules.index(&mut self.batch, &released)?;
@@ -294,7 +294,7 @@ impl Staged<'_> {
     /// Tells the policy of an item that stays, and ends at another time because its table has begun
     /// or ceased to expire its items.
     pub fn restamp(&mut self, table: &Table, key: &Key, old: &Stored, expires_at_ms: Option<u64>) {
-        let before = footprint(key, &old.item, old.expires_at_ms);
+        let before = key_size(key, &old.item, old.expires_at_ms);
         // The pattern that counts it is given for an item that goes, too. It does not go, so
         // nothing else of the answer counts.
         if let Some(released) = self.released(table, key, old, before) {
@@ -361,7 +361,7 @@ impl Rules {
 }
 
 /// What an item takes: its engine key and its bytes as they are stored.
-fn footprint(key: &Key, item: &ItemBytes, expires_at_ms: Option<u64>) -> KeySize {
+fn key_size(key: &Key, item: &ItemBytes, expires_at_ms: Option<u64>) -> KeySize {
     let key_len = key.pk.len() + key.sk.as_ref().map_or(0, Bytes::len);
     let bytes = (key_len + item.as_slice().len()) as u64;
     KeySize { bytes, members: 0, expires_at_ms }

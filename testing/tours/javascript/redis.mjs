@@ -47,7 +47,7 @@ redis.defineCommand('take', {
 expect(await redis.take(key('n'), 'wrong'), 0);
 expect(await redis.take(key('n'), '10'), 1);
 
-// Whoever waits is served; whoever subscribed hears.
+// A blocked client is served; subscribers get the message.
 const popped = other.blpop(key('jobs'), 10);
 await redis.rpush(key('jobs'), 'first');
 expect(await popped, [key('jobs'), 'first']);

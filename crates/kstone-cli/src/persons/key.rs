@@ -123,6 +123,6 @@ mod tests {
         assert!(make(dir.path(), &path).is_err());
         assert_eq!(public_key(dir.path()).unwrap(), Some(made));
         fs::write(&path, "").unwrap();
-        assert!(load_or_make(dir.path()).is_err(), "whoever lost it restores it");
+        assert!(load_or_make(dir.path()).is_err(), "a lost key is restored, not replaced");
     }
 }

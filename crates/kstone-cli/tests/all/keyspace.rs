@@ -83,7 +83,7 @@ fn a_key_is_explained_by_the_catalogues_that_are_named() {
 }
 
 #[test]
-fn a_server_keeps_to_its_catalogues_and_so_does_whoever_opens_its_folder_later() {
+fn a_server_keeps_to_its_catalogues_and_so_does_a_later_owner_of_its_folder() {
     let fixture = place_with_orders();
     let words = ["--data", "db", "--keyspace", "orders.toml", "--unknown-keys", "refuse"];
     let server = Server::start(&fixture, &words);

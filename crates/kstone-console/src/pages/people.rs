@@ -481,7 +481,7 @@ fn done(id: &str, signed: &SignedReceipt) -> Markup {
         }
         section {
             h2 { "The receipt" }
-            p.faint { "Whoever knows the id can check that the receipt is genuine and about it: "
+            p.faint { "Anyone who knows the id can check that the receipt is genuine and about it: "
                 code { "kstone erase verify-receipt" } " does." }
             @if let Ok(value) = serde_json::from_str(&signed.to_json()) { (json::pretty(&value)) }
         }

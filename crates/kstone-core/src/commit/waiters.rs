@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gathering_that_is_given_up_is_over_whoever_is_missing() {
+    fn a_gathering_that_is_given_up_is_over_even_if_waiters_are_missing() {
         let me = park::current();
         let mut waiters = waiting(4);
         waiters.take_satisfied(synced(3));

@@ -784,7 +784,7 @@ mod tests {
         background.request_flush(7);
         assert!(is_called_by_a_commit());
         background.flush_runs.store(true, Ordering::SeqCst);
-        assert!(!is_called_by_a_commit(), "whoever flushes will look again");
+        assert!(!is_called_by_a_commit(), "the flushing thread will look again");
         background.flush_runs.store(false, Ordering::SeqCst);
         assert!(is_called_by_a_commit());
     }

@@ -73,7 +73,7 @@ fn with_and_without_threads_an_ingest_makes_the_same_files() {
 }
 
 #[test]
-fn an_ingest_that_has_returned_survives_a_crash_whoever_wrote_it() {
+fn an_ingest_that_has_returned_survives_a_crash_with_any_number_of_threads() {
     for with_threads in [false, true] {
         let disk = SimDisk::new(2);
         let engine = open(&disk, with_threads);

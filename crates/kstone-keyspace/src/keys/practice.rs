@@ -1,4 +1,4 @@
-//! The keys of `practice`. The training ground: practice sessions and everything around them.
+//! The keys of `practice`. Practice sessions: hints, scores, feature flags, limits.
 //!
 //! Written by `kstone_keyspace::typed::rust_keys` from the catalogue: change that, then write this anew.
 

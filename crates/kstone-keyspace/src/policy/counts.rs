@@ -418,7 +418,7 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn footprint(bytes: u64, expires_at_ms: Option<u64>) -> Option<KeySize> {
+    fn key_size(bytes: u64, expires_at_ms: Option<u64>) -> Option<KeySize> {
         Some(KeySize { bytes, members: 0, expires_at_ms })
     }
 
@@ -439,11 +439,11 @@ mod tests {
     #[test]
     fn a_key_is_counted_once_however_often_it_is_written() {
         let mut tally = Tally::new(0);
-        tally.add(&change(None, footprint(10, Some(5))));
-        tally.add(&change(footprint(10, Some(5)), footprint(30, Some(900_000))));
+        tally.add(&change(None, key_size(10, Some(5))));
+        tally.add(&change(key_size(10, Some(5)), key_size(30, Some(900_000))));
         assert_eq!((tally.figures.keys, tally.figures.bytes, tally.figures.writes), (1, 30, 2));
         assert_eq!(tally.expiries.next_hour(0).at_least, 1);
-        tally.add(&change(footprint(30, Some(900_000)), None));
+        tally.add(&change(key_size(30, Some(900_000)), None));
         assert_eq!((tally.figures.keys, tally.figures.bytes), (0, 0));
         assert_eq!(tally.expiries.next_hour(0).at_most, 0);
     }
@@ -452,13 +452,13 @@ mod tests {
     fn a_write_that_changes_no_figure_is_counted_like_any_other() {
         let slot = Slot::new(0, None, 0);
         let end = |minutes: u64| Some(minutes * 60_000);
-        slot.add(&change(None, footprint(10, end(6))), 0);
+        slot.add(&change(None, key_size(10, end(6))), 0);
         let changes = [
-            change(footprint(10, end(6)), footprint(10, end(9))),
-            change(footprint(10, end(9)), footprint(11, end(9))),
-            change(footprint(11, end(9)), footprint(11, end(11))),
-            change(footprint(11, end(11)), footprint(11, None)),
-            change(footprint(11, None), footprint(11, None)),
+            change(key_size(10, end(6)), key_size(10, end(9))),
+            change(key_size(10, end(9)), key_size(11, end(9))),
+            change(key_size(11, end(9)), key_size(11, end(11))),
+            change(key_size(11, end(11)), key_size(11, None)),
+            change(key_size(11, None), key_size(11, None)),
         ];
         let quick: Vec<bool> = changes.iter().map(is_same).collect();
         assert_eq!(quick, [true, false, false, false, true]);
@@ -470,10 +470,9 @@ mod tests {
         let tally = slot.first();
         assert_eq!(tally.figures.bytes, 11);
         assert_eq!(tally.expiries.next_hour(0), super::super::expiring::Expiring::default());
-        let ended = Counted { is_write: false, ..change(footprint(1, None), footprint(1, None)) };
+        let ended = Counted { is_write: false, ..change(key_size(1, None), key_size(1, None)) };
         assert!(!is_same(&ended));
-        let member =
-            Counted { members_written: 1, ..change(footprint(1, None), footprint(1, None)) };
+        let member = Counted { members_written: 1, ..change(key_size(1, None), key_size(1, None)) };
         assert!(!is_same(&member));
     }
 

@@ -160,21 +160,21 @@ impl RecountPass<'_> {
 
     fn key(&mut self, key: &SurveyedKey<'_>) -> Result<()> {
         let Some((id, entries)) = self.governor.entries_of_key(&key.write) else {
-            self.done.unknown += u64::from(key.footprint.is_some());
+            self.done.unknown += u64::from(key.key_size.is_some());
             return Ok(());
         };
         let (db, members) = (key.write.db, (key.members, key.member_bytes));
-        match key.footprint {
-            Some(footprint) => {
+        match key.key_size {
+            Some(key_size) => {
                 self.done.keys += 1;
-                self.add(id, db, Some(footprint), members);
+                self.add(id, db, Some(key_size), members);
             }
             None => self.add(id, db, None, members),
         }
         self.index(entries)
     }
 
-    /// Counts a key, or (without a footprint) more members of the last one.
+    /// Counts a key, or (without a size) more members of the last one.
     fn add(&mut self, pattern: PatternId, db: u8, after: Option<KeySize>, members: (u32, u64)) {
         let (members_written, member_bytes_written) = members;
         let (before, is_write) = (None, false);

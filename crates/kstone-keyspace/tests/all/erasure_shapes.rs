@@ -154,7 +154,7 @@ fn fill(fixture: &Fixture) {
 }
 
 #[test]
-fn whoever_is_named_in_whatever_way_is_listed_exported_and_erased() {
+fn a_person_named_in_any_way_is_listed_exported_and_erased() {
     let disk = SimDisk::new(3);
     let fixture = fixture(&disk);
     fill(&fixture);

@@ -153,7 +153,7 @@ fn who_is_in_data_that_is_older_than_the_rules_is_erased_from_it() {
 }
 
 #[test]
-fn whoever_only_removes_is_not_held_to_the_rules() {
+fn removals_are_not_held_to_the_rules() {
     let disk = SimDisk::new(1);
     {
         let fixture = fixture(&disk);

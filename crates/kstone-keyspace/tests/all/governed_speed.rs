@@ -119,8 +119,8 @@ fn what_a_declared_key_costs_more_per_write() {
 fn what_the_governor_itself_takes() {
     let db = database();
     let governor = govern(&db);
-    let footprint = KeySize { bytes: 40, members: 0, expires_at_ms: Some(9_000_000_000_000) };
-    let before = Some(footprint);
+    let key_size = KeySize { bytes: 40, members: 0, expires_at_ms: Some(9_000_000_000_000) };
+    let before = Some(key_size);
     let write = |key: &'static [u8], kind, value: Option<&'static [u8]>| KeyWrite {
         db: 0,
         key,
@@ -166,7 +166,7 @@ fn what_the_governor_itself_takes() {
         is_write: true,
     };
     println!("{:6.1} ns  count", ns(|| governor.committed(black_box(&[change]))));
-    let after = Some(KeySize { expires_at_ms: Some(9_000_000_300_000), ..footprint });
+    let after = Some(KeySize { expires_at_ms: Some(9_000_000_300_000), ..key_size });
     let moved = Counted { after, ..change };
     println!("{:6.1} ns  count, with another end", ns(|| governor.committed(black_box(&[moved]))));
 }

@@ -178,7 +178,7 @@ async fn work_that_is_given_up_becomes_an_alert() {
 }
 
 #[tokio::test]
-async fn a_batch_whose_job_is_given_up_has_failed_for_whoever_watches_it() {
+async fn a_batch_whose_job_is_given_up_is_shown_as_failed() {
     let store = Store::new();
     let platform = Platform::prepare(parts(&store)).await.unwrap();
     platform.workers.register(QUEUE, RUN_BATCH, |_| async { Err(JobError::fatal("no way")) });

@@ -148,7 +148,7 @@ fn release(
     tally: &mut CommitChanges,
 ) {
     let Some(before) = touched.before else { return };
-    let (db, before) = (touched.db, before.footprint);
+    let (db, before) = (touched.db, before.key_size);
     let mut released =
         policy.release_key(&KeyRemoval { db, key: txn.touched_key(touched), before });
     note_index(txn, &mut released);
@@ -195,20 +195,20 @@ fn admit(
     if txn.has_annex(touched) {
         written = show_annex(policy, txn, touched, after)?;
     }
-    let mut footprint = Some(after.footprint);
+    let mut key_size = Some(after.key_size);
     if !touched.is_timed {
         let end = match admitted.expiry {
             Expiry::InMs(ms) => Some(txn.now_ms().saturating_add(ms)),
             Expiry::Never => None,
-            Expiry::Keep => after.footprint.expires_at_ms,
+            Expiry::Keep => after.key_size.expires_at_ms,
         };
-        let most = admitted.trim_to.filter(|most| after.footprint.members > *most);
-        if end != after.footprint.expires_at_ms || most.is_some() {
+        let most = admitted.trim_to.filter(|most| after.key_size.members > *most);
+        if end != after.key_size.expires_at_ms || most.is_some() {
             txn.set_end(touched, end)?;
             if let Some(most) = most {
                 trim(policy, txn, touched, most, admitted)?;
             }
-            footprint = txn.touched_state(touched).map(|state| state.footprint);
+            key_size = txn.touched_state(touched).map(|state| state.key_size);
         }
     }
     note_index(txn, admitted);
@@ -217,8 +217,8 @@ fn admit(
         tally.push(Counted {
             pattern,
             db: touched.db,
-            before: touched.before.map(|before| before.footprint),
-            after: footprint,
+            before: touched.before.map(|before| before.key_size),
+            after: key_size,
             members_written: written.members,
             member_bytes_written: written.bytes,
             is_write: !touched.is_timed,
@@ -237,7 +237,7 @@ fn excused(
 ) -> Result<Admitted> {
     match touched.before {
         Some(before) if touched.is_timed => {
-            let (key, before) = (txn.touched_key(touched), before.footprint);
+            let (key, before) = (txn.touched_key(touched), before.key_size);
             let pattern = policy.release_key(&KeyRemoval { db: touched.db, key, before }).pattern;
             Ok(Admitted { pattern, ..Admitted::AS_IT_IS })
         }
@@ -288,7 +288,7 @@ fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &TouchedKey, after: &KeyState) 
         effect: touched.effect,
         asked: touched.asked,
         pattern: touched.pattern,
-        before: touched.before.map(|before| before.footprint),
+        before: touched.before.map(|before| before.key_size),
         ..made(touched.db, key, now_ms, after)
     }
 }
@@ -296,7 +296,7 @@ fn bare<'k>(key: &'k [u8], now_ms: u64, touched: &TouchedKey, after: &KeyState) 
 /// That a key was made, without what was written.
 #[inline]
 pub(super) fn made<'k>(db: u8, key: &'k [u8], now_ms: u64, after: &KeyState) -> KeyWrite<'k> {
-    let members = after.footprint.members;
+    let members = after.key_size.members;
     let (kind, members_after) = match after.kind {
         Kind::String | Kind::LongString => (KeyKind::String, None),
         Kind::Hash => (KeyKind::Hash, Some(members)),

@@ -26,7 +26,7 @@ pub struct SurveyedKey<'k> {
     /// The key as if it had just been made, with its value, its fields or its members.
     pub write: KeyWrite<'k>,
     /// What it takes; `None` where the key was shown already.
-    pub footprint: Option<KeySize>,
+    pub key_size: Option<KeySize>,
     /// How many members of a collection, entries of a stream, are in `write`.
     pub members: u32,
     /// The bytes of these.
@@ -206,13 +206,13 @@ fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut OnKey<'_>) -> Result<()
     let Some(entry) = txn.lookup_quietly(key)? else { return Ok(()) };
     let state = KeyState::of_entry(key, &entry);
     let write = made(db, key, txn.now_ms(), &state);
-    let mut footprint = Some(state.footprint);
+    let mut key_size = Some(state.key_size);
     if matches!(entry.kind, Kind::String | Kind::LongString) {
         let Some(value) = StringValue::from_entry(entry)? else { return Ok(()) };
         let value = txn.string_bytes(key, &value)?;
         let value_len = Some(value.len() as u64);
         let write = KeyWrite { value: Some(&value), value_len, ..write };
-        return see(&SurveyedKey { write, footprint, members: 0, member_bytes: 0 });
+        return see(&SurveyedKey { write, key_size, members: 0, member_bytes: 0 });
     }
     some_at_a_time(
         entry.kind,
@@ -225,7 +225,7 @@ fn show(txn: &mut Txn<'_>, db: u8, key: &[u8], see: &mut OnKey<'_>) -> Result<()
             let (fields, members) = (parts.fields.as_slice(), parts.members.as_slice());
             see(&SurveyedKey {
                 write: KeyWrite { fields, members, ..write },
-                footprint: footprint.take(),
+                key_size: key_size.take(),
                 members: parts.written.members,
                 member_bytes: parts.written.bytes,
             })

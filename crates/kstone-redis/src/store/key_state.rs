@@ -10,7 +10,7 @@ use crate::store::{Entry, Kind, annex};
 pub(crate) struct KeyState {
     pub(crate) kind: Kind,
     /// Bytes of the key and of a string's value; members of a collection; when it ends.
-    pub(crate) footprint: KeySize,
+    pub(crate) key_size: KeySize,
     /// The place of a list's first element; 0 of what is no list.
     pub(crate) first: u64,
 }
@@ -41,8 +41,8 @@ impl KeyState {
             Kind::Stream => (0, short_number(body), 0),
         };
         let bytes = key.len() as u64 + value_bytes;
-        let footprint = KeySize { bytes, members, expires_at_ms };
-        KeyState { kind, footprint, first }
+        let key_size = KeySize { bytes, members, expires_at_ms };
+        KeyState { kind, key_size, first }
     }
 }
 

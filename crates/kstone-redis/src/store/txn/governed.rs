@@ -452,7 +452,7 @@ impl<'s> Txn<'s> {
         let after = touched.after.filter(|_| touched.is_value_written)?;
         let key_len = self.touched_key(touched).len() as u64;
         let is_string = matches!(after.kind, Kind::String | Kind::LongString);
-        is_string.then(|| after.footprint.bytes.saturating_sub(key_len))
+        is_string.then(|| after.key_size.bytes.saturating_sub(key_len))
     }
 
     /// The string that the command has written, if it is short enough to be in the head.
@@ -466,7 +466,7 @@ impl<'s> Txn<'s> {
     /// The string in pieces that the command has made, or changed if it is not too long to be read
     /// for that.
     pub(crate) fn touched_long_value(&mut self, touched: &TouchedKey) -> Result<Option<Bytes>> {
-        let is_short = touched.after.is_some_and(|state| state.footprint.bytes <= READ_LEN_MAX);
+        let is_short = touched.after.is_some_and(|state| state.key_size.bytes <= READ_LEN_MAX);
         let is_read = is_short || touched.effect == Effect::Makes;
         if !is_read || !touched.is_value_written {
             return Ok(None);
@@ -533,7 +533,7 @@ impl<'s> Txn<'s> {
 
     /// The key is to end at this time, or never.
     pub(crate) fn set_end(&mut self, touched: &TouchedKey, at_ms: Option<u64>) -> Result<()> {
-        if self.touched_state(touched).is_none_or(|now| now.footprint.expires_at_ms == at_ms) {
+        if self.touched_state(touched).is_none_or(|now| now.key_size.expires_at_ms == at_ms) {
             return Ok(());
         }
         if self.changes.set_end(touched.at, at_ms) {
@@ -564,7 +564,7 @@ impl TouchedKey {
 
     /// Adds what the command does to the key, and what it says about its life.
     fn judge(&mut self, is_replaced: bool, life: Option<RequestedTtl>, now_ms: u64) {
-        let ends = |state: &KeyState| state.footprint.expires_at_ms;
+        let ends = |state: &KeyState| state.key_size.expires_at_ms;
         let live = self.before.as_ref().filter(|was| ends(was).is_none_or(|at_ms| at_ms > now_ms));
         let (had, has) = (live.and_then(ends), self.after.as_ref().and_then(ends));
         self.effect = match live {

@@ -191,11 +191,11 @@ impl WritePolicy for Rules {
         let mut log = self.0.lock().unwrap();
         for change in changes {
             let totals = log.totals.entry(change.db).or_default();
-            for (footprint, sign) in [(change.before, -1), (change.after, 1)] {
-                let Some(footprint) = footprint else { continue };
+            for (key_size, sign) in [(change.before, -1), (change.after, 1)] {
+                let Some(key_size) = key_size else { continue };
                 totals.keys += sign;
-                totals.bytes += sign * footprint.bytes as i64;
-                totals.members += sign * footprint.members as i64;
+                totals.bytes += sign * key_size.bytes as i64;
+                totals.members += sign * key_size.members as i64;
             }
             log.counted.push(*change);
         }

@@ -42,12 +42,12 @@ fn every_key_is_shown_with_all_that_it_holds() {
     let walked: Result<(), Fault> = client.redis.survey(|key| {
         let (write, name) = (&key.write, String::from_utf8_lossy(key.write.key).into_owned());
         assert!(write.effect == Effect::Makes && write.before.is_none());
-        if let Some(footprint) = key.footprint {
+        if let Some(key_size) = key.key_size {
             let totals = totals.entry(write.db).or_default();
             totals.keys += 1;
-            totals.bytes += footprint.bytes as i64;
-            totals.members += footprint.members as i64;
-            assert_eq!(footprint.expires_at_ms.is_some(), name == "there");
+            totals.bytes += key_size.bytes as i64;
+            totals.members += key_size.members as i64;
+            assert_eq!(key_size.expires_at_ms.is_some(), name == "there");
         }
         for (field, value) in write.fields {
             let text = [*field, *value].map(String::from_utf8_lossy).join("=");

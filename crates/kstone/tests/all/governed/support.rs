@@ -123,8 +123,8 @@ impl WritePolicy for Students {
         let heard = &mut *self.heard.lock();
         for change in changes {
             assert_eq!(change.pattern, DECLARED);
-            let mut add = |footprint: Option<KeySize>, sign: i64| {
-                let Some(KeySize { bytes, expires_at_ms, .. }) = footprint else { return };
+            let mut add = |key_size: Option<KeySize>, sign: i64| {
+                let Some(KeySize { bytes, expires_at_ms, .. }) = key_size else { return };
                 heard.keys += sign;
                 heard.bytes += sign * bytes as i64;
                 let ends = heard.ends.entry(expires_at_ms.unwrap_or(0)).or_default();

@@ -73,7 +73,7 @@ function globals.rawset(value, key, new)
     return rawset(value, key, new)
 end
 
--- What is behind a shell is shown as a copy: whoever got hold of it could change it.
+-- What is behind a shell is shown as a copy: a script that got hold of it could change it.
 function globals.pairs(value)
     expect_table(value, 1, 'pairs')
     local real = behind[value]
