@@ -140,11 +140,6 @@ impl Session {
         self.client.db = db;
     }
 
-    /// Whether the client asked for RESP3.
-    pub fn speaks_resp3(&self) -> bool {
-        self.client.resp3
-    }
-
     /// The next reply may show what this commit wrote.
     pub(crate) fn note_seq(&mut self, seq: u64) {
         self.seq = self.seq.max(seq);

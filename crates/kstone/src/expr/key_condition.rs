@@ -50,11 +50,6 @@ impl BoundKeyCondition {
 }
 
 impl KeyOp {
-    /// Whether it asks for one value.
-    pub fn is_equality(&self) -> bool {
-        matches!(self, KeyOp::Eq(_))
-    }
-
     /// The values that it compares with.
     pub fn values(&self) -> impl Iterator<Item = &EncodedValue> {
         let (first, second) = match self {
