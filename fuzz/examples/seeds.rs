@@ -7,7 +7,7 @@ use std::path::Path;
 
 fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let seeds = kstone_proofs::fuzzing::seeds();
+    let seeds = kstone_door_tests::fuzzing::seeds();
     let requests = seeds.requests.into_iter().filter_map(|(operation, body)| {
         Some(("dynamo_request", kstone_dynamo::fuzzing::input(operation, &body)?))
     });
@@ -17,7 +17,7 @@ fn main() -> std::io::Result<()> {
     let all = all.chain(seeds.inputs).chain(requests).chain(connections);
     let sent = kstone_resp::fuzzing::requests_seeds().into_iter();
     let sent = sent.map(|seed| ("redis_requests", seed));
-    let all = all.chain(kstone_proofs::redis::arguments::seeds()).chain(sent);
+    let all = all.chain(kstone_door_tests::redis::arguments::seeds()).chain(sent);
     for (n, (target, bytes)) in all.enumerate() {
         let folder = corpus.join(target);
         std::fs::create_dir_all(&folder)?;

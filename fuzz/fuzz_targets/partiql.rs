@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kstone_proofs::fuzzing::partiql_statement(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kstone_door_tests::fuzzing::partiql_statement(bytes));

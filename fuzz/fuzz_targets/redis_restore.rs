@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kstone_proofs::redis::arguments::restore(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| kstone_door_tests::redis::arguments::restore(bytes));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kstone::ports::Items;
+use kstone_base::audit::AuditEntry;
+use kstone_base::time::Moment;
 use kstone_core::env::{Clock, Random};
 use kstone_door::Limits;
 use kstone_keyspace::{Governor, Subject};
-use kstone_learn::Platform;
 use kstone_mastery::engine::MasteryEngine;
-use kstone_platform::audit::AuditEntry;
-use kstone_platform::time::Moment;
+use kstone_platform::Platform;
 use kstone_redis::port::Keys;
 
 use crate::admission::Token;

@@ -7,8 +7,8 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use kstone_base::field::check_id;
 use kstone_door::body::{BodyError, BodyLimits};
-use kstone_platform::field::check_id;
 
 use crate::admission;
 use crate::console::ConsoleState;

@@ -2,7 +2,7 @@
 //! database has not removed it yet.
 
 use kstone::ops::Placeholders;
-use kstone::{Item, Value};
+use kstone::{Item, Value, placeholders};
 
 use crate::entry::{ETAG, PK, TTL, VALUE};
 
@@ -15,11 +15,9 @@ const COMPARED_MAX: usize = 100;
 
 /// The key holds nothing.
 pub(crate) fn absent(now_ms: u64) -> ConditionText {
-    let name = |name: &str, means: &str| (name.to_owned(), means.to_owned());
-    let placeholders = Placeholders {
-        names: Some([name("#pk", PK), name("#ttl", TTL)].into_iter().collect()),
-        values: Some([(":now".to_owned(), Value::from(now_ms / 1000))].into_iter().collect()),
-    };
+    let now = Value::from(now_ms / 1000);
+    let placeholders =
+        placeholders([("#pk", Value::from(PK)), ("#ttl", Value::from(TTL)), (":now", now)]);
     ("attribute_not_exists(#pk) OR #ttl <= :now".to_owned(), placeholders)
 }
 

@@ -185,15 +185,8 @@ impl State {
                 Some(item) => TransactKind::Put(item),
                 None => TransactKind::Delete(item_key.to_item()),
             };
-            let table = TABLE.to_owned();
-            let return_on_failure = false;
-            actions.push(TransactAction {
-                table,
-                kind,
-                condition,
-                placeholders,
-                return_on_failure,
-            });
+            let action = TransactAction::new(TABLE, kind);
+            actions.push(TransactAction { condition, placeholders, ..action });
             keys.push(key);
         }
         let request = match (actions.len(), actions.pop()) {

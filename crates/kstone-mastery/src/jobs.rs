@@ -17,10 +17,10 @@ use crate::engine::{
     AGGREGATE, Error, MasteryEngine, QUEUE, RUN_BATCH, Result, STRUGGLE, StruggleBegun,
 };
 use crate::learners::{LearnerPages, SHARDS};
-use kstone_platform::time::Moment;
-use kstone_platform::work::schedule::Weekday;
-use kstone_platform::work::short_hash;
-use kstone_platform::work::{
+use kstone_base::time::Moment;
+use kstone_base::work::schedule::Weekday;
+use kstone_base::work::short_hash;
+use kstone_base::work::{
     Alert, Alerts, Cadence, DeadJob, Job, JobError, NewJob, Outbox, Schedules, Severity, Workers,
     alert,
 };

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use kstone_core::{Engine, PurgeSnapshots, PurgeTarget, Purged, stripe_of};
+use kstone_core::{PurgeSnapshots, PurgeTarget, stripe_of};
 
 use crate::Redis;
 use crate::port::local::{execute, reply};
@@ -70,7 +70,9 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
     }
     // From here on this thread is busy for long.
     server.task_handoff.hand_off();
-    let purged = remove(&server.engine, &targets(request, has_annexes))?;
+    let snapshots = PurgeSnapshots::EndAfter(PATIENCE);
+    let purged = server.engine.purge(&targets(request, has_annexes), snapshots);
+    let purged = purged.map_err(unavailable)?;
     Ok(PurgeReport {
         records,
         stripes: purged.stripes,
@@ -91,16 +93,6 @@ fn targets(request: &PurgeKeys, has_annexes: bool) -> Vec<PurgeTarget> {
     let all = keys.chain(request.members.iter().map(|(_, key, _)| key));
     let stripes: HashSet<u8> = all.map(|key| stripe_of(key)).collect();
     stripes.into_iter().map(|stripe| PurgeTarget::RemainsIn { stripe }).collect()
-}
-
-fn remove(engine: &Engine, targets: &[PurgeTarget]) -> Result<Purged> {
-    let purged = match engine.purge(targets, PurgeSnapshots::Wait(PATIENCE)) {
-        Err(kstone_core::Error::SnapshotsInTheWay { .. }) => {
-            engine.purge(targets, PurgeSnapshots::End)
-        }
-        purged => purged,
-    };
-    purged.map_err(unavailable)
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Error {

@@ -6,10 +6,10 @@ use kstone::{Item, Number, Value};
 
 use crate::entity::Entity;
 use crate::{EntityType, WorkflowType, album_key};
-use kstone_platform::field::{
+use kstone_base::field::{
     FromValue, Invalid, check_id, check_length, map, nullable, optional, required,
 };
-use kstone_platform::time::Timestamp;
+use kstone_base::time::Timestamp;
 
 /// An album that an execution found in its image.
 #[derive(Debug, Clone, PartialEq, Eq)]

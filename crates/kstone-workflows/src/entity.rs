@@ -3,7 +3,7 @@
 use kstone::{Item, Value};
 
 use crate::{Album, EntityType, Execution, Metrics, Task};
-use kstone_platform::field::{Invalid, Problem, required};
+use kstone_base::field::{Invalid, Problem, required};
 
 /// One kind of item of the workflow table.
 pub trait Entity: Sized {

@@ -4,8 +4,8 @@ use kstone::{Item, Number};
 
 use crate::entity::Entity;
 use crate::{EntityType, ExecutionStatus, WorkflowType, execution_key};
-use kstone_platform::field::{Invalid, check_id, check_length, nullable, optional, required};
-use kstone_platform::time::Timestamp;
+use kstone_base::field::{Invalid, check_id, check_length, nullable, optional, required};
+use kstone_base::time::Timestamp;
 
 /// One run of a workflow over one image.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use kstone::Item;
 use kstone_core::env::Random;
 
 use crate::{EntityType, WorkflowType};
-use kstone_platform::time::{Date, Timestamp};
+use kstone_base::time::{Date, Timestamp};
 
 /// The sort key of what has no siblings of its kind in its partition.
 const METADATA: &str = "metadata";

@@ -5,8 +5,8 @@ use kstone::{Item, Number};
 use crate::entity::Entity;
 use crate::execution::check_cost;
 use crate::{EntityType, Period, WorkflowType, metrics_key};
-use kstone_platform::field::{Invalid, required};
-use kstone_platform::time::{Date, Timestamp};
+use kstone_base::field::{Invalid, required};
+use kstone_base::time::{Date, Timestamp};
 
 /// Counts and sums over the executions of one engine on one day, which can be incremented. Averages
 /// follow from them.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use kstone::Value;
 
-use kstone_platform::field::{FromValue, Invalid, text};
+use kstone_base::field::{FromValue, Invalid, text};
 
 /// An enum whose variants are names in items.
 macro_rules! names {

@@ -8,8 +8,8 @@ use crate::requests::{
     albums_in_context, execution_with_albums, metrics_to_compare, running_executions,
 };
 use crate::{Album, AnyEntity, Execution, Metrics, WorkflowType};
-use kstone_platform::field::Invalid;
-use kstone_platform::time::Date;
+use kstone_base::field::Invalid;
+use kstone_base::time::Date;
 
 /// Why entities could not be read.
 #[derive(Debug, Clone, thiserror::Error)]

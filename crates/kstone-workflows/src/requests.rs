@@ -12,7 +12,7 @@ use crate::{
     EntityType, ExecutionStatus, GSI1, GSI2, GSI3, Period, TaskStatus, WorkflowType, album_key,
     execution_key, metrics_key, task_key,
 };
-use kstone_platform::time::{Date, Timestamp};
+use kstone_base::time::{Date, Timestamp};
 
 /// The execution with this id.
 pub fn execution_by_id(table: &str, execution_id: &str) -> GetItem {
@@ -86,18 +86,8 @@ pub fn album_in_context(
     execution_id: &str,
     album_index: u32,
 ) -> Query {
-    query(
-        table,
-        Some(GSI2),
-        "workflowType = :workflow AND executionId = :execution \
-         AND entityType = :entity AND sortValue = :place",
-        vec![
-            (":workflow", workflow_type.into()),
-            (":execution", execution_id.into()),
-            (":entity", EntityType::Album.into()),
-            (":place", album_index.into()),
-        ],
-    )
+    let albums = albums_in_context(table, workflow_type, execution_id);
+    and(albums, "sortValue = :place", vec![(":place", album_index.into())])
 }
 
 /// The task with this id.
@@ -107,13 +97,8 @@ pub fn task_by_id(table: &str, task_id: &str) -> GetItem {
 
 /// The tasks that wait for an answer, of both engines, the oldest first.
 pub fn pending_tasks(table: &str) -> Query {
-    let request = query(
-        table,
-        Some(GSI3),
-        "entityType = :entity AND #status = :status",
-        vec![(":entity", EntityType::Task.into()), (":status", TaskStatus::Pending.into())],
-    );
-    with_status_name(request)
+    let values = vec![(":entity", EntityType::Task.into())];
+    and_status(query(table, Some(GSI3), "entityType = :entity", values), TaskStatus::Pending)
 }
 
 /// The tasks of one engine with one status, by time.
@@ -180,10 +165,21 @@ fn query(
     }
 }
 
-/// `status` is a reserved word of DynamoDB's.
-fn with_status_name(mut request: Query) -> Query {
-    request.placeholders.names = Some(vec![("#status".to_owned(), "status".to_owned())]);
+/// The same query under one more condition.
+fn and(mut request: Query, condition: &str, values: Vec<(&'static str, Value)>) -> Query {
+    if let Some(KeyCondition::Text(text)) = &mut request.key_condition {
+        text.push_str(" AND ");
+        text.push_str(condition);
+    }
+    let values = values.into_iter().map(|(name, value)| (name.to_owned(), value));
+    request.placeholders.values.get_or_insert_default().extend(values);
     request
+}
+
+/// `status` is a reserved word of DynamoDB's.
+fn and_status(mut request: Query, status: impl Into<Value>) -> Query {
+    request.placeholders.names = Some(vec![("#status".to_owned(), "status".to_owned())]);
+    and(request, "#status = :status", vec![(":status", status.into())])
 }
 
 fn by_prefix(table: &str, pk: &str, prefix: &str) -> Query {
@@ -206,17 +202,7 @@ fn by_status(
     entity_type: EntityType,
     status: impl Into<Value>,
 ) -> Query {
-    let request = query(
-        table,
-        Some(GSI1),
-        "workflowType = :workflow AND entityType = :entity AND #status = :status",
-        vec![
-            (":workflow", workflow_type.into()),
-            (":entity", entity_type.into()),
-            (":status", status.into()),
-        ],
-    );
-    with_status_name(request)
+    and_status(by_type(table, workflow_type, entity_type), status)
 }
 
 fn by_date_range(
@@ -227,20 +213,9 @@ fn by_date_range(
     range: RangeInclusive<Timestamp>,
 ) -> Query {
     let (from, to) = range.into_inner();
-    let request = query(
-        table,
-        Some(GSI1),
-        "workflowType = :workflow AND entityType = :entity AND #status = :status \
-         AND createdAt BETWEEN :from AND :to",
-        vec![
-            (":workflow", workflow_type.into()),
-            (":entity", entity_type.into()),
-            (":status", status.into()),
-            (":from", from.into()),
-            (":to", to.into()),
-        ],
-    );
-    with_status_name(request)
+    let with_status = by_status(table, workflow_type, entity_type, status);
+    let values = vec![(":from", from.into()), (":to", to.into())];
+    and(with_status, "createdAt BETWEEN :from AND :to", values)
 }
 
 fn in_context(
@@ -249,14 +224,6 @@ fn in_context(
     execution_id: &str,
     entity_type: EntityType,
 ) -> Query {
-    query(
-        table,
-        Some(GSI2),
-        "workflowType = :workflow AND executionId = :execution AND entityType = :entity",
-        vec![
-            (":workflow", workflow_type.into()),
-            (":execution", execution_id.into()),
-            (":entity", entity_type.into()),
-        ],
-    )
+    let context = execution_context(table, workflow_type, execution_id);
+    and(context, "entityType = :entity", vec![(":entity", entity_type.into())])
 }

@@ -8,7 +8,7 @@ use crate::{
     Album, AnyEntity, Execution, ExecutionStatus, ImageRegion, Metrics, Period, Task, TaskAlbum,
     TaskStatus, TokenHash, WorkflowType,
 };
-use kstone_platform::time::{Date, TimeError, Timestamp};
+use kstone_base::time::{Date, TimeError, Timestamp};
 
 /// How often a new image arrives.
 const IMAGE_SECONDS: u64 = 97 * 60;

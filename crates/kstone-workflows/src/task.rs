@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 use crate::album::check_album;
 use crate::entity::Entity;
 use crate::{EntityType, TaskStatus, WorkflowType, task_key};
-use kstone_platform::field::{
+use kstone_base::field::{
     FromValue, Invalid, check_id, check_length, map, nullable, optional, required, text,
 };
-use kstone_platform::time::Timestamp;
+use kstone_base::time::Timestamp;
 
 /// A question to a human about the albums that an execution found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -149,12 +149,7 @@ impl Database {
             true => vec![PurgeTarget::Remains],
             false => plan.stripes.iter().map(|stripe| PurgeTarget::RemainsIn { stripe }).collect(),
         };
-        let purged = match db.engine().purge(&targets, PurgeSnapshots::Wait(READERS_WAIT)) {
-            Err(kstone_core::Error::SnapshotsInTheWay { .. }) => {
-                db.engine().purge(&targets, PurgeSnapshots::End)?
-            }
-            purged => purged?,
-        };
+        let purged = db.engine().purge(&targets, PurgeSnapshots::EndAfter(READERS_WAIT))?;
         Ok(PurgeReport {
             records,
             stripes: purged.stripes,

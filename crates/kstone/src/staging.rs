@@ -88,18 +88,6 @@ impl Staged<'_> {
             false => (None, table.expiry_ms(new.as_ref(), self.locked.now_ms())),
         };
         let new = ruled.as_ref().unwrap_or(new);
-        self.put_admitted(table, key, old, new, expires_at_ms)?;
-        Ok(ruled)
-    }
-
-    fn put_admitted(
-        &mut self,
-        table: &Table,
-        key: &Key,
-        old: Option<&Stored>,
-        new: &ItemBytes,
-        expires_at_ms: Option<u64>,
-    ) -> Result<()> {
         self.put_records(table, key, old, new, expires_at_ms)?;
         if self.costs.wanted() {
             let before = old.and_then(Stored::live).map_or(0, ItemBytes::size);
@@ -114,7 +102,7 @@ impl Staged<'_> {
             }
             self.record_change(table, key, before.map(|old| &old.item), Some(new), Cause::User)?;
         }
-        Ok(())
+        Ok(ruled)
     }
 
     /// Writes an item and its index entries in place of what is stored, without a stream record.
@@ -150,6 +138,15 @@ impl Staged<'_> {
                     self.costs.write(table, Some(index), held.size());
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Deletes what a client wants gone; if nothing is stored, that costs a write all the same.
+    pub fn delete_asked(&mut self, table: &Table, key: &Key, old: Option<&Stored>) -> Result<()> {
+        match old {
+            Some(old) => self.delete(table, key, old, Cause::User)?,
+            None => self.costs.write(table, None, 0),
         }
         Ok(())
     }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use kstone::ops::{BatchWrite, WriteRequest};
 use kstone::{Database, Durability, Item};
+use kstone_base::time::Timestamp;
 use kstone_mastery::engine::MasteryEngine;
-use kstone_platform::time::Timestamp;
 use kstone_workflows as workflows;
 use tokio::runtime::Runtime;
 

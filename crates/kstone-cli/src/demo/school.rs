@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kstone::{Database, Durability, Item, Value};
+use kstone_base::time::Moment;
 use kstone_core::env::{Clock, ManualClock, Random, SystemRandom};
 use kstone_mastery::domain::LearnerProfile;
 use kstone_mastery::engine::{CacheOptions, EngineParts, Error, MasteryEngine};
 use kstone_mastery::simulate::{Chance, Learner, School};
-use kstone_platform::time::Moment;
 use kstone_redis::port::Keys;
 use tokio::task::JoinSet;
 

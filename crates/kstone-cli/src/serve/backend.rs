@@ -9,7 +9,7 @@ use kstone_core::Options;
 use kstone_core::env::Env;
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
-use kstone_learn::Platform;
+use kstone_platform::Platform;
 use kstone_redis::Redis;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;

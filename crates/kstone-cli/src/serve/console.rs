@@ -67,11 +67,7 @@ pub fn open(
             ..ConsoleOptions::default()
         },
     };
-    let stop = doors.stop_asked();
-    let serving = async {
-        kstone_console::serve(socket.listener, Arc::new(console), stop).await;
-        Ok(())
-    };
+    let serving = kstone_console::serve(socket.listener, Arc::new(console), doors.stop_asked());
     doors.open(serving, threads);
     Ok(())
 }

@@ -16,7 +16,7 @@ use kstone_core::env::SystemRandom;
 use kstone_door::{DoorFrame, Limits};
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
-use kstone_learn::Platform;
+use kstone_platform::Platform;
 use kstone_redis::Redis;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};

@@ -121,30 +121,15 @@ pub fn open(
     doors.shown.push(OpenDoor::metered("Dapr", addresses.join(", "), durability, meter));
     let door = Door::new(state, options);
     if let Some(socket) = sockets.http {
-        let (door, stop) = (door.clone(), doors.stop_asked());
-        let serving = async {
-            door.serve_http(socket.listener, stop).await;
-            Ok(())
-        };
+        let serving = door.clone().serve_http(socket.listener, doors.stop_asked());
         doors.open(serving, threads);
     }
     if let Some(socket) = sockets.grpc {
-        let (door, stop) = (door.clone(), doors.stop_asked());
-        let serving = async {
-            door.serve_grpc(socket.listener, stop).await;
-            Ok(())
-        };
+        let serving = door.clone().serve_grpc(socket.listener, doors.stop_asked());
         doors.open(serving, threads);
     }
     if let Some(socket) = sockets.component {
-        let stop = doors.stop_asked();
-        doors.open(
-            async {
-                socket.serve(door, stop).await;
-                Ok(())
-            },
-            threads,
-        );
+        doors.open(socket.serve(door, doors.stop_asked()), threads);
     }
     Ok(())
 }

@@ -31,7 +31,16 @@ impl Doors {
     }
 
     /// Serves one on these threads.
-    pub fn open(
+    pub fn open(&mut self, serving: impl Future<Output = ()> + Send + 'static, threads: &Handle) {
+        let serving = async {
+            serving.await;
+            Ok(())
+        };
+        self.open_fallible(serving, threads);
+    }
+
+    /// Serves one that may fail.
+    pub fn open_fallible(
         &mut self,
         serving: impl Future<Output = Result<()>> + Send + 'static,
         threads: &Handle,

@@ -54,11 +54,7 @@ pub fn open(
     let meter = Arc::clone(&options.meter);
     doors.shown.push(OpenDoor::metered("DynamoDB", url, durability, meter));
     let db = backend.db.with_durability(durability);
-    let stop = doors.stop_asked();
-    let serving = async {
-        kstone_dynamo::serve(socket.listener, db, options, stop).await;
-        Ok(())
-    };
+    let serving = kstone_dynamo::serve(socket.listener, db, options, doors.stop_asked());
     doors.open(serving, threads);
 }
 

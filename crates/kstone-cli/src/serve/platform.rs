@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use kstone::Database;
+use kstone_base::persons::LocalPersons;
+use kstone_base::work::{Alert, AlertSink, Severity, Webhook};
 use kstone_core::env::{SystemClock, SystemRandom};
 use kstone_keyspace::Governor;
 use kstone_keyspace::erasure::Eraser;
-use kstone_learn::{Platform, PlatformParts};
-use kstone_platform::persons::LocalPersons;
-use kstone_platform::work::{Alert, AlertSink, Severity, Webhook};
+use kstone_platform::{Platform, PlatformParts};
 use kstone_redis::Redis;
 use tokio::runtime::Runtime;
 

@@ -81,6 +81,6 @@ pub fn open(
         let served = kstone_resp::serve(socket.listener, redis, stop).await;
         served.context("the Redis door failed")
     };
-    doors.open(serving, threads.handle());
+    doors.open_fallible(serving, threads.handle());
     Some(threads)
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kstone::{Database, Durability};
+use kstone_base::time::Moment;
 use kstone_core::env::{SystemClock, SystemRandom};
-use kstone_learn::{Platform, PlatformParts};
 use kstone_mastery::domain::LearningEvent;
 use kstone_mastery::simulate::School;
-use kstone_platform::time::Moment;
+use kstone_platform::{Platform, PlatformParts};
 use kstone_redis::Redis;
 use serde_json::{Value, json};
 

@@ -1,14 +1,15 @@
 //! `/audit`: who did what to whose data, day by day.
 
 use axum::extract::{Query, State};
+use kstone_base::audit::AuditEntry;
+use kstone_base::page::PageRequest;
 use kstone_keyspace::Date;
-use kstone_platform::audit::AuditEntry;
-use kstone_platform::page::PageRequest;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::error::{PageError, PageResult};
 use super::figures::moment;
+use super::layout::Column::Text;
 use super::layout::{Layout, Section, empty_state, page, table};
 use super::{Pages, links};
 
@@ -60,34 +61,22 @@ pub(crate) async fn show(pages: State<Pages>, Query(query): Query<AuditQuery>) -
 }
 
 fn rows(entries: &[AuditEntry]) -> Markup {
-    table(
-        "What was done, the newest first",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "When" }
-                    th scope="col" { "What" }
-                    th scope="col" { "By" }
-                    th scope="col" { "About" }
-                    th scope="col" { "Detail" }
-                }
-            }
-            tbody {
-                @for entry in entries {
-                    tr {
-                        th scope="row" { (moment(entry.at.epoch_ms())) }
-                        td { (entry.action) }
-                        td { (entry.actor.as_deref().unwrap_or("–")) }
-                        td {
-                            @match &entry.student_id {
-                                Some(id) => a href=(links::person(id, None)) { (id) },
-                                None => "–",
-                            }
-                        }
-                        td { (entry.detail.as_deref().unwrap_or_default()) }
+    let columns = [Text("When"), Text("What"), Text("By"), Text("About"), Text("Detail")];
+    let rows = html! {
+        @for entry in entries {
+            tr {
+                th scope="row" { (moment(entry.at.epoch_ms())) }
+                td { (entry.action) }
+                td { (entry.actor.as_deref().unwrap_or("–")) }
+                td {
+                    @match &entry.student_id {
+                        Some(id) => a href=(links::person(id, None)) { (id) },
+                        None => "–",
                     }
                 }
+                td { (entry.detail.as_deref().unwrap_or_default()) }
             }
-        },
-    )
+        }
+    };
+    table("What was done, the newest first", &columns, &rows)
 }

@@ -52,9 +52,9 @@ impl From<kstone_keyspace::erasure::ErasureError> for PageError {
     }
 }
 
-impl From<kstone_platform::Error> for PageError {
-    fn from(error: kstone_platform::Error) -> Self {
-        use kstone_platform::Error;
+impl From<kstone_base::Error> for PageError {
+    fn from(error: kstone_base::Error) -> Self {
+        use kstone_base::Error;
         match error {
             Error::NotFound { .. } => PageError::NotFound(error.to_string()),
             Error::Invalid(_)

@@ -6,7 +6,8 @@ use maud::{Markup, html};
 
 use super::error::{PageError, PageResult};
 use super::figures::{bytes, count, counted, rate};
-use super::layout::{Layout, Section, empty_state, live, page, table};
+use super::layout::Column::{Number, Text};
+use super::layout::{Layout, Section, empty_state, live, page, table, tile};
 use super::{Pages, links};
 
 /// `/keyspaces`
@@ -57,14 +58,11 @@ fn summary(governor: &Governor, metrics: &Metrics) -> Markup {
     let writes: f64 = metrics.patterns.iter().map(|it| it.writes_per_second).sum();
     html! {
         div.tiles {
-            div.tile { span.name { "Patterns" } span.value { (count(patterns)) } }
-            div.tile { span.name { "Keys" } span.value { (count(total(|it| it.keys))) } }
-            div.tile { span.name { "Bytes" } span.value { (bytes(total(|it| it.bytes))) } }
-            div.tile {
-                span.name { "Ending within an hour" }
-                span.value { (count(total(|it| it.expiring_next_hour.likely))) }
-            }
-            div.tile { span.name { "Writes per second" } span.value { (rate(writes)) } }
+            (tile("Patterns", &count(patterns), &html! {}))
+            (tile("Keys", &count(total(|it| it.keys)), &html! {}))
+            (tile("Bytes", &bytes(total(|it| it.bytes)), &html! {}))
+            (tile("Ending within an hour", &count(total(|it| it.expiring_next_hour.likely)), &html! {}))
+            (tile("Writes per second", &rate(writes), &html! {}))
         }
         @if metrics.off_by_changes_max > 0 {
             p.note.warn {
@@ -87,40 +85,34 @@ fn rows<'p>(
     patterns: impl Iterator<Item = &'p Pattern>,
     metrics: &Metrics,
 ) -> Markup {
-    table(
-        &format!("Patterns of {application}"),
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Pattern" }
-                    th scope="col" { "Where" }
-                    th scope="col" { "Type" }
-                    th scope="col" { "Lives" }
-                    th.number scope="col" { "Keys" }
-                    th.number scope="col" { "Bytes" }
-                    th.number scope="col" { "Ending in 1 h" }
-                    th.number scope="col" { "Writes/s" }
+    let columns = [
+        Text("Pattern"),
+        Text("Where"),
+        Text("Type"),
+        Text("Lives"),
+        Number("Keys"),
+        Number("Bytes"),
+        Number("Ending in 1 h"),
+        Number("Writes/s"),
+    ];
+    let rows = html! {
+        @for pattern in patterns {
+            @let used = metrics.usage(&pattern.full_name()).unwrap_or_default();
+            tr class=[(used == Usage::default()).then_some("unused")] {
+                th.key scope="row" {
+                    a.mono href=(links::pattern(&pattern.full_name())) { (pattern) }
                 }
+                td.whole { (pattern.store) }
+                td { (pattern.value_type) }
+                td { (pattern.ttl) }
+                td.number { (count(used.keys)) }
+                td.number { (bytes(used.bytes)) }
+                td.number { (count(used.expiring_next_hour)) }
+                td.number { (rate(used.writes_per_second)) }
             }
-            tbody {
-                @for pattern in patterns {
-                    @let used = metrics.usage(&pattern.full_name()).unwrap_or_default();
-                    tr class=[(used == Usage::default()).then_some("unused")] {
-                        th.key scope="row" {
-                            a.mono href=(links::pattern(&pattern.full_name())) { (pattern) }
-                        }
-                        td.whole { (pattern.store) }
-                        td { (pattern.value_type) }
-                        td { (pattern.ttl) }
-                        td.number { (count(used.keys)) }
-                        td.number { (bytes(used.bytes)) }
-                        td.number { (count(used.expiring_next_hour)) }
-                        td.number { (rate(used.writes_per_second)) }
-                    }
-                }
-            }
-        },
-    )
+        }
+    };
+    table(&format!("Patterns of {application}"), &columns, &rows)
 }
 
 /// `/keyspaces/{pattern}`
@@ -228,23 +220,19 @@ fn browse(pattern: &Pattern) -> Markup {
 }
 
 fn fields(pattern: &Pattern) -> Markup {
-    table(
-        "Fields",
-        &html! {
-            thead { tr { th scope="col" { "Field" } th scope="col" { "Holds" } } }
-            tbody {
-                @for field in &pattern.fields {
-                    tr {
-                        th scope="row" { code { (field.name) } }
-                        td { (field.kind) @if field.optional { ", or nothing" } }
-                    }
-                }
-                @if let Some(others) = &pattern.other_fields {
-                    tr { th scope="row" { "others" } td { (others) } }
-                }
+    let columns = [Text("Field"), Text("Holds")];
+    let rows = html! {
+        @for field in &pattern.fields {
+            tr {
+                th scope="row" { code { (field.name) } }
+                td { (field.kind) @if field.optional { ", or nothing" } }
             }
-        },
-    )
+        }
+        @if let Some(others) = &pattern.other_fields {
+            tr { th scope="row" { "others" } td { (others) } }
+        }
+    };
+    table("Fields", &columns, &rows)
 }
 
 fn sentence(text: &str) -> String {

@@ -134,11 +134,37 @@ pub(crate) fn live(address: &str, every_ms: u32, content: &Markup) -> Markup {
     html! { div data-live=(address) data-every=(every_ms) { (content) } }
 }
 
+/// What stands above a column of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Column<'n> {
+    Text(&'n str),
+    /// At the right, as its numbers are.
+    Number(&'n str),
+}
+
 /// A table that can be wider than the screen.
-pub(crate) fn table(caption: &str, content: &Markup) -> Markup {
+pub(crate) fn table(caption: &str, columns: &[Column<'_>], rows: &Markup) -> Markup {
     html! {
         div.wide role="region" aria-label=(caption) tabindex="0" {
-            table { caption { (caption) } (content) }
+            table {
+                caption { (caption) }
+                thead {
+                    tr {
+                        @for column in columns {
+                            @match column {
+                                Column::Text(name) => th scope="col" { (name) },
+                                Column::Number(name) => th.number scope="col" { (name) },
+                            }
+                        }
+                    }
+                }
+                tbody { (rows) }
+            }
         }
     }
+}
+
+/// A figure with its name, and what else there is to say of it.
+pub(crate) fn tile(name: &str, value: &str, more: &Markup) -> Markup {
+    html! { div.tile { span.name { (name) } span.value { (value) } (more) } }
 }

@@ -36,13 +36,12 @@ use axum::http::header;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use kstone_learn::Platform;
+use kstone_base::rate_limits::LimitKind;
 use kstone_mastery::engine::MasteryEngine;
-use kstone_platform::rate_limits::LimitKind;
+use kstone_platform::Platform;
 use maud::html;
 
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 use crate::request;
 use crate::server_status::History;
 

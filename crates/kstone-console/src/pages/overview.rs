@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::Pages;
 use super::charts::{heat_map, sparkline};
 use super::figures::{bytes, count, counted, micros, percent, rate, span};
-use super::layout::{Layout, Section, empty_state, live, page, table};
+use super::layout::Column::{Number, Text};
+use super::layout::{Layout, Section, empty_state, live, page, table, tile};
 use crate::server_status::{EngineStatus, SECONDS_KEPT, StripeStatus, Traffic};
 
 #[derive(Debug, Default, Deserialize)]
@@ -127,38 +128,28 @@ fn tiles(traffic: &[Traffic], engine: &EngineStatus) -> Markup {
     let seconds = SECONDS_KEPT / 60;
     html! {
         div.tiles {
-            div.tile {
-                span.name { "Operations per second" }
-                span.value { (rate(now)) }
+            (tile("Operations per second", &rate(now), &html! {
                 (sparkline(&all, &format!("Operations per second over {seconds} minutes")))
-            }
-            div.tile {
-                span.name { "Half are answered in" }
-                span.value { (took(slowest(0.5))) }
+            }))
+            (tile("Half are answered in", &took(slowest(0.5)), &html! {
                 span.more {
                     @match slowest(0.99) {
                         Some(us) => { "99 of 100 in ≤ " (micros(us)) ", at the slowest door, last minute" },
                         None => "no operation in the last minute",
                     }
                 }
-            }
-            div.tile {
-                span.name { "Memory" }
-                span.value { (bytes(engine.process_memory_bytes.unwrap_or(memory))) }
+            }))
+            (tile("Memory", &bytes(engine.process_memory_bytes.unwrap_or(memory)), &html! {
                 span.more {
                     (bytes(memory)) " of " (bytes(engine.memory_budget_bytes)) " for data"
                 }
-            }
-            div.tile {
-                span.name { "On disk" }
-                span.value { (bytes(engine.file_bytes + engine.log_bytes)) }
+            }))
+            (tile("On disk", &bytes(engine.file_bytes + engine.log_bytes), &html! {
                 span.more { (counted(engine.files, "file", "files")) ", log " (bytes(engine.log_bytes)) }
-            }
-            div.tile {
-                span.name { "Records" }
-                span.value { (count(engine.records)) }
+            }))
+            (tile("Records", &count(engine.records), &html! {
                 span.more { (bytes(engine.data_bytes)) " before compression" }
-            }
+            }))
         }
     }
 }
@@ -183,38 +174,32 @@ fn doors(traffic: &[Traffic]) -> Markup {
         );
     }
     let took = |us: Option<u64>| us.map_or("–".to_owned(), micros);
-    table(
-        "Doors",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Door" }
-                    th scope="col" { "Durability" }
-                    th.number scope="col" { "Connections" }
-                    th.number scope="col" { "Per second" }
-                    th scope="col" { "Five minutes" }
-                    th.number scope="col" { "50 %" }
-                    th.number scope="col" { "99 %" }
-                    th.number scope="col" { "Since the start" }
-                }
+    let columns = [
+        Text("Door"),
+        Text("Durability"),
+        Number("Connections"),
+        Number("Per second"),
+        Text("Five minutes"),
+        Number("50 %"),
+        Number("99 %"),
+        Number("Since the start"),
+    ];
+    let rows = html! {
+        @for it in traffic {
+            @let door = &it.door;
+            tr {
+                th.whole scope="row" { (door.name) div.faint { code { (door.address) } } }
+                td { (door.durability) }
+                td.number { (count(door.reading.connections)) }
+                td.number { (rate(it.now_per_second)) }
+                td { (sparkline(&it.per_second, &format!("Operations per second at {}", door.name))) }
+                td.number { (took(it.minute.quantile_us(0.5))) }
+                td.number { (took(it.minute.quantile_us(0.99))) }
+                td.number { (count(door.reading.operations)) }
             }
-            tbody {
-                @for it in traffic {
-                    @let door = &it.door;
-                    tr {
-                        th.whole scope="row" { (door.name) div.faint { code { (door.address) } } }
-                        td { (door.durability) }
-                        td.number { (count(door.reading.connections)) }
-                        td.number { (rate(it.now_per_second)) }
-                        td { (sparkline(&it.per_second, &format!("Operations per second at {}", door.name))) }
-                        td.number { (took(it.minute.quantile_us(0.5))) }
-                        td.number { (took(it.minute.quantile_us(0.99))) }
-                        td.number { (count(door.reading.operations)) }
-                    }
-                }
-            }
-        },
-    )
+        }
+    };
+    table("Doors", &columns, &rows)
 }
 
 fn stripes(engine: &EngineStatus, by: Measure) -> Markup {

@@ -7,16 +7,17 @@ use axum::Form;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
+use kstone_base::field::check_id;
 use kstone_keyspace::erasure::{ErasureRecord, ErasureState, PersonalDataLocation, SignedReceipt};
 use kstone_keyspace::index::Location;
 use kstone_keyspace::{Governor, Subject};
-use kstone_platform::field::check_id;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::error::{PageError, PageResult};
 use super::figures::{ago, bytes, count, counted, micros, moment};
 use super::keyspaces::how_to_declare;
+use super::layout::Column::{Number, Text};
 use super::layout::{Layout, Section, empty_state, live, page, table};
 use super::{Pages, json, links};
 use crate::{ErasureProgress, Erasures, Stage};
@@ -100,34 +101,23 @@ pub(crate) async fn find(
 }
 
 fn erasure_rows(records: &[ErasureRecord], now_ms: u64) -> Markup {
-    table(
-        "Erasures",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Erasure" }
-                    th scope="col" { "Began" }
-                    th scope="col" { "State" }
-                    th.number scope="col" { "Records removed" }
-                }
-            }
-            tbody {
-                @for record in records.iter().take(LISTED_MAX) {
-                    tr {
-                        th.key scope="row" { a.mono href=(links::erasure(&record.id)) { (record.id) } }
-                        td { (ago(record.began_ms, now_ms)) }
-                        td { (state(&record.state)) }
-                        td.number {
-                            @match &record.state {
-                                ErasureState::Done(signed) => (count(signed.receipt.purge.records)),
-                                _ => "–",
-                            }
-                        }
+    let columns = [Text("Erasure"), Text("Began"), Text("State"), Number("Records removed")];
+    let rows = html! {
+        @for record in records.iter().take(LISTED_MAX) {
+            tr {
+                th.key scope="row" { a.mono href=(links::erasure(&record.id)) { (record.id) } }
+                td { (ago(record.began_ms, now_ms)) }
+                td { (state(&record.state)) }
+                td.number {
+                    @match &record.state {
+                        ErasureState::Done(signed) => (count(signed.receipt.purge.records)),
+                        _ => "–",
                     }
                 }
             }
-        },
-    )
+        }
+    };
+    table("Erasures", &columns, &rows)
 }
 
 fn state(state: &ErasureState) -> Markup {
@@ -195,21 +185,12 @@ fn kept(holdings: &[PersonalDataLocation], now_ms: u64) -> Markup {
         *last_end = last_end.zip(holding.expires_at_ms).map(|(one, other)| one.max(other));
     }
     html! {
-        (table("What is kept, by pattern", &html! {
-            thead {
+        (table("What is kept, by pattern", &[Text("Pattern"), Number("Places"), Text("The last ends")], &html! {
+            @for (pattern, (places, last_end)) in &by_pattern {
                 tr {
-                    th scope="col" { "Pattern" }
-                    th.number scope="col" { "Places" }
-                    th scope="col" { "The last ends" }
-                }
-            }
-            tbody {
-                @for (pattern, (places, last_end)) in &by_pattern {
-                    tr {
-                        th scope="row" { a href=(links::pattern(pattern)) { (pattern) } }
-                        td.number { (count(*places)) }
-                        td { @match last_end { Some(ms) => (ago(*ms, now_ms)), None => "never" } }
-                    }
+                    th scope="row" { a href=(links::pattern(pattern)) { (pattern) } }
+                    td.number { (count(*places)) }
+                    td { @match last_end { Some(ms) => (ago(*ms, now_ms)), None => "never" } }
                 }
             }
         }))
@@ -222,26 +203,17 @@ fn kept(holdings: &[PersonalDataLocation], now_ms: u64) -> Markup {
 
 fn places(holdings: &[PersonalDataLocation], now_ms: u64) -> Markup {
     html! {
-        (table("Places that hold data about this person", &html! {
-            thead {
+        (table("Places that hold data about this person", &[Text("Key"), Text("Where"), Text("Ends")], &html! {
+            @for holding in holdings.iter().take(LISTED_MAX) {
                 tr {
-                    th scope="col" { "Key" }
-                    th scope="col" { "Where" }
-                    th scope="col" { "Ends" }
-                }
-            }
-            tbody {
-                @for holding in holdings.iter().take(LISTED_MAX) {
-                    tr {
-                        th.key scope="row" {
-                            a.mono href=(links::location(&holding.location)) { (name(&holding.location)) }
-                        }
-                        td.whole {
-                            (place(&holding.location))
-                            @if holding.is_shared { " " span.pill { "shared" } }
-                        }
-                        td.whole { @match holding.expires_at_ms { Some(ms) => (ago(ms, now_ms)), None => "never" } }
+                    th.key scope="row" {
+                        a.mono href=(links::location(&holding.location)) { (name(&holding.location)) }
                     }
+                    td.whole {
+                        (place(&holding.location))
+                        @if holding.is_shared { " " span.pill { "shared" } }
+                    }
+                    td.whole { @match holding.expires_at_ms { Some(ms) => (ago(ms, now_ms)), None => "never" } }
                 }
             }
         }))
@@ -458,21 +430,12 @@ fn done(id: &str, signed: &SignedReceipt) -> Markup {
             section.card {
                 h2 { "By pattern" }
                 @if receipt.patterns.is_empty() { p.faint { "Nothing was there." } } @else {
-                    (table("Removed by pattern", &html! {
-                        thead {
+                    (table("Removed by pattern", &[Text("Pattern"), Number("Deleted"), Number("Changed")], &html! {
+                        @for (pattern, it) in &receipt.patterns {
                             tr {
-                                th scope="col" { "Pattern" }
-                                th.number scope="col" { "Deleted" }
-                                th.number scope="col" { "Changed" }
-                            }
-                        }
-                        tbody {
-                            @for (pattern, it) in &receipt.patterns {
-                                tr {
-                                    th scope="row" { (pattern) }
-                                    td.number { (count(it.deleted)) }
-                                    td.number { (count(it.changed)) }
-                                }
+                                th scope="row" { (pattern) }
+                                td.number { (count(it.deleted)) }
+                                td.number { (count(it.changed)) }
                             }
                         }
                     }))

@@ -3,12 +3,13 @@
 use axum::Form;
 use axum::extract::{Path, Query, State};
 use axum::response::Redirect;
-use kstone_platform::work::{Alert, DeadJob, QueueDepth, Severity};
+use kstone_base::work::{Alert, DeadJob, QueueDepth, Severity};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::error::{PageError, PageResult};
 use super::figures::{ago, count, span};
+use super::layout::Column::{Number, Text};
 use super::layout::{Layout, Section, empty_state, live, page, table};
 use super::{Pages, links};
 
@@ -78,23 +79,13 @@ async fn queues(pages: &Pages) -> PageResult {
         section {
             h2 { "Schedules" }
             @if schedules.is_empty() { p.faint { "Nothing is scheduled." } } @else {
-                (table("Schedules", &html! {
-                    thead {
+                (table("Schedules", &[Text("Schedule"), Text("Every"), Text("Last"), Text("Next")], &html! {
+                    @for it in &schedules {
                         tr {
-                            th scope="col" { "Schedule" }
-                            th scope="col" { "Every" }
-                            th scope="col" { "Last" }
-                            th scope="col" { "Next" }
-                        }
-                    }
-                    tbody {
-                        @for it in &schedules {
-                            tr {
-                                th scope="row" { (it.name) }
-                                td { (span(it.every_s.saturating_mul(1000))) }
-                                td { @match it.last { Some(last) => (ago(last.epoch_ms(), now_ms)), None => "never" } }
-                                td { (ago(it.next.epoch_ms(), now_ms)) }
-                            }
+                            th scope="row" { (it.name) }
+                            td { (span(it.every_s.saturating_mul(1000))) }
+                            td { @match it.last { Some(last) => (ago(last.epoch_ms(), now_ms)), None => "never" } }
+                            td { (ago(it.next.epoch_ms(), now_ms)) }
                         }
                     }
                 }))
@@ -104,68 +95,51 @@ async fn queues(pages: &Pages) -> PageResult {
 }
 
 fn depth_rows(depths: &[QueueDepth]) -> Markup {
-    table(
-        "Queues",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Queue" }
-                    th.number scope="col" { "Ready" }
-                    th.number scope="col" { "Later" }
-                    th.number scope="col" { "Running" }
-                    th.number scope="col" { "Waits for" }
-                    th.number scope="col" { "Given up" }
+    let columns = [
+        Text("Queue"),
+        Number("Ready"),
+        Number("Later"),
+        Number("Running"),
+        Number("Waits for"),
+        Number("Given up"),
+    ];
+    let rows = html! {
+        @for it in depths {
+            tr {
+                th scope="row" { (it.queue) }
+                td.number { (count(it.ready)) }
+                td.number { (count(it.delayed)) }
+                td.number { (count(it.running)) }
+                td.number { (span(it.lag_ms)) }
+                td.number {
+                    @if it.dead > 0 {
+                        a.bad href={ "/work/dead/" (links::part(&it.queue)) } { (count(it.dead)) }
+                    } @else { "0" }
                 }
             }
-            tbody {
-                @for it in depths {
-                    tr {
-                        th scope="row" { (it.queue) }
-                        td.number { (count(it.ready)) }
-                        td.number { (count(it.delayed)) }
-                        td.number { (count(it.running)) }
-                        td.number { (span(it.lag_ms)) }
-                        td.number {
-                            @if it.dead > 0 {
-                                a.bad href={ "/work/dead/" (links::part(&it.queue)) } { (count(it.dead)) }
-                            } @else { "0" }
-                        }
-                    }
-                }
-            }
-        },
-    )
+        }
+    };
+    table("Queues", &columns, &rows)
 }
 
 fn alert_rows(alerts: &[Alert], now_ms: u64) -> Markup {
-    table(
-        "Alerts, the newest first",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Alert" }
-                    th scope="col" { "Severity" }
-                    th scope="col" { "About" }
-                    th scope="col" { "When" }
-                }
-            }
-            tbody {
-                @for alert in alerts {
-                    tr {
-                        th scope="row" { (alert.title) div.faint { (alert.detail) } }
-                        td { (severity(alert.severity)) }
-                        td {
-                            @match &alert.student_id {
-                                Some(id) => a href=(links::learner(id)) { (id) },
-                                None => (alert.kind),
-                            }
-                        }
-                        td { (ago(alert.at.epoch_ms(), now_ms)) }
+    let columns = [Text("Alert"), Text("Severity"), Text("About"), Text("When")];
+    let rows = html! {
+        @for alert in alerts {
+            tr {
+                th scope="row" { (alert.title) div.faint { (alert.detail) } }
+                td { (severity(alert.severity)) }
+                td {
+                    @match &alert.student_id {
+                        Some(id) => a href=(links::learner(id)) { (id) },
+                        None => (alert.kind),
                     }
                 }
+                td { (ago(alert.at.epoch_ms(), now_ms)) }
             }
-        },
-    )
+        }
+    };
+    table("Alerts, the newest first", &columns, &rows)
 }
 
 fn severity(severity: Severity) -> Markup {
@@ -205,38 +179,26 @@ pub(crate) async fn dead(
 }
 
 fn dead_rows(queue: &str, jobs: &[DeadJob], now_ms: u64) -> Markup {
-    table(
-        "Jobs that were given up, the last first",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Job" }
-                    th scope="col" { "Why" }
-                    th.number scope="col" { "Tries" }
-                    th scope="col" { "When" }
-                    th scope="col" { "What now" }
-                }
-            }
-            tbody {
-                @for job in jobs {
-                    tr {
-                        th.key scope="row" { (job.kind) div.faint.mono { (job.id) }
-                            details { summary { "What it was about" } (super::json::pretty(&job.payload)) } }
-                        td { (job.problem) }
-                        td.number { (job.attempts) }
-                        td { (ago(job.died_at.epoch_ms(), now_ms)) }
-                        td {
-                            form.row.small method="post" action={ "/work/dead/" (links::part(queue)) } {
-                                input type="hidden" name="id" value=(job.id);
-                                button.quiet name="what" value="retry" type="submit" { "Try again" }
-                                button.quiet name="what" value="drop" type="submit" { "Drop" }
-                            }
-                        }
+    let columns = [Text("Job"), Text("Why"), Number("Tries"), Text("When"), Text("What now")];
+    let rows = html! {
+        @for job in jobs {
+            tr {
+                th.key scope="row" { (job.kind) div.faint.mono { (job.id) }
+                    details { summary { "What it was about" } (super::json::pretty(&job.payload)) } }
+                td { (job.problem) }
+                td.number { (job.attempts) }
+                td { (ago(job.died_at.epoch_ms(), now_ms)) }
+                td {
+                    form.row.small method="post" action={ "/work/dead/" (links::part(queue)) } {
+                        input type="hidden" name="id" value=(job.id);
+                        button.quiet name="what" value="retry" type="submit" { "Try again" }
+                        button.quiet name="what" value="drop" type="submit" { "Drop" }
                     }
                 }
             }
-        },
-    )
+        }
+    };
+    table("Jobs that were given up, the last first", &columns, &rows)
 }
 
 /// `POST /work/dead/{queue}`

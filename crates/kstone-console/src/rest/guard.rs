@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http_body_util::BodyExt as _;
-use kstone_platform::idempotency::{BeginOutcome, RepeatableRequest, StoredResponse};
-use kstone_platform::rate_limits::{Decision, LimitKind};
+use kstone_base::idempotency::{BeginOutcome, RepeatableRequest, StoredResponse};
+use kstone_base::rate_limits::{Decision, LimitKind};
 use serde_json::Value;
 
 use super::PREFIX;
@@ -215,7 +215,7 @@ fn students_in<'a>(
     }
     found.sort_unstable();
     found.dedup();
-    found.retain(|id| kstone_platform::field::check_id("student_id", id).is_ok());
+    found.retain(|id| kstone_base::field::check_id("student_id", id).is_ok());
     found
 }
 

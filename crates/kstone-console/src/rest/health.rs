@@ -7,8 +7,7 @@ use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 
 /// The answer of the health check: that the server is there, and what it has.
 #[derive(Debug, Serialize, utoipa::ToSchema)]

@@ -10,8 +10,7 @@ use utoipa_axum::routes;
 
 use super::Result;
 use super::problem::{Code, Problem};
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 
 /// All patterns that are in force.
 #[derive(Debug, Serialize, utoipa::ToSchema)]

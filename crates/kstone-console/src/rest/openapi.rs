@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, html};
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, OpenApi, PathItem, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, OpenApi, PathItem, Ref, RefOr, Required, ResponseBuilder};
 use utoipa::{OpenApi as _, ToSchema as _};
 
 use super::problem::ErrorBody;
@@ -54,7 +54,8 @@ pub(super) fn finished(mut document: OpenApi) -> OpenApi {
         .description(Some("The token of `--console-token`; without that flag none is needed."))
         .build();
     components.add_security_scheme("token", SecurityScheme::Http(bearer));
-    for item in document.paths.paths.values_mut() {
+    for (path, item) in &mut document.paths.paths {
+        let ids: Vec<Parameter> = path.split(['{', '}']).filter_map(id_in_path).collect();
         for (takes_key, operation) in operations(item) {
             let problem = ContentBuilder::new()
                 .schema(Some(Ref::from_schema_name(ErrorBody::name())))
@@ -70,10 +71,8 @@ pub(super) fn finished(mut document: OpenApi) -> OpenApi {
                 SecurityRequirement::default(),
                 SecurityRequirement::new::<_, [&str; 0], &str>("token", []),
             ]);
-            for parameter in operation.parameters.iter_mut().flatten() {
-                describe_id(parameter);
-            }
             let parameters = operation.parameters.get_or_insert_default();
+            parameters.splice(0..0, ids.iter().cloned());
             if takes_key {
                 parameters.push(idempotency_key());
             }
@@ -83,51 +82,57 @@ pub(super) fn finished(mut document: OpenApi) -> OpenApi {
     document
 }
 
-/// Every id in a path is of the same form.
-fn describe_id(parameter: &mut Parameter) {
-    let example = match parameter.name.as_str() {
-        "student_id" => "s-1",
-        "school_id" => "north",
-        "class_id" => "7a",
-        "queue" => "mastery",
-        "batch_id" | "erasure_id" | "job_id" | "recommendation_id" => {
-            "1768386600000-5b1f0c6a9d2e4f77"
-        }
-        _ => return,
+/// The id that a part of a path stands for, if it is one: all are of the same form.
+fn id_in_path(name: &str) -> Option<Parameter> {
+    const MADE_HERE: &str = "1768386600000-5b1f0c6a9d2e4f77";
+    let (description, example) = match name {
+        "student_id" => ("The learner", "s-1"),
+        "school_id" => ("The school", "north"),
+        "class_id" => ("The class", "7a"),
+        "queue" => ("The queue", "mastery"),
+        "job_id" => ("The job", MADE_HERE),
+        "batch_id" => ("Which batch", MADE_HERE),
+        "erasure_id" => ("The erasure's id", MADE_HERE),
+        "recommendation_id" => ("Which recommendation", MADE_HERE),
+        _ => return None,
     };
-    if matches!(parameter.parameter_in, ParameterIn::Path) {
-        let id = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .pattern(Some("^[A-Za-z0-9_.@-]{1,128}$"))
-            .examples([example]);
-        parameter.schema = Some(id.into());
-    }
+    Some(parameter(ParameterIn::Path, name, description, id_schema(example)))
+}
+
+fn id_schema(example: &str) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some("^[A-Za-z0-9_.@-]{1,128}$"))
+        .examples([example])
+}
+
+/// A parameter that may be left out, or a part of a path, which never can.
+fn parameter(
+    place: ParameterIn,
+    name: &str,
+    description: &str,
+    schema: ObjectBuilder,
+) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(place)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(schema))
+        .build()
 }
 
 fn idempotency_key() -> Parameter {
     let text =
         ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(128));
-    ParameterBuilder::new()
-        .name("Idempotency-Key")
-        .parameter_in(ParameterIn::Header)
-        .required(utoipa::openapi::Required::False)
-        .description(Some("The same key with the same request does it once, within 24 hours"))
-        .schema(Some(text.pattern(Some("^[A-Za-z0-9_.@-]+$"))))
-        .build()
+    let text = text.pattern(Some("^[A-Za-z0-9_.@-]+$"));
+    let description = "The same key with the same request does it once, within 24 hours";
+    parameter(ParameterIn::Header, "Idempotency-Key", description, text)
 }
 
 fn actor() -> Parameter {
-    let id = ObjectBuilder::new()
-        .schema_type(Type::String)
-        .pattern(Some("^[A-Za-z0-9_.@-]{1,128}$"))
-        .examples(["teacher_7"]);
-    ParameterBuilder::new()
-        .name("X-Actor")
-        .parameter_in(ParameterIn::Header)
-        .required(utoipa::openapi::Required::False)
-        .description(Some("For whom it is asked, as the audit log is to say; nobody checks it"))
-        .schema(Some(id))
-        .build()
+    let description = "For whom it is asked, as the audit log is to say; nobody checks it";
+    parameter(ParameterIn::Header, "X-Actor", description, id_schema("teacher_7"))
 }
 
 /// The operations of a path, and whether each takes an `Idempotency-Key`.

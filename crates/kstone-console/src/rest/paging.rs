@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kstone_platform::page::PageRequest;
+use kstone_base::page::PageRequest;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
@@ -41,8 +41,8 @@ impl<T> Page<T> {
     }
 }
 
-impl<T> From<kstone_platform::page::Page<T>> for Page<T> {
-    fn from(page: kstone_platform::page::Page<T>) -> Page<T> {
+impl<T> From<kstone_base::page::Page<T>> for Page<T> {
+    fn from(page: kstone_base::page::Page<T>) -> Page<T> {
         Page::new(page.items, page.next)
     }
 }

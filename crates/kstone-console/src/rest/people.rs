@@ -6,11 +6,11 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use kstone_base::field::check_id;
+use kstone_base::page::PageRequest;
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::{ErasureError, ErasureRecord, ErasureState};
 use kstone_mastery::engine::StoredKey;
-use kstone_platform::field::check_id;
-use kstone_platform::page::PageRequest;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,8 +19,7 @@ use super::Result;
 use super::extract::{Address, Params};
 use super::paging::{Page, PageParams};
 use super::problem::{Code, Problem};
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 use crate::erasures::{ErasureProgress, Erasures};
 
 /// An erasure, never whom it is about.
@@ -99,7 +98,6 @@ async fn erasures(
 
 /// How far an erasure is, and its receipt when it is over
 #[utoipa::path(get, path = "/erasures/{erasure_id}", tag = "people",
-    params(("erasure_id" = String, Path, description = "The erasure's id")),
     responses((status = OK, body = Erasure)))]
 async fn erasure(console: ConsoleState, Address(id): Address<String>) -> Result<Json<Erasure>> {
     let erasures = erasures_of(&console)?;
@@ -110,7 +108,6 @@ async fn erasure(console: ConsoleState, Address(id): Address<String>) -> Result<
 
 /// Erases a learner: everything about them, in every table and key, out of every file
 #[utoipa::path(delete, path = "/students/{student_id}", tag = "people",
-    params(("student_id" = String, Path, description = "The learner's id")),
     responses((status = ACCEPTED, body = Erasure, description = "It has begun; `Location` is where to look",
         headers(("Location" = String, description = "Where to see how far it is")))))]
 async fn erase(console: ConsoleState, student_id: Address<String>) -> Result<Response> {
@@ -128,7 +125,6 @@ async fn erase(console: ConsoleState, student_id: Address<String>) -> Result<Res
 
 /// Everything about a learner, for them to keep
 #[utoipa::path(get, path = "/students/{student_id}/export", tag = "people",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Object)))]
 async fn export(console: ConsoleState, Address(student_id): Address<String>) -> Result<Response> {
     let export = console.platform()?.mastery.export(&student_id).await?;
@@ -146,7 +142,6 @@ struct Admitted {
 
 /// Lets data about a learner who was erased be written again
 #[utoipa::path(post, path = "/students/{student_id}/admit", tag = "people",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Admitted)))]
 async fn admit(console: ConsoleState, student_id: Address<String>) -> Result<Json<Admitted>> {
     let was_erased = console.platform()?.mastery.admit(&student_id).await?;
@@ -163,7 +158,6 @@ struct Debugged {
 
 /// Every key that holds something of a learner, with its value and how long it lives
 #[utoipa::path(get, path = "/students/{student_id}/debug", tag = "people",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Debugged)))]
 async fn debug(console: ConsoleState, student_id: Address<String>) -> Result<Json<Debugged>> {
     let keys = console.platform()?.mastery.debug_student_state(&student_id).await?;

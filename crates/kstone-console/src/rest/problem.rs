@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kstone::{CancellationCode, CancellationReason};
-use kstone_platform::field::Invalid;
+use kstone_base::field::Invalid;
 use serde::Serialize;
 
 use crate::request;
@@ -140,18 +140,16 @@ impl Problem {
     }
 }
 
-impl From<kstone_platform::Error> for Problem {
-    fn from(error: kstone_platform::Error) -> Problem {
+impl From<kstone_base::Error> for Problem {
+    fn from(error: kstone_base::Error) -> Problem {
         let code = match error {
-            kstone_platform::Error::Invalid(invalid) => return Problem::from_invalid(invalid),
-            kstone_platform::Error::Store(error) => return error.into(),
-            kstone_platform::Error::NotFound { .. } => Code::NotFound,
-            kstone_platform::Error::Conflict { .. } => Code::Conflict,
-            kstone_platform::Error::Refused { .. } => Code::Refused,
-            kstone_platform::Error::TooEarly { .. } => Code::TooEarly,
-            kstone_platform::Error::Unavailable(_) | kstone_platform::Error::Keys(_) => {
-                Code::Unavailable
-            }
+            kstone_base::Error::Invalid(invalid) => return Problem::from_invalid(invalid),
+            kstone_base::Error::Store(error) => return error.into(),
+            kstone_base::Error::NotFound { .. } => Code::NotFound,
+            kstone_base::Error::Conflict { .. } => Code::Conflict,
+            kstone_base::Error::Refused { .. } => Code::Refused,
+            kstone_base::Error::TooEarly { .. } => Code::TooEarly,
+            kstone_base::Error::Unavailable(_) | kstone_base::Error::Keys(_) => Code::Unavailable,
             _ => Code::Internal,
         };
         Problem::new(code, error.to_string())

@@ -1,6 +1,6 @@
 //! Ranges of days, as parameters.
 
-use kstone_platform::time::Date;
+use kstone_base::time::Date;
 use serde::Deserialize;
 
 use super::Result;

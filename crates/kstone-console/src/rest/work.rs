@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::http::StatusCode;
-use kstone_platform::audit::AuditEntry;
-use kstone_platform::time::Date;
-use kstone_platform::work::{Alert, DeadJob, QueueDepth};
+use kstone_base::audit::AuditEntry;
+use kstone_base::time::Date;
+use kstone_base::work::{Alert, DeadJob, QueueDepth};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -14,8 +14,7 @@ use utoipa_axum::routes;
 use super::Result;
 use super::extract::{Address, Params};
 use super::paging::{Page, PageParams, page_asked};
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 
 /// All queues.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -57,8 +56,7 @@ async fn queues(console: ConsoleState) -> Result<Json<QueueList>> {
 
 /// Jobs of a queue that were given up, the last first
 #[utoipa::path(get, path = "/queues/{queue}/dead", tag = "work",
-    params(("queue" = String, Path, description = "The queue"), PageParams),
-    responses((status = OK, body = Page<DeadJob>)))]
+    params(PageParams), responses((status = OK, body = Page<DeadJob>)))]
 async fn dead(
     console: ConsoleState,
     queue: Address<String>,
@@ -72,8 +70,6 @@ async fn dead(
 
 /// Has a job that was given up tried again
 #[utoipa::path(post, path = "/queues/{queue}/dead/{job_id}/retry", tag = "work",
-    params(("queue" = String, Path, description = "The queue"),
-        ("job_id" = String, Path, description = "The job")),
     responses((status = NO_CONTENT, description = "It is tried again")))]
 async fn retry(
     console: ConsoleState,
@@ -86,8 +82,6 @@ async fn retry(
 
 /// Forgets a job that was given up
 #[utoipa::path(delete, path = "/queues/{queue}/dead/{job_id}", tag = "work",
-    params(("queue" = String, Path, description = "The queue"),
-        ("job_id" = String, Path, description = "The job")),
     responses((status = NO_CONTENT, description = "It is forgotten")))]
 async fn forget(
     console: ConsoleState,

@@ -68,6 +68,8 @@ pub enum PurgeSnapshots {
     Wait(Duration),
     /// End them: their readers get [`Error::SnapshotEnded`].
     End,
+    /// Wait for them, at most this long, then end them.
+    EndAfter(Duration),
 }
 
 /// What a purge did.
@@ -220,6 +222,10 @@ impl Inner {
                 }
             }
             PurgeSnapshots::End => self.snapshots.end_below(seq),
+            PurgeSnapshots::EndAfter(timeout) => {
+                self.snapshots.wait_none_below(seq, timeout, &self.clock);
+                self.snapshots.end_below(seq);
+            }
         }
         self.log.scrub()?;
         let (_, fresh_from) = self.log.live_range();

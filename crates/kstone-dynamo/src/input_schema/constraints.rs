@@ -3,7 +3,7 @@
 
 use crate::error::Fault;
 use crate::input_schema::printed::printed;
-use crate::input_schema::{Input, MapShape, Member, Rule, Shape, TableNameCheck};
+use crate::input_schema::{Input, MapRules, Member, Rule, Shape, TableNameCheck};
 use crate::json::Json;
 
 const ERRORS_MAX: usize = 10;
@@ -152,41 +152,41 @@ fn check_value(value: &Json<'_>, shape: &Shape, path: &Path<'_>, violations: &mu
                 }
             }
         }
-        Shape::Map(entries) => check_entries(value, shape, entries, path, violations),
-        Shape::Structure(structure) => check_members(value, structure.members, path, violations),
+        Shape::Map(of, rules) => {
+            check_map_rules(value, shape, rules, path, violations);
+            if !matches!(of, Shape::Value) {
+                for (key, one) in value.members() {
+                    check_value(one, of, &Path::Entry(path, key), violations);
+                }
+            }
+        }
+        Shape::Structure(_, members) => check_members(value, members, path, violations),
     }
 }
 
-fn check_entries(
+fn check_map_rules(
     value: &Json<'_>,
     shape: &Shape,
-    entries: &MapShape,
+    rules: &MapRules,
     path: &Path<'_>,
     violations: &mut Violations,
 ) {
-    check_rules(value, shape, entries.rules, path, violations);
+    check_rules(value, shape, rules.whole, path, violations);
     let members = value.members();
-    if !entries.key_rules.is_empty() {
+    if !rules.keys.is_empty() {
         for (key, _) in members {
-            if entries.key_rules.iter().any(|rule| !rule.holds_for_text(key)) {
-                let demand =
-                    format!("Map keys must satisfy constraint: {}", all(entries.key_rules));
+            if rules.keys.iter().any(|rule| !rule.holds_for_text(key)) {
+                let demand = format!("Map keys must satisfy constraint: {}", all(rules.keys));
                 violations.add(value, shape, path, demand);
             }
         }
     }
-    if !entries.value_rules.is_empty() {
+    if !rules.values.is_empty() {
         for (_, one) in members {
-            if entries.value_rules.iter().any(|rule| !rule.holds_for(one)) {
-                let rules = all(entries.value_rules);
-                let demand = format!("Map value must satisfy constraint: {rules}");
+            if rules.values.iter().any(|rule| !rule.holds_for(one)) {
+                let demand = format!("Map value must satisfy constraint: {}", all(rules.values));
                 violations.add(value, shape, path, demand);
             }
-        }
-    }
-    if !matches!(entries.value, Shape::Value) {
-        for (key, one) in members {
-            check_value(one, entries.value, &Path::Entry(path, key), violations);
         }
     }
 }

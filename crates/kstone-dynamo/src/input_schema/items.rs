@@ -2,27 +2,13 @@
 
 use crate::input_schema::Rule::{Max, MaxLength, Min, MinLength, NamePattern, OneOf};
 use crate::input_schema::{
-    Input, MapShape, Member, Rule, Shape, Structure, TableNameCheck, optional, required,
+    Input, MapRules, NO_RULES, Rule, Shape, TableNameCheck, optional, required,
 };
 
-const PACKAGE_VALUE: &str = "com.amazonaws.dynamodb.v20120810.AttributeValue";
-
 /// A map of attribute values: an item, a key, the values of placeholders.
-pub(super) const ATTRIBUTES: Shape = Shape::Map(&MapShape {
-    value: &Shape::Value,
-    value_class: PACKAGE_VALUE,
-    key_rules: &[],
-    value_rules: &[],
-    rules: &[],
-});
+pub(super) const ATTRIBUTES: Shape = Shape::Map(&Shape::Value, NO_RULES);
 
-const ATTRIBUTE_NAMES: Shape = Shape::Map(&MapShape {
-    value: &Shape::Text(&[]),
-    value_class: "java.lang.String",
-    key_rules: &[],
-    value_rules: &[],
-    rules: &[],
-});
+const ATTRIBUTE_NAMES: Shape = Shape::Map(&Shape::Text(&[]), NO_RULES);
 
 pub(super) const TEXT: Shape = Shape::Text(&[]);
 pub(super) const VALUES: Shape = Shape::List(&Shape::Value, &[]);
@@ -57,49 +43,37 @@ const SELECT: Shape = Shape::Text(&[OneOf(&[
     "ALL_PROJECTED_ATTRIBUTES",
 ])]);
 
-const EXPECTED: Shape = Shape::Map(&MapShape {
-    value: &Shape::Structure(&Structure {
-        name: "ExpectedAttributeValue",
-        members: &[
+const EXPECTED: Shape = Shape::Map(
+    &Shape::Structure(
+        "ExpectedAttributeValue",
+        &[
             optional("AttributeValueList", VALUES),
             optional("ComparisonOperator", COMPARISON),
             optional("Exists", Shape::Boolean),
             optional("Value", Shape::Value),
         ],
-    }),
-    value_class: "com.amazonaws.dynamodb.v20120810.ExpectedAttributeValue",
-    key_rules: &[],
-    value_rules: &[],
-    rules: &[],
-});
+    ),
+    NO_RULES,
+);
 
-const CONDITIONS: Shape = Shape::Map(&MapShape {
-    value: &Shape::Structure(&Structure {
-        name: "Condition",
-        members: &[
-            optional("AttributeValueList", VALUES),
-            required("ComparisonOperator", COMPARISON),
-        ],
-    }),
-    value_class: "com.amazonaws.dynamodb.v20120810.Condition",
-    key_rules: &[],
-    value_rules: &[],
-    rules: &[],
-});
+const CONDITIONS: Shape = Shape::Map(
+    &Shape::Structure(
+        "Condition",
+        &[optional("AttributeValueList", VALUES), required("ComparisonOperator", COMPARISON)],
+    ),
+    NO_RULES,
+);
 
-const ATTRIBUTE_UPDATES: Shape = Shape::Map(&MapShape {
-    value: &Shape::Structure(&Structure {
-        name: "AttributeValueUpdate",
-        members: &[
+const ATTRIBUTE_UPDATES: Shape = Shape::Map(
+    &Shape::Structure(
+        "AttributeValueUpdate",
+        &[
             optional("Action", Shape::Text(&[OneOf(&["ADD", "PUT", "DELETE"])])),
             optional("Value", Shape::Value),
         ],
-    }),
-    value_class: "com.amazonaws.dynamodb.v20120810.AttributeValueUpdate",
-    key_rules: &[],
-    value_rules: &[],
-    rules: &[],
-});
+    ),
+    NO_RULES,
+);
 
 pub(crate) static GET_ITEM: Input = Input {
     table_name: TableNameCheck::IfPresent,
@@ -222,10 +196,10 @@ pub(crate) static BATCH_GET_ITEM: Input = Input {
         optional("ReturnConsumedCapacity", CAPACITY),
         required(
             "RequestItems",
-            Shape::Map(&MapShape {
-                value: &Shape::Structure(&Structure {
-                    name: "KeysAndAttributes",
-                    members: &[
+            Shape::Map(
+                &Shape::Structure(
+                    "KeysAndAttributes",
+                    &[
                         // More than 100 are refused by the operation, in words of its own.
                         required("Keys", Shape::List(&ATTRIBUTES, &[MinLength(1)])),
                         optional("AttributesToGet", ATTRIBUTES_TO_GET),
@@ -233,12 +207,9 @@ pub(crate) static BATCH_GET_ITEM: Input = Input {
                         optional("ProjectionExpression", TEXT),
                         optional("ExpressionAttributeNames", ATTRIBUTE_NAMES),
                     ],
-                }),
-                value_class: "com.amazonaws.dynamodb.v20120810.KeysAndAttributes",
-                key_rules: TABLE_KEY_RULES,
-                value_rules: &[],
-                rules: &[MaxLength(100)],
-            }),
+                ),
+                &MapRules { whole: &[MaxLength(100)], keys: TABLE_KEY_RULES, values: &[] },
+            ),
         ),
     ],
 };
@@ -250,34 +221,29 @@ pub(crate) static BATCH_WRITE_ITEM: Input = Input {
         optional("ReturnItemCollectionMetrics", METRICS),
         required(
             "RequestItems",
-            Shape::Map(&MapShape {
-                value: &Shape::List(
-                    &Shape::Structure(&Structure {
-                        name: "WriteRequest",
-                        members: &[
+            Shape::Map(
+                &Shape::List(
+                    &Shape::Structure(
+                        "WriteRequest",
+                        &[
                             optional(
                                 "PutRequest",
-                                Shape::Structure(&Structure {
-                                    name: "PutRequest",
-                                    members: &[required("Item", ATTRIBUTES)],
-                                }),
+                                Shape::Structure("PutRequest", &[required("Item", ATTRIBUTES)]),
                             ),
                             optional(
                                 "DeleteRequest",
-                                Shape::Structure(&Structure {
-                                    name: "DeleteRequest",
-                                    members: &[required("Key", ATTRIBUTES)],
-                                }),
+                                Shape::Structure("DeleteRequest", &[required("Key", ATTRIBUTES)]),
                             ),
                         ],
-                    }),
+                    ),
                     &[],
                 ),
-                value_class: "java.util.List<com.amazonaws.dynamodb.v20120810.WriteRequest>",
-                key_rules: TABLE_KEY_RULES,
-                value_rules: &[MaxLength(25), MinLength(1)],
-                rules: &[MaxLength(25)],
-            }),
+                &MapRules {
+                    whole: &[MaxLength(25)],
+                    keys: TABLE_KEY_RULES,
+                    values: &[MaxLength(25), MinLength(1)],
+                },
+            ),
         ),
     ],
 };
@@ -293,32 +259,28 @@ pub(crate) static TRANSACT_GET_ITEMS: Input = Input {
         required(
             "TransactItems",
             Shape::List(
-                &Shape::Structure(&Structure {
-                    name: "TransactGetItem",
-                    members: &[required(
+                &Shape::Structure(
+                    "TransactGetItem",
+                    &[required(
                         "Get",
-                        Shape::Structure(&Structure {
-                            name: "Get",
-                            members: &[
+                        Shape::Structure(
+                            "Get",
+                            &[
                                 required("Key", ATTRIBUTES),
                                 required("TableName", NAMED_TABLE),
                                 optional("ProjectionExpression", TEXT),
                                 optional("ExpressionAttributeNames", ATTRIBUTE_NAMES),
                             ],
-                        }),
+                        ),
                     )],
-                }),
+                ),
                 &[MaxLength(100), MinLength(1)],
             ),
         ),
     ],
 };
 
-const fn action(name: &'static str, members: &'static [Member]) -> Structure {
-    Structure { name, members }
-}
-
-static CONDITION_CHECK: Structure = action(
+const CONDITION_CHECK: Shape = Shape::Structure(
     "ConditionCheck",
     &[
         required("Key", ATTRIBUTES),
@@ -330,7 +292,7 @@ static CONDITION_CHECK: Structure = action(
     ],
 );
 
-static PUT: Structure = action(
+const PUT: Shape = Shape::Structure(
     "Put",
     &[
         required("Item", ATTRIBUTES),
@@ -342,7 +304,7 @@ static PUT: Structure = action(
     ],
 );
 
-static DELETE: Structure = action(
+const DELETE: Shape = Shape::Structure(
     "Delete",
     &[
         required("Key", ATTRIBUTES),
@@ -354,7 +316,7 @@ static DELETE: Structure = action(
     ],
 );
 
-static UPDATE: Structure = action(
+const UPDATE: Shape = Shape::Structure(
     "Update",
     &[
         required("Key", ATTRIBUTES),
@@ -376,15 +338,15 @@ pub(crate) static TRANSACT_WRITE_ITEMS: Input = Input {
         required(
             "TransactItems",
             Shape::List(
-                &Shape::Structure(&Structure {
-                    name: "TransactWriteItem",
-                    members: &[
-                        optional("ConditionCheck", Shape::Structure(&CONDITION_CHECK)),
-                        optional("Put", Shape::Structure(&PUT)),
-                        optional("Delete", Shape::Structure(&DELETE)),
-                        optional("Update", Shape::Structure(&UPDATE)),
+                &Shape::Structure(
+                    "TransactWriteItem",
+                    &[
+                        optional("ConditionCheck", CONDITION_CHECK),
+                        optional("Put", PUT),
+                        optional("Delete", DELETE),
+                        optional("Update", UPDATE),
                     ],
-                }),
+                ),
                 &[MaxLength(100), MinLength(1)],
             ),
         ),

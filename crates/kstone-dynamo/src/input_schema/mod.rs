@@ -61,27 +61,21 @@ pub(crate) enum Shape {
     /// An attribute value: `{"S": …}`.
     Value,
     List(&'static Shape, &'static [Rule]),
-    Map(&'static MapShape),
-    Structure(&'static Structure),
+    /// Any names, values of one shape.
+    Map(&'static Shape, &'static MapRules),
+    /// Known names, each with its own shape; first what the structure itself is called.
+    Structure(&'static str, &'static [Member]),
 }
 
-/// A map: any names, values of one shape.
+/// The rules for a map, for its keys and for its values.
 #[derive(Debug)]
-pub(crate) struct MapShape {
-    pub(crate) value: &'static Shape,
-    /// The Java class that is named in the error for a list in place of the map.
-    pub(crate) value_class: &'static str,
-    pub(crate) key_rules: &'static [Rule],
-    pub(crate) value_rules: &'static [Rule],
-    pub(crate) rules: &'static [Rule],
+pub(crate) struct MapRules {
+    pub(crate) whole: &'static [Rule],
+    pub(crate) keys: &'static [Rule],
+    pub(crate) values: &'static [Rule],
 }
 
-/// A structure: known names, each with its own shape.
-#[derive(Debug)]
-pub(crate) struct Structure {
-    pub(crate) name: &'static str,
-    pub(crate) members: &'static [Member],
-}
+const NO_RULES: &MapRules = &MapRules { whole: &[], keys: &[], values: &[] };
 
 /// A constraint on a value.
 #[derive(Debug, Clone, Copy)]

@@ -67,12 +67,12 @@ fn print(value: &Json<'_>, shape: Option<&Shape>, out: &mut String) {
             out.push(']');
         }
         Json::Object(_) => match shape {
-            Some(Shape::Structure(structure)) => {
-                let members = structure.members.iter().map(|it| (it.name, Some(&it.shape)));
-                print_members(value, structure.name, members, out);
+            Some(Shape::Structure(name, members)) => {
+                let members = members.iter().map(|it| (it.name, Some(&it.shape)));
+                print_members(value, name, members, out);
             }
             Some(Shape::Value) => print_members(value, "AttributeValue", VALUE_MEMBERS, out),
-            Some(Shape::Map(entries)) => print_map(value, Some(entries.value), out),
+            Some(Shape::Map(of, _)) => print_map(value, Some(*of), out),
             _ => print_map(value, None, out),
         },
     }

@@ -2,7 +2,7 @@
 
 use crate::input_schema::Rule::{MaxLength, Min, MinLength};
 use crate::input_schema::items::{CAPACITY, ON_FAILURE};
-use crate::input_schema::{Input, Shape, Structure, TableNameCheck, optional, required};
+use crate::input_schema::{Input, Shape, TableNameCheck, optional, required};
 
 const STATEMENT: Shape = Shape::Text(&[MinLength(1), MaxLength(8192)]);
 const PARAMETERS: Shape = Shape::List(&Shape::Value, &[MinLength(1)]);
@@ -26,15 +26,15 @@ pub(crate) static BATCH_EXECUTE_STATEMENT: Input = Input {
         required(
             "Statements",
             Shape::List(
-                &Shape::Structure(&Structure {
-                    name: "BatchStatementRequest",
-                    members: &[
+                &Shape::Structure(
+                    "BatchStatementRequest",
+                    &[
                         required("Statement", STATEMENT),
                         optional("Parameters", PARAMETERS),
                         optional("ConsistentRead", Shape::Boolean),
                         optional("ReturnValuesOnConditionCheckFailure", ON_FAILURE),
                     ],
-                }),
+                ),
                 &[MaxLength(25), MinLength(1)],
             ),
         ),
@@ -48,14 +48,14 @@ pub(crate) static EXECUTE_TRANSACTION: Input = Input {
         required(
             "TransactStatements",
             Shape::List(
-                &Shape::Structure(&Structure {
-                    name: "ParameterizedStatement",
-                    members: &[
+                &Shape::Structure(
+                    "ParameterizedStatement",
+                    &[
                         required("Statement", STATEMENT),
                         optional("Parameters", PARAMETERS),
                         optional("ReturnValuesOnConditionCheckFailure", ON_FAILURE),
                     ],
-                }),
+                ),
                 &[MaxLength(100), MinLength(1)],
             ),
         ),

@@ -2,7 +2,7 @@
 
 use crate::input_schema::Rule::{MaxLength, Min, MinLength, OneOf};
 use crate::input_schema::items::NAME_RULES;
-use crate::input_schema::{Input, Shape, Structure, TableNameCheck, optional, required};
+use crate::input_schema::{Input, Shape, TableNameCheck, optional, required};
 
 const STREAM_ARN: Shape = Shape::Text(&[MinLength(37), MaxLength(1024)]);
 const SHARD_ID: Shape = Shape::Text(&[MinLength(28), MaxLength(65)]);
@@ -25,13 +25,13 @@ pub(crate) static DESCRIBE_STREAM: Input = Input {
         optional("ExclusiveStartShardId", SHARD_ID),
         optional(
             "ShardFilter",
-            Shape::Structure(&Structure {
-                name: "ShardFilter",
-                members: &[
+            Shape::Structure(
+                "ShardFilter",
+                &[
                     optional("Type", Shape::Text(&[OneOf(&["CHILD_SHARDS"])])),
                     optional("ShardId", SHARD_ID),
                 ],
-            }),
+            ),
         ),
     ],
 };

@@ -2,9 +2,7 @@
 
 use crate::input_schema::Rule::{Max, MaxLength, Min, MinLength, OneOf};
 use crate::input_schema::items::{NAME_RULES, TEXT};
-use crate::input_schema::{
-    Input, Member, Rule, Shape, Structure, TableNameCheck, optional, required,
-};
+use crate::input_schema::{Input, Member, Rule, Shape, TableNameCheck, optional, required};
 
 const INDEX_NAME: Shape = Shape::Text(NAME_RULES);
 const BILLING: Shape = Shape::Text(&[OneOf(&["PROVISIONED", "PAY_PER_REQUEST"])]);
@@ -13,86 +11,86 @@ const ATTRIBUTE_NAME: Shape = Shape::Text(&[MinLength(1), MaxLength(255)]);
 const UNITS: Shape = Shape::Long(&[Min(1)]);
 
 const ATTRIBUTE_DEFINITIONS: Shape = Shape::List(
-    &Shape::Structure(&Structure {
-        name: "AttributeDefinition",
-        members: &[
+    &Shape::Structure(
+        "AttributeDefinition",
+        &[
             required("AttributeName", ATTRIBUTE_NAME),
             required("AttributeType", Shape::Text(&[OneOf(&["B", "N", "S"])])),
         ],
-    }),
+    ),
     &[],
 );
 
-static KEY_SCHEMA_ELEMENT: Shape = Shape::Structure(&Structure {
-    name: "KeySchemaElement",
-    members: &[
+static KEY_SCHEMA_ELEMENT: Shape = Shape::Structure(
+    "KeySchemaElement",
+    &[
         required("AttributeName", ATTRIBUTE_NAME),
         required("KeyType", Shape::Text(&[OneOf(&["HASH", "RANGE"])])),
     ],
-});
+);
 
 const KEY_SCHEMA_RULES: &[Rule] = &[MinLength(1), MaxLength(2)];
 const KEY_SCHEMA: Shape = Shape::List(&KEY_SCHEMA_ELEMENT, KEY_SCHEMA_RULES);
 /// The key of a global index. The database checks its limit, four attributes of each kind.
 const GLOBAL_KEY_SCHEMA: Shape = Shape::List(&KEY_SCHEMA_ELEMENT, &[MinLength(1)]);
 
-const PROJECTION: Shape = Shape::Structure(&Structure {
-    name: "Projection",
-    members: &[
+const PROJECTION: Shape = Shape::Structure(
+    "Projection",
+    &[
         optional("ProjectionType", Shape::Text(&[OneOf(&["ALL", "INCLUDE", "KEYS_ONLY"])])),
         optional("NonKeyAttributes", Shape::List(&ATTRIBUTE_NAME, &[MinLength(1)])),
     ],
-});
+);
 
-const THROUGHPUT: Shape = Shape::Structure(&Structure {
-    name: "ProvisionedThroughput",
-    members: &[required("WriteCapacityUnits", UNITS), required("ReadCapacityUnits", UNITS)],
-});
+const THROUGHPUT: Shape = Shape::Structure(
+    "ProvisionedThroughput",
+    &[required("WriteCapacityUnits", UNITS), required("ReadCapacityUnits", UNITS)],
+);
 
-const ON_DEMAND: Shape = Shape::Structure(&Structure {
-    name: "OnDemandThroughput",
-    members: &[
+const ON_DEMAND: Shape = Shape::Structure(
+    "OnDemandThroughput",
+    &[
         optional("MaxReadRequestUnits", Shape::Long(&[])),
         optional("MaxWriteRequestUnits", Shape::Long(&[])),
     ],
-});
+);
 
-const WARM: Shape = Shape::Structure(&Structure {
-    name: "WarmThroughput",
-    members: &[
+const WARM: Shape = Shape::Structure(
+    "WarmThroughput",
+    &[
         optional("ReadUnitsPerSecond", Shape::Long(&[])),
         optional("WriteUnitsPerSecond", Shape::Long(&[])),
     ],
-});
+);
 
-const STREAM: Shape = Shape::Structure(&Structure {
-    name: "StreamSpecification",
-    members: &[
+const STREAM: Shape = Shape::Structure(
+    "StreamSpecification",
+    &[
         required("StreamEnabled", Shape::Boolean),
         optional(
             "StreamViewType",
             Shape::Text(&[OneOf(&["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"])]),
         ),
     ],
-});
+);
 
-const ENCRYPTION: Shape = Shape::Structure(&Structure {
-    name: "SSESpecification",
-    members: &[
+const ENCRYPTION: Shape = Shape::Structure(
+    "SSESpecification",
+    &[
         optional("Enabled", Shape::Boolean),
         optional("SSEType", Shape::Text(&[OneOf(&["AES256", "KMS"])])),
         optional("KMSMasterKeyId", TEXT),
     ],
-});
+);
 
 const TAGS: Shape = Shape::List(
-    &Shape::Structure(&Structure {
-        name: "Tag",
-        members: &[
+    &Shape::Structure(
+        "Tag",
+        &[
             required("Key", Shape::Text(&[MinLength(1), MaxLength(128)])),
             required("Value", Shape::Text(&[MaxLength(256)])),
         ],
-    }),
+    ),
     &[],
 );
 
@@ -116,26 +114,20 @@ pub(crate) static CREATE_TABLE: Input = Input {
         optional(
             "LocalSecondaryIndexes",
             Shape::List(
-                &Shape::Structure(&Structure {
-                    name: "LocalSecondaryIndex",
-                    members: &[
+                &Shape::Structure(
+                    "LocalSecondaryIndex",
+                    &[
                         required("IndexName", INDEX_NAME),
                         required("KeySchema", KEY_SCHEMA),
                         required("Projection", PROJECTION),
                     ],
-                }),
+                ),
                 &[],
             ),
         ),
         optional(
             "GlobalSecondaryIndexes",
-            Shape::List(
-                &Shape::Structure(&Structure {
-                    name: "GlobalSecondaryIndex",
-                    members: GLOBAL_INDEX_MEMBERS,
-                }),
-                &[],
-            ),
+            Shape::List(&Shape::Structure("GlobalSecondaryIndex", GLOBAL_INDEX_MEMBERS), &[]),
         ),
         optional("StreamSpecification", STREAM),
         optional("SSESpecification", ENCRYPTION),
@@ -157,37 +149,37 @@ pub(crate) static UPDATE_TABLE: Input = Input {
         optional(
             "GlobalSecondaryIndexUpdates",
             Shape::List(
-                &Shape::Structure(&Structure {
-                    name: "GlobalSecondaryIndexUpdate",
-                    members: &[
+                &Shape::Structure(
+                    "GlobalSecondaryIndexUpdate",
+                    &[
                         optional(
                             "Update",
-                            Shape::Structure(&Structure {
-                                name: "UpdateGlobalSecondaryIndexAction",
-                                members: &[
+                            Shape::Structure(
+                                "UpdateGlobalSecondaryIndexAction",
+                                &[
                                     required("IndexName", INDEX_NAME),
                                     optional("ProvisionedThroughput", THROUGHPUT),
                                     optional("OnDemandThroughput", ON_DEMAND),
                                     optional("WarmThroughput", WARM),
                                 ],
-                            }),
+                            ),
                         ),
                         optional(
                             "Create",
-                            Shape::Structure(&Structure {
-                                name: "CreateGlobalSecondaryIndexAction",
-                                members: GLOBAL_INDEX_MEMBERS,
-                            }),
+                            Shape::Structure(
+                                "CreateGlobalSecondaryIndexAction",
+                                GLOBAL_INDEX_MEMBERS,
+                            ),
                         ),
                         optional(
                             "Delete",
-                            Shape::Structure(&Structure {
-                                name: "DeleteGlobalSecondaryIndexAction",
-                                members: &[required("IndexName", INDEX_NAME)],
-                            }),
+                            Shape::Structure(
+                                "DeleteGlobalSecondaryIndexAction",
+                                &[required("IndexName", INDEX_NAME)],
+                            ),
                         ),
                     ],
-                }),
+                ),
                 &[],
             ),
         ),
@@ -218,13 +210,10 @@ pub(crate) static UPDATE_TIME_TO_LIVE: Input = Input {
         required("TableName", TEXT),
         required(
             "TimeToLiveSpecification",
-            Shape::Structure(&Structure {
-                name: "TimeToLiveSpecification",
-                members: &[
-                    required("AttributeName", ATTRIBUTE_NAME),
-                    required("Enabled", Shape::Boolean),
-                ],
-            }),
+            Shape::Structure(
+                "TimeToLiveSpecification",
+                &[required("AttributeName", ATTRIBUTE_NAME), required("Enabled", Shape::Boolean)],
+            ),
         ),
     ],
 };

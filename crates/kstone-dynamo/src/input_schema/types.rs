@@ -78,18 +78,16 @@ fn check_value(
             let elements = list(value, position)?;
             elements.iter().try_for_each(|one| check_value(one, of, Position::Element, depth))
         }
-        (Shape::Map(entries), _) => {
-            let class = entries.value_class;
-            let members = map(value, position, class)?;
-            if depth == Depth::OutsideValues && matches!(entries.value, Shape::Value) {
+        (Shape::Map(of, _), _) => {
+            let members = map(value, position, of)?;
+            if depth == Depth::OutsideValues && matches!(of, Shape::Value) {
                 return Ok(());
             }
             let mut values = members.iter().map(|(_, value)| value);
-            values.try_for_each(|one| check_value(one, entries.value, Position::Element, depth))
+            values.try_for_each(|one| check_value(one, of, Position::Element, depth))
         }
-        (Shape::Structure(structure), _) => {
-            let members = members_of(value, position, structure.name)?;
-            check_members(members, structure.members, depth)
+        (Shape::Structure(name, members), _) => {
+            check_members(members_of(value, position, name)?, members, depth)
         }
     }
 }
@@ -111,8 +109,7 @@ fn check_attribute_value(value: &Json<'_>, position: Position) -> Result<(), Fau
                 elements.try_for_each(|one| check_element(one))?;
             }
             "M" => {
-                let class = "com.amazonaws.dynamodb.v20120810.AttributeValue";
-                let mut members = map(value, Position::Field, class)?.iter();
+                let mut members = map(value, Position::Field, &Shape::Value)?.iter();
                 members.try_for_each(|(_, one)| check_element(one))?;
             }
             _ => {}
@@ -186,14 +183,26 @@ fn list<'j, 'a>(value: &'j Json<'a>, position: Position) -> Result<&'j [Json<'a>
 fn map<'j, 'a>(
     value: &'j Json<'a>,
     position: Position,
-    class: &str,
+    of: &Shape,
 ) -> Result<&'j [(Cow<'a, str>, Json<'a>)], Fault> {
     match value {
         Json::Object(members) => Ok(members),
         Json::List(_) => Err(Fault::serialization(format!(
-            "Unrecognized collection type java.util.Map<java.lang.String, {class}>"
+            "Unrecognized collection type java.util.Map<java.lang.String, {}>",
+            java_class(of)
         ))),
         _ => Err(not_a_collection(position)),
+    }
+}
+
+/// The Java class of a map's values.
+fn java_class(shape: &Shape) -> String {
+    match shape {
+        Shape::Value => format!("{PACKAGE}AttributeValue"),
+        Shape::Structure(name, _) => format!("{PACKAGE}{name}"),
+        Shape::List(of, _) => format!("java.util.List<{}>", java_class(of)),
+        // The only others are texts.
+        _ => "java.lang.String".to_owned(),
     }
 }
 

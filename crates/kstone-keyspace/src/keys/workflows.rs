@@ -2,92 +2,37 @@
 //!
 //! Written by `kstone_keyspace::typed::rust_keys` from the catalogue: change that, then write this anew.
 
-use kstone_keyspace::typed::PatternInfo;
-use kstone_keyspace::{Date, Kind, Ttl, ValueType, key_part, typed_key};
+use kstone_keyspace::{Date, Ttl, key_parts, typed_keys};
 
-key_part! {
+key_parts! {
     /// `{execution_id}`: 1 to 128 of A-Z a-z 0-9 _ . @ -, but not task-\*.
-    text ExecutionId = "execution_id", Kind::Id, ["task-*"]
-}
-
-key_part! {
+    text ExecutionId("execution_id", Id, except ["task-*"]);
     /// `{album_index}`: a whole number from 0 to 4294967295.
-    int AlbumIndex = "album_index", 0..=4294967295
-}
-
-key_part! {
+    int AlbumIndex("album_index", 0..=4294967295);
     /// `{task_id}`: 1 to 128 of A-Z a-z 0-9 _ . @ -.
-    text TaskId = "task_id", Kind::Id, []
-}
-
-key_part! {
+    text TaskId("task_id", Id);
     /// `{workflow_type}`: one of step-functions, durable-functions.
-    choice WorkflowType {
-        StepFunctions = "step-functions",
-        DurableFunctions = "durable-functions",
-    }
+    choice WorkflowType(StepFunctions = "step-functions", DurableFunctions = "durable-functions");
 }
 
-typed_key! {
+typed_keys! {
     /// One run of a workflow over one image: `{execution_id}:metadata`.
-    Execution {
-        facts: PatternInfo {
-            name: "workflows.execution",
-            pattern: "{execution_id}:metadata",
-            table: Some("workflows"),
-            value_type: ValueType::Item,
-            ttl: Ttl::None,
-            sort_prefix: "metadata",
-        },
-        partition: ["" { execution_id: ExecutionId } ""],
-        sort: ["metadata"],
-    }
-}
+    Execution = "workflows.execution", Item in "workflows", Ttl::None,
+        partition: "" { execution_id: ExecutionId },
+        sort: "metadata";
 
-typed_key! {
     /// An album that an execution found in its image: `{execution_id}:album-{album_index}`.
-    Album {
-        facts: PatternInfo {
-            name: "workflows.album",
-            pattern: "{execution_id}:album-{album_index}",
-            table: Some("workflows"),
-            value_type: ValueType::Item,
-            ttl: Ttl::None,
-            sort_prefix: "album-",
-        },
-        partition: ["" { execution_id: ExecutionId } ""],
-        sort: ["album-" { album_index: AlbumIndex } ""],
-    }
-}
+    Album = "workflows.album", Item in "workflows", Ttl::None,
+        partition: "" { execution_id: ExecutionId },
+        sort: "album-" { album_index: AlbumIndex };
 
-typed_key! {
     /// A task for a human; its own `ttl` says when it may go: `task-{task_id}:metadata`.
-    Task {
-        facts: PatternInfo {
-            name: "workflows.task",
-            pattern: "task-{task_id}:metadata",
-            table: Some("workflows"),
-            value_type: ValueType::Item,
-            ttl: Ttl::None,
-            sort_prefix: "metadata",
-        },
-        partition: ["task-" { task_id: TaskId } ""],
-        sort: ["metadata"],
-    }
-}
+    Task = "workflows.task", Item in "workflows", Ttl::None,
+        partition: "task-" { task_id: TaskId },
+        sort: "metadata";
 
-typed_key! {
     /// A day's figures of one engine, as sums and counts: `{date}:metrics-{workflow_type}`.
-    Metrics {
-        facts: PatternInfo {
-            name: "workflows.metrics",
-            pattern: "{date}:metrics-{workflow_type}",
-            table: Some("workflows"),
-            value_type: ValueType::Item,
-            ttl: Ttl::None,
-            sort_prefix: "metrics-",
-        },
-        partition: ["" { date: Date } ""],
-        sort: ["metrics-" { workflow_type: WorkflowType } ""],
-    }
+    Metrics = "workflows.metrics", Item in "workflows", Ttl::None,
+        partition: "" { date: Date },
+        sort: "metrics-" { workflow_type: WorkflowType };
 }

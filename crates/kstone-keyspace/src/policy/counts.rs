@@ -423,15 +423,13 @@ mod tests {
     }
 
     fn change(before: Option<KeySize>, after: Option<KeySize>) -> Counted {
-        let (members_written, member_bytes_written) = (0, 0);
-        let pattern = PatternId(0);
         Counted {
-            pattern,
+            pattern: PatternId(0),
             db: 0,
             before,
             after,
-            members_written,
-            member_bytes_written,
+            members_written: 0,
+            member_bytes_written: 0,
             is_write: true,
         }
     }

@@ -102,7 +102,7 @@ impl Governor {
             }
             // Who was named before may be named no more; here, too, nobody says who that was.
             SubjectSource::Field(field) => self.index_field(erased, found, field, write, admitted),
-            SubjectSource::Members => self.index_members(erased, found, write, admitted),
+            SubjectSource::Members => index_members(erased, found, write, admitted),
         }
     }
 
@@ -154,62 +154,15 @@ impl Governor {
         if !is_new(write) && (is_named || write.removed.iter().any(|name| is_field(name))) {
             self.sweep.note();
         }
+        let entry = |pk, tenant: Option<&str>| entry_for_key(pk, tenant, write.db, write.key);
         let named = write.fields.iter().filter(|(name, _)| is_field(name));
         for (_, id) in named {
-            self.index_person(erased, found, id, write, admitted, entry_of_key)?;
+            index_person(erased, found, id, admitted, entry)?;
         }
         let Some(value) = write.value else { return Ok(()) };
         for id in ids_in_json(value, field) {
-            self.index_person(erased, found, id.as_bytes(), write, admitted, entry_of_key)?;
+            index_person(erased, found, id.as_bytes(), admitted, entry)?;
         }
-        Ok(())
-    }
-
-    fn index_members(
-        &self,
-        erased: &Erased,
-        found: &Match<'_, '_>,
-        write: &KeyWrite<'_>,
-        admitted: &mut Admitted,
-    ) -> Result<(), Refused> {
-        for member in write.members {
-            self.index_person(erased, found, member, write, admitted, entry_of_member)?;
-        }
-        if write.kind == KeyKind::Hash {
-            for (member, _) in write.fields {
-                self.index_person(erased, found, member, write, admitted, entry_of_member)?;
-            }
-        }
-        // A list may hold the same member once more.
-        if write.kind == KeyKind::List {
-            return Ok(());
-        }
-        let tenant = found.tenant();
-        for member in write.removed {
-            if let Some(id) = id_of(member) {
-                let (id, tenant) = Subject::canonical_parts(id, tenant.as_deref());
-                let pk = pk_of_subject(id);
-                admitted.unindex.push(entry_for_member(pk, tenant, write.db, write.key, member));
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the entry of a person who is named in the value.
-    fn index_person(
-        &self,
-        erased: &Erased,
-        found: &Match<'_, '_>,
-        named: &[u8],
-        write: &KeyWrite<'_>,
-        admitted: &mut Admitted,
-        entry: impl Fn(String, Option<&str>, &KeyWrite<'_>, &[u8]) -> IndexEntry,
-    ) -> Result<(), Refused> {
-        let Some(id) = id_of(named) else { return Ok(()) };
-        let tenant = found.tenant();
-        let (id, tenant) = Subject::canonical_parts(id, tenant.as_deref());
-        erased.check(found.pattern, id, tenant)?;
-        admitted.index.push(entry(pk_of_subject(id), tenant, write, named));
         Ok(())
     }
 
@@ -305,22 +258,48 @@ fn only_removes(write: &KeyWrite<'_>) -> bool {
         && matches!((had, write.members_after), (Some(had), Some(has)) if has < had)
 }
 
-fn entry_of_key(
-    pk: String,
-    tenant: Option<&str>,
+fn index_members(
+    erased: &Erased,
+    found: &Match<'_, '_>,
     write: &KeyWrite<'_>,
-    _named: &[u8],
-) -> IndexEntry {
-    entry_for_key(pk, tenant, write.db, write.key)
+    admitted: &mut Admitted,
+) -> Result<(), Refused> {
+    let fields_of_hash = write.fields.iter().filter(|_| write.kind == KeyKind::Hash);
+    let members = write.members.iter().copied().chain(fields_of_hash.map(|(name, _)| *name));
+    for member in members {
+        index_person(erased, found, member, admitted, |pk, tenant| {
+            entry_for_member(pk, tenant, write.db, write.key, member)
+        })?;
+    }
+    // A list may hold the same member once more.
+    if write.kind == KeyKind::List {
+        return Ok(());
+    }
+    let tenant = found.tenant();
+    for member in write.removed {
+        if let Some(id) = id_of(member) {
+            let (id, tenant) = Subject::canonical_parts(id, tenant.as_deref());
+            let pk = pk_of_subject(id);
+            admitted.unindex.push(entry_for_member(pk, tenant, write.db, write.key, member));
+        }
+    }
+    Ok(())
 }
 
-fn entry_of_member(
-    pk: String,
-    tenant: Option<&str>,
-    write: &KeyWrite<'_>,
-    member: &[u8],
-) -> IndexEntry {
-    entry_for_member(pk, tenant, write.db, write.key, member)
+/// Adds the entry of a person who is named in the value.
+fn index_person(
+    erased: &Erased,
+    found: &Match<'_, '_>,
+    named: &[u8],
+    admitted: &mut Admitted,
+    entry: impl FnOnce(String, Option<&str>) -> IndexEntry,
+) -> Result<(), Refused> {
+    let Some(id) = id_of(named) else { return Ok(()) };
+    let tenant = found.tenant();
+    let (id, tenant) = Subject::canonical_parts(id, tenant.as_deref());
+    erased.check(found.pattern, id, tenant)?;
+    admitted.index.push(entry(pk_of_subject(id), tenant));
+    Ok(())
 }
 
 /// The id that bytes of a value are, if they are text.

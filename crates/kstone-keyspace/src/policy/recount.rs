@@ -177,15 +177,14 @@ impl RecountPass<'_> {
     /// Counts a key, or (without a size) more members of the last one.
     fn add(&mut self, pattern: PatternId, db: u8, after: Option<KeySize>, members: (u32, u64)) {
         let (members_written, member_bytes_written) = members;
-        let (before, is_write) = (None, false);
         self.tallies.entry((pattern, db)).or_default().add(&Counted {
             pattern,
             db,
-            before,
+            before: None,
             after,
             members_written,
             member_bytes_written,
-            is_write,
+            is_write: false,
         });
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::catalogue::Catalogue;
-use crate::pattern::{Pattern, Store, ValueType};
+use crate::pattern::{Pattern, Store};
 use crate::placeholder::{Kind, Placeholder};
 use crate::segment::Segment;
 use crate::ttl::{Span, Ttl};
@@ -36,8 +36,7 @@ const KEYWORDS: [&str; 38] = [
     "use", "where", "while",
 ];
 /// Names that the generated code uses itself.
-const TAKEN: [&str; 8] =
-    ["Date", "PatternInfo", "Kind", "Millis", "Span", "Ttl", "ValueType", "String"];
+const TAKEN: [&str; 5] = ["Date", "Millis", "Span", "Ttl", "String"];
 
 /// The keys of a catalogue as a Rust module: a type for each placeholder and each pattern.
 pub fn rust_keys(catalogue: &Catalogue) -> Result<String, GenerateError> {
@@ -56,24 +55,26 @@ pub fn rust_keys(catalogue: &Catalogue) -> Result<String, GenerateError> {
     if kinds().any(|kind| *kind == Kind::Date) {
         uses.push("Date");
     }
-    if kinds().any(|kind| matches!(kind, Kind::Id | Kind::Text | Kind::Uuid)) {
-        uses.push("Kind");
-    }
     if kinds().any(|kind| *kind == Kind::Millis) {
         uses.push("Millis");
     }
     if catalogue.patterns.iter().any(|it| it.ttl != Ttl::None) {
         uses.push("Span");
     }
-    uses.extend(["Ttl", "ValueType", "key_part", "typed_key"]);
-    let _ = writeln!(code, "use kstone_keyspace::typed::PatternInfo;");
+    uses.extend(["Ttl", "key_parts", "typed_keys"]);
     let _ = writeln!(code, "use kstone_keyspace::{{{}}};", uses.join(", "));
-    for placeholder in &placeholders {
+    code.push_str("\nkey_parts! {\n");
+    for placeholder in placeholders.into_iter().filter(|it| own_type(it)) {
         write_part(&mut code, placeholder);
     }
-    for pattern in &catalogue.patterns {
+    code.push_str("}\n\ntyped_keys! {\n");
+    for (at, pattern) in catalogue.patterns.iter().enumerate() {
+        if at > 0 {
+            code.push('\n');
+        }
         write_key(&mut code, pattern);
     }
+    code.push_str("}\n");
     Ok(code)
 }
 
@@ -141,86 +142,71 @@ fn type_of(placeholder: &Placeholder) -> String {
 }
 
 fn write_part(code: &mut String, placeholder: &Placeholder) {
-    if !own_type(placeholder) {
-        return;
-    }
-    let name = camel(&placeholder.name);
-    let _ = write!(
-        code,
-        "\nkey_part! {{\n    /// `{{{}}}`: {}.\n    ",
-        placeholder.name,
-        placeholder.expected().replace('*', "\\*"),
-    );
-    match &placeholder.kind {
+    let name = &placeholder.name;
+    let except = match placeholder.except.as_slice() {
+        [] => String::new(),
+        words => format!(", except {words:?}"),
+    };
+    let (form, body) = match &placeholder.kind {
         Kind::OneOf(words) => {
-            let _ = writeln!(code, "choice {name} {{");
-            for word in words {
-                let _ = writeln!(code, "        {} = {word:?},", camel(word));
-            }
-            code.push_str("    }\n}\n");
+            let each = words.iter().map(|word| format!("{} = {word:?}", camel(word)));
+            ("choice", each.collect::<Vec<_>>().join(", "))
         }
-        Kind::Int { min, max } => {
-            let _ = writeln!(code, "int {name} = {:?}, {min}..={max}\n}}", placeholder.name);
-        }
-        kind => {
-            let kind = match kind {
-                Kind::Text => "Kind::Text",
-                Kind::Uuid => "Kind::Uuid",
-                _ => "Kind::Id",
-            };
-            let except: Vec<String> =
-                placeholder.except.iter().map(|word| format!("{word:?}")).collect();
-            let except = except.join(", ");
-            let _ = writeln!(code, "text {name} = {:?}, {kind}, [{except}]\n}}", placeholder.name);
-        }
-    }
+        Kind::Int { min, max } => ("int", format!("{name:?}, {min}..={max}")),
+        Kind::Text => ("text", format!("{name:?}, Text{except}")),
+        Kind::Uuid => ("text", format!("{name:?}, Uuid{except}")),
+        _ => ("text", format!("{name:?}, Id{except}")),
+    };
+    let expected = placeholder.expected().replace('*', "\\*");
+    let _ =
+        writeln!(code, "    /// `{{{name}}}`: {expected}.\n    {form} {}({body});", camel(name));
 }
 
 fn write_key(code: &mut String, pattern: &Pattern) {
     let (partition, sort) =
         pattern.segments.split_at(pattern.partition_segments.min(pattern.segments.len()));
     let table = match &pattern.store {
-        Store::Redis => "None".to_owned(),
-        Store::Table(name) => format!("Some({:?})", name.to_string()),
+        Store::Redis => String::new(),
+        Store::Table(name) => format!(" in {:?}", name.to_string()),
     };
-    let _ = write!(
+    let sort = match sort {
+        [] => String::new(),
+        sort => format!(",\n        sort: {}", text_and_fields(sort)),
+    };
+    let _ = writeln!(
         code,
-        "\ntyped_key! {{\n    /// {}: `{pattern}`.\n    {} {{\n        facts: PatternInfo {{\n",
+        "    /// {}: `{pattern}`.\n    {} = {:?}, {}{table}, {},\n        partition: {}{sort};",
         pattern.description.trim_end_matches('.'),
         camel(&pattern.name),
-    );
-    for (field, value) in [
-        ("name", format!("{:?}", pattern.full_name())),
-        ("pattern", format!("{:?}", pattern.to_string())),
-        ("table", table),
-        ("value_type", format!("ValueType::{}", variant(pattern.value_type))),
-        ("ttl", ttl(&pattern.ttl)),
-        ("sort_prefix", format!("{:?}", sort_prefix(sort))),
-    ] {
-        let _ = writeln!(code, "            {field}: {value},");
-    }
-    let _ = write!(
-        code,
-        "        }},\n        partition: [{}],\n        sort: [{}],\n    }}\n}}\n",
-        segments(partition),
-        segments(sort),
+        pattern.full_name(),
+        camel(pattern.value_type.name()),
+        ttl(&pattern.ttl),
+        text_and_fields(partition),
     );
 }
 
-fn variant(value_type: ValueType) -> String {
-    camel(value_type.name())
-}
-
-fn segments(segments: &[Segment]) -> String {
-    let each = |segment: &Segment| match segment {
-        Segment::Literal(word) => format!("{word:?}"),
-        Segment::Slot(slot) => {
-            let placeholder = &slot.placeholder;
-            let (name, kind) = (&placeholder.name, type_of(placeholder));
-            format!("{:?} {{ {name}: {kind} }} {:?}", slot.prefix, slot.suffix)
+/// Segments as [`typed_keys!`](crate::typed_keys) takes them: the text before the first placeholder,
+/// even where there is none, then each placeholder as a field with the text that follows it.
+fn text_and_fields(segments: &[Segment]) -> String {
+    let (mut written, mut text) = (String::new(), String::new());
+    for (at, segment) in segments.iter().enumerate() {
+        if at > 0 {
+            text.push(':');
         }
-    };
-    segments.iter().map(each).collect::<Vec<_>>().join(", ")
+        match segment {
+            Segment::Literal(word) => text.push_str(word),
+            Segment::Slot(slot) => {
+                text.push_str(&slot.prefix);
+                let (name, kind) = (&slot.placeholder.name, type_of(&slot.placeholder));
+                let _ = write!(written, "{text:?} {{ {name}: {kind} }} ");
+                text.clone_from(&slot.suffix);
+            }
+        }
+    }
+    if !text.is_empty() {
+        let _ = write!(written, "{text:?}");
+    }
+    written.trim_end().to_owned()
 }
 
 fn ttl(ttl: &Ttl) -> String {
@@ -237,22 +223,4 @@ fn ttl(ttl: &Ttl) -> String {
              seconds_max: {seconds_max:?} }})"
         ),
     }
-}
-
-/// What all sort keys begin with: the words before the first placeholder.
-fn sort_prefix(sort: &[Segment]) -> String {
-    let mut prefix = String::new();
-    for (at, segment) in sort.iter().enumerate() {
-        if at > 0 {
-            prefix.push(':');
-        }
-        match segment {
-            Segment::Literal(word) => prefix.push_str(word),
-            Segment::Slot(slot) => {
-                prefix.push_str(&slot.prefix);
-                break;
-            }
-        }
-    }
-    prefix
 }

@@ -93,8 +93,8 @@ pub trait TypedKey: Sized {
 
     /// The key that these bytes are; `None` when they are no key of the pattern.
     fn parse(key: &[u8]) -> Option<Self> {
-        let mut reader = KeyReader { rest: Some(key) };
-        Self::read(&mut reader).filter(|_| reader.rest.is_none())
+        let mut reader = KeyReader { rest: key };
+        Self::read(&mut reader).filter(|_| reader.rest.is_empty())
     }
 }
 
@@ -141,24 +141,24 @@ impl KeyWriter {
 /// Reads the text of a key.
 #[derive(Debug)]
 pub struct KeyReader<'k> {
-    rest: Option<&'k [u8]>,
+    rest: &'k [u8],
 }
 
-impl<'k> KeyReader<'k> {
-    /// What stands between these words in the next segment.
-    pub fn between(&mut self, before: &str, after: &str) -> Option<&'k [u8]> {
-        let rest = self.rest?;
-        let (segment, rest) = match memchr::memchr(b':', rest) {
-            Some(end) => (rest.get(..end)?, rest.get(end + 1..)),
-            None => (rest, None),
-        };
-        self.rest = rest;
-        segment.strip_prefix(before.as_bytes())?.strip_suffix(after.as_bytes())
+impl KeyReader<'_> {
+    /// Goes past this text.
+    pub fn text(&mut self, text: &str) -> Option<()> {
+        self.rest = self.rest.strip_prefix(text.as_bytes())?;
+        Some(())
     }
 
-    /// The next segment, if it is this word.
-    pub fn word(&mut self, word: &str) -> Option<()> {
-        self.between(word, "").filter(|rest| rest.is_empty()).map(|_| ())
+    /// Reads the value that is in its segment before this text, and goes past both. The text may be
+    /// empty, and may go on in the segments that follow.
+    pub fn part<P: KeyPart>(&mut self, after: &str) -> Option<P> {
+        let end = memchr::memchr(b':', self.rest).unwrap_or(self.rest.len());
+        let (segment, further) = self.rest.split_at_checked(end)?;
+        let (suffix, further_text) = after.split_at(after.find(':').unwrap_or(after.len()));
+        self.rest = further.strip_prefix(further_text.as_bytes())?;
+        P::read_part(segment.strip_suffix(suffix.as_bytes())?)
     }
 }
 
@@ -192,7 +192,7 @@ impl KeyPart for u64 {
     }
 }
 
-/// For [`key_part!`](crate::key_part): whether the placeholder allows the value.
+/// For [`key_parts!`](crate::key_parts): whether the placeholder allows the value.
 #[doc(hidden)]
 pub fn check_part(
     placeholder: &str,
@@ -211,7 +211,7 @@ pub fn check_part(
     })
 }
 
-/// For [`key_part!`](crate::key_part): adds a value that was checked.
+/// For [`key_parts!`](crate::key_parts): adds a value that was checked.
 #[doc(hidden)]
 pub fn write_text(kind: &Kind, value: &str, key: &mut String) {
     match kind {
@@ -220,24 +220,43 @@ pub fn write_text(kind: &Kind, value: &str, key: &mut String) {
     }
 }
 
-/// For [`key_part!`](crate::key_part): the value of a part.
+/// For [`key_parts!`](crate::key_parts): the value of a part.
 #[doc(hidden)]
 pub fn read_part(kind: &Kind, except: &[&str], part: &[u8]) -> Option<String> {
     kind.read(part).filter(|_| !excepts(except, part))
 }
 
-/// For [`key_part!`](crate::key_part): a number within bounds.
+/// For [`key_parts!`](crate::key_parts): a number within bounds.
 #[doc(hidden)]
 pub fn read_int(part: &[u8], min: u64, max: u64) -> Option<u64> {
     let accepted = Kind::Int { min, max }.accepts(part);
     accepted.then(|| std::str::from_utf8(part).ok()?.parse().ok())?
 }
 
-/// A type for a placeholder: text that was checked, a number within bounds, or one of some words.
+/// A type for each placeholder: text that was checked, a number within bounds, or one of some words.
 /// [`rust_keys`](crate::typed::rust_keys) writes its uses.
+///
+/// ```
+/// kstone_keyspace::key_parts! {
+///     /// A learner.
+///     text LearnerId("learner_id", Id);
+///     /// A page of the server.
+///     text Page("page", Text, except ["all"]);
+///     /// A month of the year.
+///     int Month("month", 1..=12);
+///     /// How a test went.
+///     choice Outcome(Passed = "passed", Failed = "failed");
+/// }
+/// ```
 #[macro_export]
-macro_rules! key_part {
-    ($(#[$doc:meta])* text $name:ident = $placeholder:literal, $kind:expr, [$($except:literal),*]) => {
+macro_rules! key_parts {
+    ($($(#[$doc:meta])* $form:ident $name:ident ($($body:tt)*);)*) => {
+        $($crate::key_parts! { @$form $(#[$doc])* $name $($body)* })*
+    };
+    (
+        @text $(#[$doc:meta])*
+        $name:ident $placeholder:literal, $kind:ident $(, except [$($except:literal),+])?
+    ) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
@@ -246,7 +265,12 @@ macro_rules! key_part {
             /// This value, if a key may have it.
             pub fn new(value: impl Into<String>) -> Result<$name, $crate::PartError> {
                 let value = value.into();
-                $crate::typed::check_part($placeholder, &$kind, &[$($except),*], &value)?;
+                $crate::typed::check_part(
+                    $placeholder,
+                    &$crate::Kind::$kind,
+                    &[$($($except),+)?],
+                    &value,
+                )?;
                 Ok($name(value))
             }
 
@@ -258,11 +282,12 @@ macro_rules! key_part {
 
         impl $crate::typed::KeyPart for $name {
             fn write_part(&self, key: &mut String) {
-                $crate::typed::write_text(&$kind, &self.0, key);
+                $crate::typed::write_text(&$crate::Kind::$kind, &self.0, key);
             }
 
             fn read_part(part: &[u8]) -> Option<$name> {
-                $crate::typed::read_part(&$kind, &[$($except),*], part).map($name)
+                let except = &[$($($except),+)?];
+                $crate::typed::read_part(&$crate::Kind::$kind, except, part).map($name)
             }
         }
 
@@ -280,7 +305,7 @@ macro_rules! key_part {
             }
         }
     };
-    ($(#[$doc:meta])* int $name:ident = $placeholder:literal, $min:literal..=$max:literal) => {
+    (@int $(#[$doc:meta])* $name:ident $placeholder:literal, $min:literal..=$max:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(u64);
@@ -309,7 +334,7 @@ macro_rules! key_part {
             }
         }
     };
-    ($(#[$doc:meta])* choice $name:ident { $($variant:ident = $word:literal,)+ }) => {
+    (@choice $(#[$doc:meta])* $name:ident $($variant:ident = $word:literal),+) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
@@ -340,56 +365,83 @@ macro_rules! key_part {
     };
 }
 
-/// A type for the keys of a pattern. [`rust_keys`](crate::typed::rust_keys) writes its uses.
+/// A type for the keys of each pattern. [`rust_keys`](crate::typed::rust_keys) writes its uses.
+///
+/// Behind the name in Rust stand the full name of the pattern, what its keys hold, the table for
+/// items, and the TTL. Partition and sort key are written as in the pattern, but for the quotes and
+/// the types: first a text, which may be empty, then placeholders and the texts that follow them.
+///
+/// ```
+/// use kstone_keyspace::{Date, Ttl};
+///
+/// kstone_keyspace::typed_keys! {
+///     /// What was sold on a day: `shop:sold:{date}:all`.
+///     Sold = "shop.sold", Json in "days", Ttl::None,
+///         partition: "shop:sold",
+///         sort: "" { date: Date } ":all";
+///
+///     /// How many visitors there were: `visitors:{date}`.
+///     Visitors = "shop.visitors", Counter, Ttl::None,
+///         partition: "visitors:" { date: Date };
+/// }
+/// ```
 #[macro_export]
-macro_rules! typed_key {
-    (
+macro_rules! typed_keys {
+    ($(
         $(#[$doc:meta])*
-        $name:ident {
-            facts: $facts:expr,
-            partition: [$($p_word:literal $({ $p_field:ident: $p_type:ty } $p_after:literal)?),+],
-            sort: [$($s_word:literal $({ $s_field:ident: $s_type:ty } $s_after:literal)?),*],
-        }
-    ) => {
+        $name:ident = $full_name:literal, $value_type:ident $(in $table:literal)?, $ttl:expr,
+            partition: $p_text:literal $({ $p_field:ident: $p_type:ty } $($p_after:literal)?)*
+            $(, sort: $s_text:literal $({ $s_field:ident: $s_type:ty } $($s_after:literal)?)*)?;
+    )*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name {
-            $($(#[doc = concat!("`{", stringify!($p_field), "}`")] pub $p_field: $p_type,)?)+
-            $($(#[doc = concat!("`{", stringify!($s_field), "}`")] pub $s_field: $s_type,)?)*
+            $(#[doc = concat!("`{", stringify!($p_field), "}`")] pub $p_field: $p_type,)*
+            $($(#[doc = concat!("`{", stringify!($s_field), "}`")] pub $s_field: $s_type,)*)?
         }
 
         impl $name {
             /// The partition key of all keys with these values.
-            pub fn partition($($($p_field: &$p_type,)?)+) -> String {
+            pub fn partition($($p_field: &$p_type),*) -> String {
                 let mut to = $crate::typed::KeyWriter::default();
-                $(to.segment($p_word)$(.part($p_field).word($p_after))?;)+
+                to.segment($p_text)$(.part($p_field)$(.word($p_after))?)*;
                 to.finish()
             }
         }
 
         impl $crate::typed::TypedKey for $name {
-            const FACTS: $crate::typed::PatternInfo = $facts;
+            const FACTS: $crate::typed::PatternInfo = $crate::typed::PatternInfo {
+                name: $full_name,
+                pattern: concat!(
+                    $p_text, $("{", stringify!($p_field), "}", $($p_after,)?)*
+                    $(":", $s_text, $("{", stringify!($s_field), "}", $($s_after,)?)*)?
+                ),
+                table: $crate::typed_keys!(@table $($table)?),
+                value_type: $crate::ValueType::$value_type,
+                ttl: $ttl,
+                sort_prefix: concat!($($s_text)?),
+            };
 
             fn write_partition(&self, to: &mut $crate::typed::KeyWriter) {
-                $(to.segment($p_word)$(.part(&self.$p_field).word($p_after))?;)+
+                to.segment($p_text)$(.part(&self.$p_field)$(.word($p_after))?)*;
             }
 
             #[allow(unused_variables, reason = "a pattern may be all partition")]
             fn write_sort(&self, to: &mut $crate::typed::KeyWriter) {
-                $(to.segment($s_word)$(.part(&self.$s_field).word($s_after))?;)*
+                $(to.segment($s_text)$(.part(&self.$s_field)$(.word($s_after))?)*;)?
             }
 
             fn read(from: &mut $crate::typed::KeyReader<'_>) -> Option<$name> {
-                $($crate::typed_key!(@read from, $p_word $({ $p_field: $p_type } $p_after)?);)+
-                $($crate::typed_key!(@read from, $s_word $({ $s_field: $s_type } $s_after)?);)*
-                Some($name { $($($p_field,)?)+ $($($s_field,)?)* })
+                from.text($p_text)?;
+                $(let $p_field = from.part(concat!($($p_after)?))?;)*
+                $(
+                    from.text(concat!(":", $s_text))?;
+                    $(let $s_field = from.part(concat!($($s_after)?))?;)*
+                )?
+                Some($name { $($p_field,)* $($($s_field,)*)? })
             }
         }
-    };
-    (@read $from:ident, $word:literal) => {
-        $from.word($word)?;
-    };
-    (@read $from:ident, $word:literal { $field:ident: $type:ty } $after:literal) => {
-        let $field = <$type as $crate::typed::KeyPart>::read_part($from.between($word, $after)?)?;
-    };
+    )*};
+    (@table) => { None };
+    (@table $table:literal) => { Some($table) };
 }

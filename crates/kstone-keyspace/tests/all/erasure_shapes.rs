@@ -1,12 +1,11 @@
 //! Every way in which a key or an item can name persons: what is theirs alone goes, what others share
 //! stays without them.
 
-use crate::support::{Fixture, SECRET, now, sightings};
-use kstone::table::{KeyAttribute, KeySchema, TableSpec};
+use crate::support::{Fixture, SECRET, now, say, sightings};
+use kstone::table::{KeyAttribute, KeySchema, KeyType};
 use kstone::{Item, Value};
-use kstone_core::Compression;
+use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::PatternCount;
-use kstone_keyspace::{Catalogue, Keyspace, Subject};
 use kstone_redis::Value as Reply;
 use kstone_sim::SimDisk;
 
@@ -101,21 +100,14 @@ description = "In a table whose partition key is a number"
 "#;
 
 fn fixture(disk: &SimDisk) -> Fixture {
-    let catalogue = Catalogue::parse("shapes.toml", CATALOGUE).unwrap_or_else(|it| panic!("{it}"));
-    let keyspace = Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"));
-    let fixture = Fixture::with_keyspace(disk, Compression::None, keyspace).unwrap();
+    let fixture = Fixture::of_catalogue(disk, CATALOGUE);
     if fixture.db.describe_table("things").is_err() {
         let (pk, sk) = (KeyAttribute::string("id"), KeyAttribute::string("part"));
-        make_table(&fixture, "things", KeySchema::hash_range(pk.clone(), sk.clone()));
-        let pk = KeyAttribute { kind: kstone::table::KeyType::N, ..pk };
-        make_table(&fixture, "numbered", KeySchema::hash_range(pk, sk));
+        fixture.make_table("things", KeySchema::hash_range(pk.clone(), sk.clone()));
+        let pk = KeyAttribute { kind: KeyType::N, ..pk };
+        fixture.make_table("numbered", KeySchema::hash_range(pk, sk));
     }
     fixture
-}
-
-fn make_table(fixture: &Fixture, name: &str, key: KeySchema) {
-    let spec = TableSpec { name: name.to_owned(), key, ..TableSpec::default() };
-    fixture.db.create_table(&spec).unwrap();
 }
 
 fn team(thing: &str, members: Value) -> Item {
@@ -183,8 +175,7 @@ fn after_an_erasure_no_log_shows_what_commands_said_of_the_person() {
     let disk = SimDisk::new(3);
     let fixture = fixture(&disk);
     let mut session = fixture.redis.session();
-    let mut say =
-        |line: &str| session.call(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>());
+    let mut say = |line: &str| say(&mut session, line);
     say("CONFIG SET slowlog-log-slower-than 0");
     say(&format!(r#"SET group:a {{"persons":["OTHER","{SECRET}"],"size":2}}"#));
     say("CONFIG SET slowlog-log-slower-than -1");

@@ -2,12 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::support::{Fixture, SECRET, now, sightings};
+use crate::support::{Fixture, SECRET, now, sightings, sweep_all};
 use kstone::Item;
-use kstone::table::{KeyAttribute, KeySchema, TableSpec};
-use kstone_core::Compression;
+use kstone::table::{KeyAttribute, KeySchema};
 use kstone_keyspace::erasure::{ErasureState, Progress};
-use kstone_keyspace::{Catalogue, Governor, Keyspace, Subject};
+use kstone_keyspace::{Governor, Subject};
 use kstone_redis::Value as Reply;
 use kstone_sim::SimDisk;
 
@@ -59,13 +58,10 @@ description = "Each entry names a person"
 "#;
 
 fn fixture(disk: &SimDisk) -> Fixture {
-    let catalogue = Catalogue::parse("stuck.toml", CATALOGUE).unwrap_or_else(|it| panic!("{it}"));
-    let keyspace = Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"));
-    let fixture = Fixture::with_keyspace(disk, Compression::None, keyspace).unwrap();
+    let fixture = Fixture::of_catalogue(disk, CATALOGUE);
     if fixture.db.describe_table("things").is_err() {
         let key = KeySchema::hash_range(KeyAttribute::string("id"), KeyAttribute::string("part"));
-        let spec = TableSpec { name: "things".to_owned(), key, ..TableSpec::default() };
-        fixture.db.create_table(&spec).unwrap();
+        fixture.make_table("things", key);
     }
     fixture
 }
@@ -247,7 +243,7 @@ fn who_is_erased_in_one_tenant_is_not_named_in_the_index_any_more() {
     fixture.redis(&format!("SET group:copied {}", named("B")));
     fixture.db.engine().checkpoint("copy").unwrap();
     // Swept here, and in the checkpoint the index still names them.
-    while !fixture.governor.sweep(&fixture.redis, 100).unwrap().is_done {}
+    sweep_all(&fixture.governor, &fixture.redis, 100);
     fixture.redis(&format!("SET group:before {}", named("B")));
     now(fixture.eraser.erase(&subject, &|_| {})).unwrap();
     assert_eq!(fixture.redis("GET group:before"), Reply::bulk(named("B")));

@@ -3,6 +3,8 @@
 use kstone_keyspace::typed::{GenerateError, rust_keys};
 use kstone_keyspace::{Catalogue, SHIPPED};
 
+use crate::support::redis_pattern;
+
 #[test]
 fn the_committed_keys_are_those_of_the_catalogues() {
     for (file, text) in SHIPPED {
@@ -25,10 +27,7 @@ fn generate(placeholders: &str, patterns: &[(&str, &str)]) -> Result<String, Gen
     let mut text =
         format!("application = \"a\"\ndescription = \"b\"\n[placeholders]\n{placeholders}\n");
     for (name, pattern) in patterns {
-        text += &format!(
-            "[pattern.{name}]\npattern = \"{pattern}\"\nstore = \"redis\"\ntype = \"string\"\n\
-             ttl = \"none\"\nsubject = \"none\"\ndescription = \"c\"\n"
-        );
+        text += &redis_pattern(name, pattern);
     }
     rust_keys(&Catalogue::parse("a.toml", &text).unwrap())
 }

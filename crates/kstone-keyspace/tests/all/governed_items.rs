@@ -2,37 +2,21 @@
 
 use std::sync::Arc;
 
-use kstone::ops::{KeyCondition, Query};
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
-use kstone::{Database, DatabaseOptions, Durability, Error, Item, Value, placeholders};
+use kstone::{Database, Error, Item, Value};
 use kstone_core::env::{Env, ManualClock};
 use kstone_keyspace::index::{IndexEntryKey, Location, pk_of_subject};
-use kstone_keyspace::{Governor, GovernorOptions, Recount, Subject, UnknownKeys, shipped};
+use kstone_keyspace::{Governor, Recount, Subject, UnknownKeys, shipped};
 
-use crate::support::now;
+use crate::support::{START_MS, govern, index_entries, memory_env, now, open_unsynced};
 
-const START_MS: u64 = 1_768_386_600_000;
 const DAY_S: u64 = 86_400;
 
 struct Fixture {
     db: Database,
     governor: Arc<Governor>,
     clock: Arc<ManualClock>,
-}
-
-fn env(clock: &Arc<ManualClock>) -> Env {
-    let clock = Arc::clone(clock);
-    Env { clock, threads: None, ..Env::memory() }
-}
-
-fn open(env: Env) -> Database {
-    let options = DatabaseOptions { durability: Durability::Os, ..DatabaseOptions::default() };
-    Database::open_with(env, "db", options).unwrap()
-}
-
-fn govern(db: &Database, unknown_keys: UnknownKeys) -> Arc<Governor> {
-    let options = GovernorOptions { unknown_keys, ..GovernorOptions::default() };
-    Governor::govern(db, Arc::new(shipped().unwrap()), options).unwrap()
+    env: Env,
 }
 
 fn make_table(db: &Database, name: &str) {
@@ -45,10 +29,11 @@ fn make_table(db: &Database, name: &str) {
 
 fn fixture_with(unknown: UnknownKeys) -> Fixture {
     let clock = Arc::new(ManualClock::at(START_MS));
-    let db = open(env(&clock));
+    let env = memory_env(&clock);
+    let db = open_unsynced(env.clone());
     make_table(&db, "state");
     let governor = govern(&db, unknown);
-    Fixture { db, governor, clock }
+    Fixture { db, governor, clock, env }
 }
 
 fn fixture() -> Fixture {
@@ -80,17 +65,7 @@ impl Fixture {
 
     /// The places that the index names for a person.
     fn places(&self, id: &str) -> Vec<String> {
-        let query = Query {
-            table: "kstone.subjects".to_owned(),
-            key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
-            placeholders: placeholders([(":pk", pk_of_subject(id))]),
-            ..Query::default()
-        };
-        let found = self.db.query_items(&query).wait().unwrap().items.unwrap();
-        found
-            .iter()
-            .map(|it| it.decode().unwrap().get("sk").unwrap().as_str().unwrap().to_owned())
-            .collect()
+        index_entries(&self.db, &pk_of_subject(id))
     }
 
     fn keys(&self, pattern: &str) -> u64 {
@@ -194,12 +169,7 @@ fn who_is_named_in_a_field_is_indexed_and_no_longer_when_another_is() {
 
 #[test]
 fn an_erased_person_is_refused_until_admitted_again_also_after_a_restart() {
-    let clock = Arc::new(ManualClock::at(START_MS));
-    let env = env(&clock);
-    let db = open(env.clone());
-    make_table(&db, "state");
-    let governor = govern(&db, UnknownKeys::Allow);
-    let it = Fixture { db, governor, clock: Arc::clone(&clock) };
+    let it = fixture();
     it.put(state("student:student_12345", "mastery:2026-01-14", MASTERY)).unwrap();
     now(it.governor.mark_erased(&person("12345"))).unwrap();
     let why = it.refusal(state("student:12345", "mastery:2026-01-15", MASTERY));
@@ -211,11 +181,8 @@ fn an_erased_person_is_refused_until_admitted_again_also_after_a_restart() {
     it.put(state("student:12346", "mastery:2026-01-15", MASTERY)).unwrap();
     let named = r#"{"event_id":"e1","student_id":"abc_12345","processed_at":"2026-01-14T10:30:00Z","result":"ok"}"#;
     it.refusal(state("processed:e1", "#", named));
-    drop(it);
 
-    let db = open(env);
-    let governor = govern(&db, UnknownKeys::Allow);
-    let it = Fixture { db, governor, clock };
+    let it = it.reopened();
     it.refusal(state("student:12345", "mastery:2026-01-15", MASTERY));
     assert!(it.governor.is_erased(&person("12345")));
     assert!(now(it.governor.admit_again(&person("12345"))).unwrap());
@@ -255,31 +222,25 @@ impl Fixture {
         self.governor.recount(None, &mut |_| {}).unwrap()
     }
 
-    /// The database closed, with or without what was counted last, and opened again.
-    fn reopened(self, env: &Env, is_saved: bool) -> Fixture {
-        if is_saved {
-            self.governor.close().unwrap();
-        }
-        let clock = Arc::clone(&self.clock);
-        drop(self);
-        let db = open(env.clone());
+    /// The database closed, without what was counted last, and opened again.
+    fn reopened(self) -> Fixture {
+        let Fixture { db, governor, clock, env } = self;
+        drop((db, governor));
+        let db = open_unsynced(env.clone());
         let governor = govern(&db, UnknownKeys::Allow);
-        Fixture { db, governor, clock }
+        Fixture { db, governor, clock, env }
     }
-}
 
-fn kept() -> (Fixture, Env) {
-    let clock = Arc::new(ManualClock::at(START_MS));
-    let env = env(&clock);
-    let db = open(env.clone());
-    make_table(&db, "state");
-    let governor = govern(&db, UnknownKeys::Allow);
-    (Fixture { db, governor, clock }, env)
+    /// The same with what was counted last.
+    fn saved_and_reopened(self) -> Fixture {
+        self.governor.close().unwrap();
+        self.reopened()
+    }
 }
 
 #[test]
 fn counts_are_kept_and_say_how_far_they_may_be_off_after_a_crash() {
-    let (it, env) = kept();
+    let it = fixture();
     assert!(!it.governor.is_counted());
     assert_eq!(it.recount(), Recount::default());
     it.put_days(10..20);
@@ -291,7 +252,7 @@ fn counts_are_kept_and_say_how_far_they_may_be_off_after_a_crash() {
     // What no pattern declares takes sequence numbers too.
     it.put(state("order:7", "#", "x")).unwrap();
     let before = it.governor.metrics();
-    let it = it.reopened(&env, true);
+    let it = it.saved_and_reopened();
     assert!(it.governor.is_counted());
     let after = it.governor.metrics();
     assert_eq!(after.patterns, before.patterns);
@@ -301,7 +262,7 @@ fn counts_are_kept_and_say_how_far_they_may_be_off_after_a_crash() {
     assert_eq!(after.patterns.iter().map(|it| it.expiring_next_hour.at_most).sum::<u64>(), 1);
 
     it.put_days(20..25);
-    let it = it.reopened(&env, false);
+    let it = it.reopened();
     let off_by = it.governor.metrics().off_by_changes_max;
     assert_eq!(it.keys("mastery.daily_mastery"), 10);
     assert!((5..20).contains(&off_by), "{off_by}");
@@ -313,7 +274,7 @@ fn counts_are_kept_and_say_how_far_they_may_be_off_after_a_crash() {
 
 #[test]
 fn a_recount_finds_exactly_what_was_counted_on_the_way() {
-    let (it, _) = kept();
+    let it = fixture();
     it.recount();
     it.put_days(10..20);
     it.put_days(12..14);
@@ -339,20 +300,20 @@ fn a_recount_finds_exactly_what_was_counted_on_the_way() {
 
 #[test]
 fn what_was_written_without_the_keyspace_is_counted_and_indexed_when_it_is_back() {
-    let (it, env) = kept();
+    let it = fixture();
     it.recount();
     it.put_days(10..12);
     it.governor.save().unwrap();
-    let clock = Arc::clone(&it.clock);
-    drop(it);
-    let db = open(env.clone());
+    let Fixture { db, governor, clock, env } = it;
+    drop((db, governor));
+    let db = open_unsynced(env.clone());
     assert!(Governor::suspend(&db).unwrap());
     db.table("state").put(state("student:s2", "mastery:2026-01-14", MASTERY)).unwrap();
     drop(db);
-    let db = open(env);
+    let db = open_unsynced(env.clone());
     let governor = Governor::resume(&db).unwrap().unwrap();
     assert_eq!(governor.keyspace().patterns().len(), shipped().unwrap().patterns().len());
-    let it = Fixture { db, governor, clock };
+    let it = Fixture { db, governor, clock, env };
     assert!(!it.governor.is_counted() && it.places("s2").is_empty());
     it.recount();
     assert!(it.governor.is_counted());
@@ -362,7 +323,7 @@ fn what_was_written_without_the_keyspace_is_counted_and_indexed_when_it_is_back(
 
 #[test]
 fn a_table_that_is_dropped_takes_its_counts_with_it() {
-    let (it, env) = kept();
+    let it = fixture();
     make_table(&it.db, "reviews-s2026");
     make_table(&it.db, "reviews-s2027");
     for table in ["reviews-s2026", "reviews-s2027"] {
@@ -376,7 +337,7 @@ fn a_table_that_is_dropped_takes_its_counts_with_it() {
     it.db.delete_table("reviews-s2026").unwrap();
     assert_eq!(keys(&it), 1);
     // What the index says of its items goes at the next start.
-    let it = it.reopened(&env, true);
+    let it = it.saved_and_reopened();
     assert_eq!(it.places("l-1").len(), 2);
     assert_eq!(it.governor.metrics().off_by_changes_max, 0);
     assert_eq!(it.governor.prune_if_due().unwrap(), 1);
@@ -386,7 +347,7 @@ fn a_table_that_is_dropped_takes_its_counts_with_it() {
 
 #[test]
 fn get_key_metrics_gives_the_six_counts() {
-    let (it, _) = kept();
+    let it = fixture();
     it.put_days(10..14);
     it.put(state("student:s1", "mastery:2026-01-10:quiz", "0.9")).unwrap();
     it.put(state("student:s1", "profile:current_mastery", MASTERY)).unwrap();

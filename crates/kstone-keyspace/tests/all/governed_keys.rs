@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use kstone::ops::{KeyCondition, Query};
-use kstone::{Database, DatabaseOptions, Durability, placeholders};
-use kstone_core::env::{Env, ManualClock};
-use kstone_keyspace::{Governor, GovernorOptions, PatternMetrics, Subject, UnknownKeys, shipped};
+use kstone::Database;
+use kstone_core::env::ManualClock;
+use kstone_keyspace::{Governor, PatternMetrics, Recount, Subject, UnknownKeys};
 use kstone_redis::{Redis, Session, Value};
 
-use crate::support::now;
-
-const START_MS: u64 = 1_768_386_600_000;
+use crate::support::{
+    START_MS, govern, index_entries, memory_env, now, open_unsynced, refusal, say, sweep_all,
+};
 
 struct Fixture {
     session: Session,
@@ -22,12 +21,9 @@ struct Fixture {
 
 fn fixture_with(unknown_keys: UnknownKeys) -> Fixture {
     let clock = Arc::new(ManualClock::at(START_MS));
-    let env = Env { clock: Arc::clone(&clock) as _, threads: None, ..Env::memory() };
-    let options = DatabaseOptions { durability: Durability::Os, ..DatabaseOptions::default() };
-    let db = Database::open_with(env, "db", options).unwrap();
+    let db = open_unsynced(memory_env(&clock));
     let redis = Redis::open(&db).unwrap();
-    let options = GovernorOptions { unknown_keys, ..GovernorOptions::default() };
-    let governor = Governor::govern(&db, Arc::new(shipped().unwrap()), options).unwrap();
+    let governor = govern(&db, unknown_keys);
     Fixture { session: redis.session(), redis, governor, db, clock }
 }
 
@@ -37,8 +33,7 @@ fn fixture() -> Fixture {
 
 impl Fixture {
     fn call(&mut self, command: &str) -> Value {
-        let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
-        self.session.call(&words)
+        say(&mut self.session, command)
     }
 
     fn done(&mut self, command: &str) -> Value {
@@ -49,10 +44,7 @@ impl Fixture {
     }
 
     fn refusal(&mut self, command: &str) -> String {
-        match self.call(command) {
-            Value::Error(why) => String::from_utf8_lossy(&why).into_owned(),
-            other => panic!("{command}: {other:?}"),
-        }
+        refusal(self.call(command))
     }
 
     fn ttl(&mut self, key: &str) -> i64 {
@@ -63,15 +55,15 @@ impl Fixture {
     }
 
     fn entries(&self, pk: &str) -> Vec<String> {
-        let query = Query {
-            table: "kstone.subjects".to_owned(),
-            key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
-            placeholders: placeholders([(":pk", pk)]),
-            ..Query::default()
-        };
-        let found = self.db.query_items(&query).wait().unwrap().items.unwrap();
-        let sk = |item: &kstone::ItemBytes| item.decode().unwrap().get("sk").unwrap().clone();
-        found.iter().map(|item| sk(item).as_str().unwrap().to_owned()).collect()
+        index_entries(&self.db, pk)
+    }
+
+    fn sweep(&self) -> u64 {
+        sweep_all(&self.governor, &self.redis, 3)
+    }
+
+    fn recount(&self) -> Recount {
+        self.governor.recount(Some(&self.redis), &mut |_| {}).unwrap()
     }
 
     fn of(&self, pattern: &str) -> PatternMetrics {
@@ -190,7 +182,7 @@ fn nothing_is_written_about_an_erased_person() {
 #[test]
 fn a_recount_finds_exactly_what_was_counted_on_the_way() {
     let mut it = fixture();
-    it.governor.recount(Some(&it.redis), &mut |_| {}).unwrap();
+    it.recount();
     for at in 0..20 {
         it.done(&format!("HSET session:s-{at} user_id u-{at} hints_used 0"));
         it.done(&format!("INCR hints_used:s-{at}"));
@@ -206,14 +198,14 @@ fn a_recount_finds_exactly_what_was_counted_on_the_way() {
     it.done("SELECT 0");
     let before = it.countable();
     assert_eq!(it.of("practice.session").keys, 18);
-    let done = it.governor.recount(Some(&it.redis), &mut |_| {}).unwrap();
+    let done = it.recount();
     assert_eq!(it.countable(), before);
     assert_eq!(done.keys, before.iter().map(|it| it.keys).sum::<u64>());
     it.done("SWAPDB 0 2");
     let sum = |it: &Fixture| it.governor.metrics().patterns.iter().map(|it| it.keys).sum::<u64>();
     let swapped = it.countable();
     assert_ne!(swapped, before);
-    it.governor.recount(Some(&it.redis), &mut |_| {}).unwrap();
+    it.recount();
     assert_eq!(it.countable(), swapped);
     it.done("FLUSHDB");
     assert_eq!(sum(&it), done.keys - 1);
@@ -248,29 +240,19 @@ fn what_has_ended_is_counted_no_more() {
 #[test]
 fn what_the_index_says_of_keys_that_are_gone_is_swept_away() {
     let mut it = fixture();
-    let sweep = |it: &Fixture| {
-        let mut removed = 0;
-        loop {
-            let swept = it.governor.sweep(&it.redis, 3).unwrap();
-            removed += swept.removed;
-            if swept.is_done {
-                return removed;
-            }
-        }
-    };
     for at in 0..5 {
         it.done(&format!("HSET session:s-{at} user_id student_1"));
     }
     it.done("ZADD leaderboard:level:3 10 student_1 20 2 30 3");
     it.done("ZADD leaderboard:level:4 10 student_1");
     it.done("HSET anticheat:1 tab_switches 1");
-    assert_eq!(sweep(&it), 0);
+    assert_eq!(it.sweep(), 0);
     it.done("DEL session:s-0 leaderboard:level:4");
     it.done("HSET session:s-1 user_id student_2");
     it.done("HDEL session:s-2 user_id");
     it.clock.advance(1);
     assert_eq!(it.entries("subject#1").len(), 8);
-    assert_eq!(sweep(&it), 4);
+    assert_eq!(it.sweep(), 4);
     assert_eq!(
         it.entries("subject#1"),
         [
@@ -281,22 +263,21 @@ fn what_the_index_says_of_keys_that_are_gone_is_swept_away() {
         ],
     );
     assert_eq!(it.entries("subject#2").len(), 2);
-    assert_eq!(sweep(&it), 0);
+    assert_eq!(it.sweep(), 0);
 }
 
 #[test]
 fn what_has_ended_is_in_the_index_as_long_as_it_is_stored() {
     let mut it = fixture();
-    let sweep = |it: &Fixture| while !it.governor.sweep(&it.redis, 3).unwrap().is_done {};
     it.done("HSET session:s-1 user_id student_1");
     it.done("EXPIRE session:s-1 60");
     // Something else is gone, so that there is a sweep.
     it.done("HSET session:s-2 user_id student_1");
     it.clock.advance(61_000);
     it.done("DEL session:s-2");
-    sweep(&it);
+    it.sweep();
     assert_eq!(it.entries("subject#1"), ["|r0|session:s-1"]);
     it.db.run_background().unwrap();
-    sweep(&it);
+    it.sweep();
     assert_eq!(it.entries("subject#1"), Vec::<String>::new());
 }

@@ -1,7 +1,6 @@
 //! What a keyspace in force costs a write to a declared key that is there already.
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Instant;
 
 use kstone::ops::{PutItem, ReturnValues};
@@ -9,10 +8,12 @@ use kstone::policy::{
     Counted, Effect, KeyKind, KeySize, KeyWrite, PatternId, RequestedTtl, WritePolicy,
 };
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
-use kstone::{Database, DatabaseOptions, Durability, Item};
+use kstone::{Database, Item};
 use kstone_core::env::Env;
-use kstone_keyspace::{Governor, GovernorOptions, shipped};
+use kstone_keyspace::UnknownKeys;
 use kstone_redis::Redis;
+
+use crate::support::{govern, open_unsynced};
 
 /// So short that most batches are done without somebody else's turn in between.
 const BATCH: u32 = 200;
@@ -32,16 +33,11 @@ fn ns(mut work: impl FnMut()) -> f64 {
 }
 
 fn database() -> Database {
-    let options = DatabaseOptions { durability: Durability::Os, ..DatabaseOptions::default() };
-    let db = Database::open_with(Env::memory(), "db", options).unwrap();
+    let db = open_unsynced(Env::memory());
     let key = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
     db.create_table(&TableSpec { name: "state".to_owned(), key, ..TableSpec::default() }).unwrap();
     db.update_ttl("state", "ttl", true).unwrap();
     db
-}
-
-fn govern(db: &Database) -> Arc<Governor> {
-    Governor::govern(db, Arc::new(shipped().unwrap()), GovernorOptions::default()).unwrap()
 }
 
 /// What to measure, after what was said to both databases: keys end in both, since an expiry costs
@@ -78,7 +74,7 @@ fn both(mut one: impl FnMut(), mut other: impl FnMut()) -> (f64, f64) {
 #[ignore = "a measurement: run it alone, with --release and --nocapture"]
 fn what_a_declared_key_costs_more_per_write() {
     let (plain, ruled) = (database(), database());
-    let _governor = govern(&ruled);
+    let _governor = govern(&ruled, UnknownKeys::Allow);
     let session = |db: &Database| Redis::open(db).unwrap().session();
     let (mut without, mut with) = (session(&plain), session(&ruled));
     let words =
@@ -118,7 +114,7 @@ fn what_a_declared_key_costs_more_per_write() {
 #[ignore = "a measurement: run it alone, with --release and --nocapture"]
 fn what_the_governor_itself_takes() {
     let db = database();
-    let governor = govern(&db);
+    let governor = govern(&db, UnknownKeys::Allow);
     let key_size = KeySize { bytes: 40, members: 0, expires_at_ms: Some(9_000_000_000_000) };
     let before = Some(key_size);
     let write = |key: &'static [u8], kind, value: Option<&'static [u8]>| KeyWrite {

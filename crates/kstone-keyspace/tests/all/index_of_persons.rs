@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::support::{Fixture, now};
+use crate::support::{Fixture, keyspace_of, now, say, sweep_all};
 use kstone::Item;
-use kstone_core::Compression;
-use kstone_keyspace::{Catalogue, Governor, GovernorOptions, Keyspace, Subject};
+use kstone_keyspace::{Governor, GovernorOptions, Subject};
 use kstone_redis::Value as Reply;
 use kstone_sim::SimDisk;
 
@@ -86,13 +85,8 @@ subject = { through = "session" }
 description = "Belongs to whoever has the session"
 "#;
 
-fn keyspace() -> Keyspace {
-    let catalogue = Catalogue::parse("school.toml", CATALOGUE).unwrap_or_else(|it| panic!("{it}"));
-    Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"))
-}
-
 fn fixture(disk: &SimDisk) -> Fixture {
-    Fixture::with_keyspace(disk, Compression::None, keyspace()).unwrap()
+    Fixture::of_catalogue(disk, CATALOGUE)
 }
 
 impl Fixture {
@@ -103,8 +97,7 @@ impl Fixture {
 
     /// What no port passes on.
     fn redis_session(&self, line: &str) {
-        let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-        let reply = self.redis.session().call(&words);
+        let reply = say(&mut self.redis.session(), line);
         assert!(!matches!(reply, Reply::Error(_)), "{line}: {reply:?}");
     }
 
@@ -116,17 +109,8 @@ impl Fixture {
         now(self.eraser.erase(&Subject::canonical(id, None), &|_| {})).unwrap();
     }
 
-    /// Goes over the index until nothing is left to look at.
-    fn sweep_all(&self, at_a_time: u32) -> u64 {
-        let mut removed = 0;
-        for _ in 0..10_000 {
-            let swept = self.governor.sweep(&self.redis, at_a_time).unwrap();
-            removed += swept.removed;
-            if swept.is_done {
-                return removed;
-            }
-        }
-        panic!("the sweep never ends");
+    fn sweep_all(&self) -> u64 {
+        sweep_all(&self.governor, &self.redis, 1)
     }
 }
 
@@ -158,12 +142,12 @@ fn keys_and_members_longer_than_those_of_a_table_are_indexed_recounted_swept_and
     write(&thing);
     write(&format!("{thing}2"));
     assert_eq!(fixture.places_of(&person), 6);
-    let found = fixture.governor.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
+    let found = fixture.recount();
     assert_eq!((found.entries, found.too_long), (8, 0));
     for kind in ["class", "draft", "session"] {
         fixture.redis(&format!("DEL {kind}:{thing}"));
     }
-    assert_eq!(fixture.sweep_all(1), 3);
+    assert_eq!(fixture.sweep_all(), 3);
     assert_eq!(fixture.governor.prune().unwrap(), 0);
     assert_eq!(fixture.places_of(&person), 3);
     fixture.erase_person(&person);
@@ -178,7 +162,7 @@ fn what_was_written_before_and_is_too_long_for_the_index_does_not_keep_the_rest_
     let long = "x".repeat(40_000);
     fixture.redis(&format!("SADD class:a {long} OTHER"));
     fixture.db.govern(fixture.governor.clone()).unwrap();
-    let found = fixture.governor.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
+    let found = fixture.recount();
     assert_eq!((found.entries, found.too_long), (1, 1));
     assert_eq!(fixture.places_of("OTHER"), 1);
 }
@@ -197,18 +181,18 @@ fn what_is_found_through_a_key_is_found_after_that_key_has_gone() {
     fixture.clock.advance(2 * 3_600_000);
     fixture.db.run_background().unwrap();
     assert_eq!(fixture.redis("EXISTS session:ended"), Reply::Integer(0));
-    fixture.sweep_all(1);
+    fixture.sweep_all();
     assert_eq!(fixture.places_of("U"), 2);
     assert_eq!(fixture.places_of("U-1"), 1);
     fixture.erase_person("U-1");
     assert_eq!(fixture.redis("EXISTS pin:U-1"), Reply::Integer(0));
 
     fixture.redis("DEL draft:ended");
-    fixture.sweep_all(1);
+    fixture.sweep_all();
     assert_eq!(fixture.index_len(), 2, "the way to what is left");
     fixture.erase_person("U");
     assert_eq!(fixture.redis("EXISTS draft:deleted"), Reply::Integer(0));
-    fixture.sweep_all(1);
+    fixture.sweep_all();
     assert_eq!(fixture.index_len(), 0);
 }
 
@@ -218,10 +202,10 @@ fn what_is_found_through_an_item_is_found_after_that_item_has_gone() {
     fixture.state("desk:a", "#", r#"{"owner":"U"}"#);
     fixture.redis("SET drawer:a x");
     fixture.db.table("state").delete(Item::new().with("pk", "desk:a").with("sk", "#")).unwrap();
-    fixture.sweep_all(1);
+    fixture.sweep_all();
     assert_eq!((fixture.places_of("U"), fixture.index_len()), (1, 2));
     fixture.redis("DEL drawer:a");
-    assert_eq!((fixture.sweep_all(1), fixture.index_len()), (1, 0));
+    assert_eq!((fixture.sweep_all(), fixture.index_len()), (1, 0));
 }
 
 #[test]
@@ -230,7 +214,7 @@ fn a_key_that_belongs_to_somebody_else_by_now_is_no_way_to_what_is_theirs() {
     fixture.redis("HSET session:a user_id U");
     fixture.redis("SET draft:a x");
     fixture.redis("HSET session:a user_id V");
-    fixture.sweep_all(1);
+    fixture.sweep_all();
     assert_eq!((fixture.places_of("U"), fixture.places_of("V")), (0, 2));
 }
 
@@ -239,7 +223,7 @@ fn check_looks_again(write: impl FnOnce(&Fixture)) {
     let disk = SimDisk::new(7);
     let first = fixture(&disk);
     assert!(!first.governor.is_counted());
-    first.governor.recount(Some(&first.redis), &mut |_| {}).unwrap();
+    first.recount();
     drop(first);
     let again = fixture(&disk);
     assert!(again.governor.is_counted(), "nothing happened in between");
@@ -272,7 +256,7 @@ fn a_key_that_was_written_without_a_policy_makes_the_next_one_look_again() {
 fn keys_that_changed_places_without_a_policy_make_the_next_one_look_again() {
     let disk = SimDisk::new(10);
     let first = fixture(&disk);
-    first.governor.recount(Some(&first.redis), &mut |_| {}).unwrap();
+    first.recount();
     first.redis("SADD class:a U");
     first.db.ungovern();
     first.redis_session("SWAPDB 0 3");
@@ -285,8 +269,7 @@ fn keys_that_changed_places_without_a_policy_make_the_next_one_look_again() {
 #[test]
 fn a_key_that_was_written_under_other_patterns_makes_the_old_ones_look_again() {
     check_looks_again(|fixture| {
-        let other = CATALOGUE.replace("class:", "course:");
-        let other = Keyspace::new(vec![Catalogue::parse("other.toml", &other).unwrap()]).unwrap();
+        let other = keyspace_of(&CATALOGUE.replace("class:", "course:"));
         let options = GovernorOptions::default();
         let other = Governor::govern(&fixture.db, Arc::new(other), options).unwrap();
         assert!(!other.is_counted());
@@ -298,15 +281,17 @@ fn a_key_that_was_written_under_other_patterns_makes_the_old_ones_look_again() {
 #[test]
 fn each_time_that_no_policy_is_in_force_is_noticed_by_itself() {
     let fixture = fixture(&SimDisk::new(8));
-    fixture.governor.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
+    fixture.recount();
     for person in ["U", "V"] {
         fixture.db.ungovern();
         fixture.redis(&format!("SADD class:a {person}"));
         let options = GovernorOptions::default;
-        let next = Governor::govern(&fixture.db, Arc::new(keyspace()), options()).unwrap();
+        let next =
+            Governor::govern(&fixture.db, Arc::new(keyspace_of(CATALOGUE)), options()).unwrap();
         assert!(!next.is_counted());
         next.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
-        let next = Governor::govern(&fixture.db, Arc::new(keyspace()), options()).unwrap();
+        let next =
+            Governor::govern(&fixture.db, Arc::new(keyspace_of(CATALOGUE)), options()).unwrap();
         assert!(next.is_counted());
     }
 }
@@ -314,7 +299,7 @@ fn each_time_that_no_policy_is_in_force_is_noticed_by_itself() {
 #[test]
 fn what_only_ends_or_is_read_while_no_policy_is_in_force_is_no_reason_to_look_again() {
     let fixture = fixture(&SimDisk::new(9));
-    fixture.governor.recount(Some(&fixture.redis), &mut |_| {}).unwrap();
+    fixture.recount();
     for name in ["a", "b"] {
         fixture.redis(&format!("HSET session:{name} user_id U"));
     }
@@ -323,5 +308,9 @@ fn what_only_ends_or_is_read_while_no_policy_is_in_force_is_no_reason_to_look_ag
     assert_eq!(fixture.redis("HLEN session:a"), Reply::Integer(0));
     fixture.db.run_background().unwrap();
     let options = GovernorOptions::default();
-    assert!(Governor::govern(&fixture.db, Arc::new(keyspace()), options).unwrap().is_counted());
+    assert!(
+        Governor::govern(&fixture.db, Arc::new(keyspace_of(CATALOGUE)), options)
+            .unwrap()
+            .is_counted()
+    );
 }

@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use kstone::Database;
-use kstone_keyspace::{Catalogue, Governor, GovernorOptions, Keyspace};
+use kstone_keyspace::{Governor, GovernorOptions};
 use kstone_redis::{Redis, Session, Value};
+
+use crate::support::{keyspace_of, refusal, say};
 
 const CATALOGUE: &str = r#"
 application = "long"
@@ -43,21 +45,9 @@ description = "A number"
 fn session() -> Session {
     let db = Database::memory().unwrap();
     let redis = Redis::open(&db).unwrap();
-    let catalogue = Catalogue::parse("long.toml", CATALOGUE).unwrap_or_else(|it| panic!("{it}"));
-    let keyspace = Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"));
-    Governor::govern(&db, Arc::new(keyspace), GovernorOptions::default()).unwrap();
+    let keyspace = Arc::new(keyspace_of(CATALOGUE));
+    Governor::govern(&db, keyspace, GovernorOptions::default()).unwrap();
     redis.session()
-}
-
-fn say(session: &mut Session, line: &str) -> Value {
-    session.call(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>())
-}
-
-fn refusal(reply: Value) -> String {
-    match reply {
-        Value::Error(why) => String::from_utf8_lossy(&why).into_owned(),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

@@ -9,6 +9,8 @@ use kstone_keyspace::{
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
+use crate::support::redis_pattern;
+
 const STATE: KeyStore<'static> = KeyStore::Table("state");
 static SHIPPED: LazyLock<Keyspace> = LazyLock::new(|| shipped().unwrap());
 
@@ -127,10 +129,7 @@ fn catalogue(patterns: &[String]) -> String {
         text += &format!("word_{at} = [\"a\", \"c\", \"1\"]\n");
     }
     for (at, pattern) in patterns.iter().enumerate() {
-        text += &format!(
-            "[pattern.p{at}]\npattern = \"{pattern}\"\nstore = \"redis\"\ntype = \"string\"\n\
-             ttl = \"none\"\nsubject = \"none\"\ndescription = \"c\"\n"
-        );
+        text += &redis_pattern(&format!("p{at}"), pattern);
     }
     text
 }

@@ -1,6 +1,8 @@
 //! Output for humans: `keyspace explain` and `keyspace docs`.
 
-use kstone_keyspace::{Catalogue, KeyStore, Keyspace, Usage, shipped};
+use kstone_keyspace::{KeyStore, Usage, shipped};
+
+use crate::support::{keyspace_of, redis_pattern};
 
 #[test]
 fn a_key_is_explained() {
@@ -54,15 +56,9 @@ fn a_short_key_is_explained_with_the_long_one() {
 fn why_a_pattern_won_is_explained_with_those_that_lost() {
     let text =
         "application = \"one\"\ndescription = \"b\"\n[placeholders]\nx = \"id\"\ny = \"id\"\n";
-    let pattern = |name: &str, pattern: &str| {
-        format!(
-            "[pattern.{name}]\npattern = \"{pattern}\"\nstore = \"redis\"\ntype = \"string\"\n\
-             ttl = \"none\"\nsubject = \"none\"\ndescription = \"c\"\n"
-        )
-    };
-    let text =
-        text.to_owned() + &pattern("any", "limit:{x}:{y}") + &pattern("all", "limit:all:{y}");
-    let keyspace = Keyspace::new(vec![Catalogue::parse("one.toml", &text).unwrap()]).unwrap();
+    let any = redis_pattern("any", "limit:{x}:{y}");
+    let all = redis_pattern("all", "limit:all:{y}");
+    let keyspace = keyspace_of(&(text.to_owned() + &any + &all));
     let finding = keyspace.explain("limit:all:a").findings.remove(0);
     assert_eq!(finding.name, "one.all");
     let reason = "segment 2 is `all` in the winner, which is more literal than `{x}`";

@@ -2,6 +2,8 @@
 
 use kstone_keyspace::{Catalogue, Keyspace, Problems, Severity, check};
 
+use crate::support::redis_pattern;
+
 /// A catalogue with one pattern, of which one line is another. Line 8 is the pattern's name.
 fn with(line: &str) -> String {
     let key = line.split(' ').next().unwrap();
@@ -261,10 +263,7 @@ fn redis(application: &str, placeholders: &str, patterns: &[(&str, &str)]) -> St
         "application = \"{application}\"\ndescription = \"b\"\n[placeholders]\n{placeholders}\n"
     );
     for (name, pattern) in patterns {
-        text += &format!(
-            "[pattern.{name}]\npattern = \"{pattern}\"\nstore = \"redis\"\ntype = \"string\"\n\
-             ttl = \"none\"\nsubject = \"none\"\ndescription = \"c\"\n"
-        );
+        text += &redis_pattern(name, pattern);
     }
     text
 }

@@ -5,16 +5,16 @@ use std::time::Instant;
 
 use kstone_keyspace::{Catalogue, KeyStore, Keyspace, SHIPPED};
 
+use crate::support::redis_pattern;
+
 /// The shipped catalogues and sixty more patterns among the keys of Redis.
 fn keyspace() -> Keyspace {
     let mut more = String::from(
         "application = \"more\"\ndescription = \"b\"\n[placeholders]\nid = \"id\"\nday = \"date\"\n",
     );
     for at in 0..60 {
-        more += &format!(
-            "[pattern.p{at}]\npattern = \"word{at}:{{id}}:part{at}:{{day}}\"\nstore = \"redis\"\n\
-             type = \"string\"\nttl = \"none\"\nsubject = \"none\"\ndescription = \"c\"\n"
-        );
+        let pattern = format!("word{at}:{{id}}:part{at}:{{day}}");
+        more += &redis_pattern(&format!("p{at}"), &pattern);
     }
     let mut catalogues: Vec<Catalogue> =
         SHIPPED.iter().map(|(file, text)| Catalogue::parse(file, text).unwrap()).collect();

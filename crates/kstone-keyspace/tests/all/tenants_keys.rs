@@ -4,12 +4,12 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use kstone::{Database, DatabaseOptions, Durability};
-use kstone_core::env::{Env, ManualClock};
-use kstone_keyspace::{Catalogue, Keyspace, Tenant, TenantKeys};
+use kstone_core::env::ManualClock;
+use kstone_keyspace::{Tenant, TenantKeys};
 use kstone_redis::port::{Error, Keys, PortCommand, PurgeKeys, ScanKeys, known_commands, slot_of};
 use kstone_redis::{Redis, Value};
 
-use crate::support::now;
+use crate::support::{keyspace_of, memory_env, now, words};
 
 const CATALOGUE: &str = r#"
 application = "schools"
@@ -37,10 +37,6 @@ description = "Nobody's"
 /// Commands whose replies are not the same each time, even for the same keys.
 const BY_CHANCE: [&str; 5] = ["time", "spop", "srandmember", "hrandfield", "zrandmember"];
 
-fn words(line: &str) -> Vec<Bytes> {
-    line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
-}
-
 /// Keys of a school for each type, all in the same slot.
 fn keys_of(school: &str) -> Vec<String> {
     static FOUND: LazyLock<[Vec<String>; 2]> = LazyLock::new(|| ["a", "b"].map(find_keys));
@@ -64,18 +60,13 @@ struct World {
 
 impl World {
     fn new(schools: &[&str]) -> World {
-        let env = Env {
-            clock: Arc::new(ManualClock::at(1_700_000_000_000)),
-            threads: None,
-            ..Env::memory()
-        };
+        let env = memory_env(&Arc::new(ManualClock::at(1_700_000_000_000)));
         let options =
             DatabaseOptions { durability: Durability::Interval, ..DatabaseOptions::default() };
         let database = Database::open_with(env, "db", options).unwrap();
         let redis = Redis::open(&database).unwrap();
-        let keyspace = Keyspace::new(vec![Catalogue::parse("schools.toml", CATALOGUE).unwrap()]);
         let all: Arc<dyn Keys> = Arc::new(redis.keys(0).unwrap());
-        let a = Tenant::new(Arc::new(keyspace.unwrap()), "a").keys(Arc::clone(&all));
+        let a = Tenant::new(Arc::new(keyspace_of(CATALOGUE)), "a").keys(Arc::clone(&all));
         let world = World { all, a };
         for school in schools {
             let keys = keys_of(school);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::results::ActivityData;
 use super::score::to_millionths;
-use kstone_platform::time::{Date, Moment, Zone};
+use kstone_base::time::{Date, Moment, Zone};
 
 /// How many days are remembered one by one.
 const LOG_MAX: usize = 30;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::results::{AggregateStats, Component, Components, Level, MasteryResult};
 use super::score::to_millionths;
-use kstone_platform::time::{Date, Moment};
+use kstone_base::time::{Date, Moment};
 
 /// Below so many learners, a class says more about persons than about the class.
 const LEARNERS_FEW: usize = 5;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::results::Components;
 use super::score::check_share;
-use kstone_platform::field::{Invalid, check_id, check_length};
-use kstone_platform::time::{Date, Moment, Zone};
+use kstone_base::field::{Invalid, check_id, check_length};
+use kstone_base::time::{Date, Moment, Zone};
 
 /// An event as it is sent to the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::event::{EventDetail, LearningEvent};
 use super::results::Components;
-use kstone_platform::field::{Invalid, Problem};
-use kstone_platform::time::Moment;
+use kstone_base::field::{Invalid, Problem};
+use kstone_base::time::Moment;
 
 #[derive(Deserialize)]
 pub(super) struct Wire {

@@ -16,7 +16,7 @@ use super::evidence::{Decay, Lessons, RecentMean};
 use super::results::{ActivityData, Components, Level, MasteryResult, SkillRating, Struggle};
 use super::score::to_millionths;
 use super::struggle::Signs;
-use kstone_platform::time::{Date, Moment, Zone};
+use kstone_base::time::{Date, Moment, Zone};
 
 /// An answer that lies 34 answers back counts half.
 const ANSWERS: Decay = Decay(0.98);

@@ -2,7 +2,7 @@
 
 use super::results::{PredictionResult, Trend};
 use super::score::to_millionths;
-use kstone_platform::time::{Date, Moment};
+use kstone_base::time::{Date, Moment};
 
 /// Fewer days say nothing.
 pub const SNAPSHOTS_MIN: usize = 3;

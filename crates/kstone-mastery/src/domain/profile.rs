@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use kstone_platform::field::{Invalid, check_id, check_length};
-use kstone_platform::time::{Moment, Zone};
+use kstone_base::field::{Invalid, check_id, check_length};
+use kstone_base::time::{Moment, Zone};
 
 /// A learner's profile. Only the id is required; it should reveal nothing about the person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

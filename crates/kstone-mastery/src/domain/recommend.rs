@@ -4,7 +4,7 @@ use super::results::{
     Component, Components, Level, Priority, Recommendation, SkillRating, Struggle,
 };
 use super::score::to_millionths;
-use kstone_platform::time::Moment;
+use kstone_base::time::Moment;
 
 /// The number of answers before a skill is recommended.
 const ANSWERS_MIN: u32 = 3;

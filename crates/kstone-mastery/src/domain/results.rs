@@ -7,8 +7,8 @@ use std::str::FromStr;
 use kstone_keyspace::keys::mastery as keys;
 use serde::{Deserialize, Serialize};
 
-use kstone_platform::field::Invalid;
-use kstone_platform::time::{Date, Moment};
+use kstone_base::field::Invalid;
+use kstone_base::time::{Date, Moment};
 
 /// One of the four parts of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Computes a score and a level from the four components.
 
 use super::results::{Component, Components, Level, MasteryResult};
-use kstone_platform::field::Invalid;
-use kstone_platform::time::Moment;
+use kstone_base::field::Invalid;
+use kstone_base::time::Moment;
 
 impl Component {
     /// How much of the score it is.

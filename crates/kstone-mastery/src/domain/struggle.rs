@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::EventDetail;
 use super::results::{Struggle, StruggleKind};
-use kstone_platform::time::Moment;
+use kstone_base::time::Moment;
 
 const ERRORS_MIN: u32 = 3;
 /// More of the same error are not counted, so that a few right answers always end it.

@@ -9,8 +9,8 @@ use kstone_keyspace::keys::mastery::StudentId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use kstone_platform::persons::Persons;
-use kstone_platform::time::Moment;
+use kstone_base::persons::Persons;
+use kstone_base::time::Moment;
 
 use super::{Error, MasteryEngine, Result, student};
 

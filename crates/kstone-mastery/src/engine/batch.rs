@@ -15,12 +15,10 @@ use tokio::task::JoinSet;
 
 use super::{Error, MasteryEngine, Result, student};
 use crate::domain::{BatchFailure, BatchState, BatchStatus, Components};
-use kstone_platform::field::{Invalid, check_id};
-use kstone_platform::store::{
-    CommitError, Precondition, Range, Versioned, parse, put, put_version,
-};
-use kstone_platform::time::Moment;
-use kstone_platform::work::short_hash;
+use kstone_base::field::{Invalid, check_id};
+use kstone_base::store::{CommitError, Precondition, Range, Versioned, parse, put, put_version};
+use kstone_base::time::Moment;
+use kstone_base::work::short_hash;
 
 /// How many learners a batch may have.
 const LEARNERS_MAX: usize = 1000;

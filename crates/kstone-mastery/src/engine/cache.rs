@@ -567,7 +567,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{Components, Level};
-    use kstone_platform::time::Moment;
+    use kstone_base::time::Moment;
 
     #[tokio::test]
     async fn what_was_read_before_everybody_was_forgotten_is_not_remembered_after() {

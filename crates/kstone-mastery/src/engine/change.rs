@@ -21,12 +21,12 @@ use super::{Error, MasteryEngine, student};
 use crate::domain::{
     AcceptedEvent, Component, LearnerProfile, LearnerState, LearningEvent, MasteryResult, Outcome,
 };
-use kstone_platform::error::Result;
-use kstone_platform::store::{
+use kstone_base::error::Result;
+use kstone_base::store::{
     self, CommitError, Precondition, item_key, json, put, put_text, put_text_version, put_version,
     table_of,
 };
-use kstone_platform::time::{Date, Moment, Zone};
+use kstone_base::time::{Date, Moment, Zone};
 
 /// How often a change is tried again when others were quicker.
 const TRIES: usize = 20;

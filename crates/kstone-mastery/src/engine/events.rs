@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use super::change::{KnownLearner, conflict};
 use super::{Error, MasteryEngine, Page, PageRequest, Result, student};
 use crate::domain::{AcceptedEvent, LearnerState, MasteryResult, Outcome};
-use kstone_platform::store::{
+use kstone_base::store::{
     self, Precondition, Range, Versioned, key_of, parse, put_text, put_version,
 };
-use kstone_platform::time::{Date, Moment};
+use kstone_base::time::{Date, Moment};
 
 /// How long events are kept, less an hour for clocks that differ.
 const EVENTS_KEPT: Duration = Duration::from_secs(90 * 24 * 3600 - 3600);

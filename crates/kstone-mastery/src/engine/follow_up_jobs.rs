@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::domain::{Outcome, Struggle};
-use kstone_platform::error::Result;
-use kstone_platform::time::Moment;
-use kstone_platform::work::{NewJob, Outbox};
+use kstone_base::error::Result;
+use kstone_base::time::Moment;
+use kstone_base::work::{NewJob, Outbox};
 
 /// The queue of the mastery engine's jobs.
 pub const QUEUE: &str = "mastery";

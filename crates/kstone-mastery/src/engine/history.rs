@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{MasteryEngine, Page, PageRequest, Result, student};
 use crate::domain::{Components, MasteryResult, Recommendation};
-use kstone_platform::field::Invalid;
-use kstone_platform::store::{self, Precondition, Range, key_of, parse, put_version};
-use kstone_platform::time::{Date, Moment};
+use kstone_base::field::Invalid;
+use kstone_base::store::{self, Precondition, Range, parse, put_version};
+use kstone_base::time::{Date, Moment};
 
 /// Recommendations of this age are put aside: a month before they end, should nobody do it for a
 /// while.
@@ -57,7 +57,7 @@ impl MasteryEngine {
         let student = student(student_id)?;
         let last = match &page.cursor {
             Some(cursor) => {
-                let after: Date = cursor.parse().map_err(|_| wrong_cursor(cursor))?;
+                let after: Date = cursor.parse().map_err(|_| Invalid::cursor(cursor))?;
                 after.plus_days(-1).to_string()
             }
             None => "~".to_owned(),
@@ -68,23 +68,14 @@ impl MasteryEngine {
         let partition = HistoryDay::partition(&student);
         let aside =
             Range::between::<HistoryDay>(partition, prefix.clone(), format!("{prefix}{last}"));
-        for row in self.store().list(&aside.newest_first().limit(limit + 1)).await?.0 {
-            if let Some(HistoryDay { date, .. }) = key_of(&row) {
-                days.insert(date, parse(&row)?);
-            }
-        }
+        let aside = aside.newest_first().limit(limit + 1);
+        days.extend(self.days(&aside, |key: HistoryDay| key.date).await?);
         // Of those that are not put aside yet there are few, and they have the newest of each day.
         let prefix = DailyMastery::FACTS.sort_prefix;
         let partition = DailyMastery::partition(&student);
         let (first, last) = (prefix.to_owned(), format!("{prefix}{last}"));
-        for row in
-            self.store().list(&Range::between::<DailyMastery>(partition, first, last)).await?.0
-        {
-            // The components of the days lie between the days.
-            if let Some(DailyMastery { date, .. }) = key_of(&row) {
-                days.insert(date, parse(&row)?);
-            }
-        }
+        let daily = Range::between::<DailyMastery>(partition, first, last);
+        days.extend(self.days(&daily, |key: DailyMastery| key.date).await?);
         let more = days.len() > limit as usize;
         let newest = days.into_iter().rev().take(limit as usize);
         let items: Vec<_> = newest.map(|(date, mastery)| MasteryDay { date, mastery }).collect();
@@ -229,14 +220,10 @@ fn place_of(student: &StudentId, advice: &Recommendation) -> Result<String> {
 /// The day on which the recommendation at a place was made.
 fn made_on(student: &StudentId, place: &str) -> Result<Date> {
     let key = AdviceKey::parse(format!("{}:{place}", AdviceKey::partition(student)).as_bytes());
-    let AdviceKey { at, .. } = key.ok_or_else(|| wrong_cursor(place))?;
+    let AdviceKey { at, .. } = key.ok_or_else(|| Invalid::cursor(place))?;
     Ok(Moment::from_epoch_ms(at.get()).date())
 }
 
 fn aside_prefix(view: HistoryType) -> String {
     format!("{}{}:", HistoryDay::FACTS.sort_prefix, view.as_str())
-}
-
-fn wrong_cursor(cursor: &str) -> Invalid {
-    Invalid::value("cursor", "what the page before said comes next", format!("`{cursor}`"))
 }

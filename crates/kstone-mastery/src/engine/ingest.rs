@@ -11,8 +11,8 @@ use crate::domain::{
     AcceptedEvent, Components, EventDetail, LearningEvent, MasteryResult, ProcessingRecord,
     Struggle,
 };
-use kstone_platform::store::{Precondition, Range, parse, put, with_precondition};
-use kstone_platform::time::Moment;
+use kstone_base::store::{Precondition, Range, parse, put, with_precondition};
+use kstone_base::time::Moment;
 
 /// How many events of several learners are taken in at the same time.
 const TOGETHER: usize = 64;

@@ -15,11 +15,11 @@ use crate::domain::{
     EventDetail, Feedback, ItemRating, ObservedAnswer, PredictionResult, Recommendation,
     SNAPSHOTS_MAX, adaptive_path, made_at, predict, recommend,
 };
-use kstone_platform::field::check_length;
-use kstone_platform::store::{
+use kstone_base::field::check_length;
+use kstone_base::store::{
     self, CommitError, Precondition, Range, Versioned, parse, put, put_version, with_precondition,
 };
-use kstone_platform::time::{Date, Moment};
+use kstone_base::time::{Date, Moment};
 
 /// Advice that was given so short a time ago is not given again.
 const ADVICE_LASTS: Duration = Duration::from_secs(24 * 3600);

@@ -4,6 +4,7 @@
 //! to say a key as text. The short forms are read where the catalogue declares them and written by
 //! nobody.
 
+use kstone_base::error::Result;
 use kstone_keyspace::Date;
 use kstone_keyspace::keys::mastery::{
     ActivityRecent, AdaptivePath, BatchId, BatchStatus, Component, ComponentScore, ComponentShort,
@@ -11,7 +12,6 @@ use kstone_keyspace::keys::mastery::{
     ProcessedEvent, ProcessedShort, SchoolId, SchoolMastery, StudentId,
 };
 use kstone_keyspace::typed::TypedKey;
-use kstone_platform::error::Result;
 use md5::{Digest as _, Md5};
 
 /// The four short patterns, by the names of what they are short for. `{sid}`, `{date}`, `{c}` and

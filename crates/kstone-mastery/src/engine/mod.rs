@@ -49,9 +49,9 @@ use kstone_keyspace::keys::mastery::{ItemRating, StudentId};
 use kstone_redis::port::Keys;
 use quick_cache::sync::Cache;
 
-use kstone_platform::store::Store;
-use kstone_platform::time::Moment;
-use kstone_platform::work::Outbox;
+use kstone_base::store::Store;
+use kstone_base::time::Moment;
+use kstone_base::work::Outbox;
 
 pub use admin::StoredKey;
 pub use batch::BatchRequest;
@@ -59,9 +59,9 @@ pub use cache::{CacheOptions, CacheStats};
 pub use follow_up_jobs::{AGGREGATE, QUEUE, RUN_BATCH, STRUGGLE, StruggleBegun};
 pub use history::{ComponentsDay, MasteryDay};
 pub use ingest::Ingested;
-pub use kstone_platform::page::{Page, PageRequest};
-pub use kstone_platform::persons::{KeyCounts, Persons};
-pub use kstone_platform::{Error, Result};
+pub use kstone_base::page::{Page, PageRequest};
+pub use kstone_base::persons::{KeyCounts, Persons};
+pub use kstone_base::{Error, Result};
 pub use school::{ClassRow, ClassSummary, ClassView};
 
 /// The mastery engine. Cheap to clone.
@@ -136,7 +136,7 @@ impl MasteryEngine {
         let spec = TableSpec { name: TABLE.to_owned(), key, ..TableSpec::default() };
         self.inner.items.require_table(&spec, Some("ttl")).await?;
         self.inner.cache.prepare().await;
-        kstone_platform::work::require_table(&*self.inner.items).await
+        kstone_base::work::require_table(&*self.inner.items).await
     }
 
     /// The time.

@@ -11,7 +11,7 @@ use super::change::KnownLearner;
 use super::keys::get_partition_key;
 use super::{Error, MasteryEngine, Result, student};
 use crate::domain::{Consent, LearnerProfile};
-use kstone_platform::store::{self, CommitError, Precondition, put, put_version};
+use kstone_base::store::{self, CommitError, Precondition, put, put_version};
 
 impl MasteryEngine {
     /// A learner's profile.

@@ -11,15 +11,15 @@ use kstone_keyspace::typed::TypedKey;
 use super::cache::Lookup;
 use super::{Error, MasteryEngine, Result, student};
 use crate::domain::{ActivityData, Component, MasteryResult, SkillRating, Struggle};
-use kstone_platform::field::Invalid;
-use kstone_platform::store::{self, Range, key_of, parse};
-use kstone_platform::time::{Date, Moment};
+use kstone_base::field::Invalid;
+use kstone_base::store::{self, Range, key_of, parse};
+use kstone_base::time::{Date, Moment};
 
 /// How many days a history or a trend may be asked for.
 const DAYS_MAX: i64 = 3660;
 
-/// How long the components of a day are kept.
-const DAYS_KEPT: i64 = 90;
+/// How long days and their components are kept.
+pub(super) const DAYS_KEPT: i64 = 90;
 
 impl MasteryEngine {
     /// A learner's mastery now, if anything is known of them: from the cache, or from the store.
@@ -51,13 +51,8 @@ impl MasteryEngine {
         let mut keys: Vec<CurrentMastery> = keys.collect::<Result<_>>()?;
         keys.sort();
         keys.dedup();
-        let rows = self.store().get_many(&keys).await?;
-        let mut found = BTreeMap::new();
-        for row in &rows {
-            let mastery: MasteryResult = parse(row)?;
-            found.insert(mastery.student_id.clone(), mastery);
-        }
-        Ok(found)
+        let found: Vec<MasteryResult> = self.store().values(&keys).await?;
+        Ok(found.into_iter().map(|it| (it.student_id.clone(), it)).collect())
     }
 
     /// A learner's mastery on each day from one to another, both included; days on which nothing
@@ -85,22 +80,29 @@ impl MasteryEngine {
             let (first, last) = (aside(student, from).sort_key(), aside(student, to).sort_key());
             let partition = HistoryDay::partition(student);
             let range = Range::between::<HistoryDay>(partition, first, last);
-            for row in self.store().list(&range).await?.0 {
-                if let Some(HistoryDay { date, .. }) = key_of(&row) {
-                    days.insert(date, parse(&row)?);
-                }
-            }
+            days.extend(self.days(&range, |key: HistoryDay| key.date).await?);
         }
         let day = |date| DailyMastery { student_id: student.clone(), date }.sort_key();
         let partition = DailyMastery::partition(student);
         let range = Range::between::<DailyMastery>(partition, day(from), day(to));
-        for row in self.store().list(&range).await?.0 {
-            // The components of the days lie between the days.
-            if let Some(DailyMastery { date, .. }) = key_of(&row) {
-                days.insert(date, parse(&row)?);
+        days.extend(self.days(&range, |key: DailyMastery| key.date).await?);
+        Ok(days.into_iter().collect())
+    }
+
+    /// The days whose keys lie in a range. What other patterns have there is left out: the
+    /// components of the days lie between the days.
+    pub(super) async fn days<K: TypedKey>(
+        &self,
+        range: &Range,
+        date: impl Fn(K) -> Date,
+    ) -> Result<Vec<(Date, MasteryResult)>> {
+        let mut days = Vec::new();
+        for row in self.store().list(range).await?.0 {
+            if let Some(key) = key_of(&row) {
+                days.push((date(key), parse(&row)?));
             }
         }
-        Ok(days.into_iter().collect())
+        Ok(days)
     }
 
     /// One component on each of the last days on which something happened, the oldest first.

@@ -11,15 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::batch::together;
+use super::reading::{DAYS_KEPT, check_days};
 use super::{Error, MasteryEngine, Page, PageRequest, Result, student};
 use crate::domain::{
     AggregateStats, CLASSES_MAX, CohortComparison, Components, Counted, LearnerProfile,
     LearnerState, Level, MasteryResult, Struggle, StudentComparison, Trend, aggregate,
     compare_cohorts, compare_students, levels, mean, mean_components, trend,
 };
-use kstone_platform::field::{Invalid, check_length};
-use kstone_platform::store::{Range, Versioned, key_of, parse, put};
-use kstone_platform::time::{Date, Moment, Zone};
+use kstone_base::field::{Invalid, check_length};
+use kstone_base::store::{Range, Versioned, key_of, parse, put};
+use kstone_base::time::{Date, Moment, Zone};
 
 /// How many classes are compared at once.
 const COHORTS_MAX: usize = 50;
@@ -27,8 +28,6 @@ const COHORTS_MAX: usize = 50;
 const TOGETHER: usize = 16;
 /// How many days a trend is computed from.
 const TREND_DAYS: usize = 14;
-/// How long days are kept.
-const DAYS_KEPT: i64 = 90;
 
 /// A class in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -289,7 +288,7 @@ impl MasteryEngine {
         from: Date,
         to: Date,
     ) -> Result<Vec<AggregateStats>> {
-        super::reading::check_days("from", from, to)?;
+        check_days("from", from, to)?;
         let school_id = SchoolId::new(school_id)?;
         let key = |date| SchoolAggregation { school_id: school_id.clone(), date }.sort_key();
         let partition = SchoolAggregation::partition(&school_id);
@@ -368,23 +367,15 @@ impl MasteryEngine {
     async fn states(&self, students: &[StudentId]) -> Result<BTreeMap<String, LearnerState>> {
         let keys: Vec<StateKey> =
             students.iter().map(|it| StateKey { student_id: it.clone() }).collect();
-        let rows = self.store().get_many(&keys).await?;
-        let states = rows.iter().map(|row| {
-            let state: LearnerState = parse(row)?;
-            Ok((state.student_id().to_owned(), state))
-        });
-        states.collect()
+        let states: Vec<LearnerState> = self.store().values(&keys).await?;
+        Ok(states.into_iter().map(|it| (it.student_id().to_owned(), it)).collect())
     }
 
     async fn profiles(&self, students: &[StudentId]) -> Result<BTreeMap<String, LearnerProfile>> {
         let keys: Vec<Learner> =
             students.iter().map(|it| Learner { student_id: it.clone() }).collect();
-        let rows = self.store().get_many(&keys).await?;
-        let profiles = rows.iter().map(|row| {
-            let profile: LearnerProfile = parse(row)?;
-            Ok((profile.student_id.clone(), profile))
-        });
-        profiles.collect()
+        let profiles: Vec<LearnerProfile> = self.store().values(&keys).await?;
+        Ok(profiles.into_iter().map(|it| (it.student_id.clone(), it)).collect())
     }
 
     /// Counts learners as they are; not those who do not consent to it.
@@ -453,9 +444,7 @@ impl MasteryEngine {
 fn some_of<'m>(members: &'m [StudentId], page: &PageRequest) -> Result<&'m [StudentId]> {
     let after = match &page.cursor {
         Some(cursor) => {
-            let expected = "what the page before said comes next";
-            let wrong = |_| Invalid::value("cursor", expected, format!("`{cursor}`"));
-            let last = StudentId::new(cursor.as_str()).map_err(wrong)?;
+            let last = StudentId::new(cursor.as_str()).map_err(|_| Invalid::cursor(cursor))?;
             members.partition_point(|member| member.as_str() <= last.as_str())
         }
         None => 0,

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use crate::domain::{AcceptedEvent, EventDetail, LearnerState, LearningEvent};
     use crate::simulate::Chance;
-    use kstone_platform::time::{Moment, Zone};
+    use kstone_base::time::{Moment, Zone};
 
     #[test]
     fn the_ratings_are_those_that_the_engine_would_have_come_to() {

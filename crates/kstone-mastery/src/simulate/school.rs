@@ -7,7 +7,7 @@ use crate::simulate::Chance;
 use crate::simulate::course::{Difficulties, ITEMS_PER_SKILL, SKILLS};
 use crate::simulate::learner::Learner;
 use crate::simulate::session::{Progress, Session};
-use kstone_platform::time::{Date, Moment};
+use kstone_base::time::{Date, Moment};
 
 /// A class has about so many learners.
 const CLASS_SIZE: usize = 30;
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::domain::{AcceptedEvent, EventDetail, LearnerState};
     use crate::simulate::Course;
-    use kstone_platform::time::Zone;
+    use kstone_base::time::Zone;
     use std::collections::BTreeMap;
 
     fn now() -> Moment {

@@ -7,7 +7,7 @@ use crate::simulate::chance::Chance;
 use crate::simulate::course::{ITEMS_PER_SKILL, LESSONS_PER_SKILL, SKILLS, Skill, item_id};
 use crate::simulate::learner::Learner;
 use crate::simulate::school::School;
-use kstone_platform::time::Moment;
+use kstone_base::time::Moment;
 
 /// How far a learner is.
 #[derive(Debug, Clone)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kstone::{Database, DatabaseOptions, Durability};
+use kstone_base::time::Moment;
 use kstone_core::env::{Env, SystemClock, SystemRandom};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
 use kstone_mastery::domain::{Components, EventDetail, LearningEvent};
 use kstone_mastery::engine::{BatchRequest, CacheOptions, EngineParts, MasteryEngine};
-use kstone_platform::time::Moment;
 use kstone_redis::Redis;
 
 /// The one of the server.
@@ -61,12 +61,19 @@ fn processor_time() -> Duration {
     Duration::from_millis(fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * 10)
 }
 
-/// Has clients do something for some seconds, and says how often all of them did it in one. On a
-/// machine that has other work too, the processor time of each says more than that.
+/// Has clients do something with one learner after another for some seconds, and says how often all
+/// of them did it in one. On a machine that has other work too, the processor time of each says more
+/// than that.
 async fn rate<F: Future<Output = ()> + Send>(
     what: &str,
-    work: impl Fn(usize, u64) -> F + Clone + Send + 'static,
+    engine: &MasteryEngine,
+    work: impl Fn(MasteryEngine, String, (usize, u64)) -> F + Clone + Send + 'static,
 ) {
+    let engine = engine.clone();
+    let work = move |client: usize, round: u64| {
+        let student = format!("student_{}", client as u64 * LEARNERS + round % LEARNERS);
+        work(engine.clone(), student, (client, round))
+    };
     // All learners are there before.
     for round in 0..LEARNERS {
         let clients: Vec<_> = (0..CLIENTS)
@@ -123,33 +130,19 @@ fn answer(id: String, student_id: String, at: Moment, correct: bool) -> Learning
 #[ignore = "a measurement: run it alone, with --release and --nocapture"]
 async fn updates_and_events_of_64_clients() {
     let fixture = fixture().await;
-    let engine = fixture.engine.clone();
-    rate("save_mastery_update", move |client, round| {
-        let engine = engine.clone();
-        async move {
-            let student = format!("student_{}", client as u64 * LEARNERS + round % LEARNERS);
-            engine.save_mastery_update(&student, &EXAMPLE).await.unwrap();
-        }
+    let engine = &fixture.engine;
+    rate("save_mastery_update", engine, |engine, student, _| async move {
+        engine.save_mastery_update(&student, &EXAMPLE).await.unwrap();
     })
     .await;
-    let engine = fixture.engine.clone();
-    rate("ingest", move |client, round| {
-        let engine = engine.clone();
-        async move {
-            let student = format!("student_{}", client as u64 * LEARNERS + round % LEARNERS);
-            let id = format!("e-{client}-{round}");
-            let event = answer(id, student, engine.now(), round % 3 != 0);
-            engine.ingest(&event).await.unwrap();
-        }
+    rate("ingest", engine, |engine, student, (client, round)| async move {
+        let id = format!("e-{client}-{round}");
+        let event = answer(id, student, engine.now(), round % 3 != 0);
+        engine.ingest(&event).await.unwrap();
     })
     .await;
-    let engine = fixture.engine.clone();
-    rate("get_current_mastery", move |client, round| {
-        let engine = engine.clone();
-        async move {
-            let student = format!("student_{}", client as u64 * LEARNERS + round % LEARNERS);
-            engine.get_current_mastery(&student).await.unwrap().unwrap();
-        }
+    rate("get_current_mastery", engine, |engine, student, _| async move {
+        engine.get_current_mastery(&student).await.unwrap().unwrap();
     })
     .await;
     drop(fixture.db);

@@ -1,5 +1,4 @@
-//! Background work, alerts, idempotency keys and rate limits, on the embedded database with the
-//! shipped catalogues in force: time stands still until a test moves it, and disks can be crashed.
+//! The whole platform on the embedded database: background work, and a class over sixty days.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -8,13 +7,5 @@
     reason = "tests panic where they fail, and use the machine's files, clock and threads"
 )]
 
-mod alerts;
-mod enqueue;
-mod erasing;
-mod idempotency;
-mod limits;
-mod queues;
-mod schedules;
-mod support;
-mod webhooks;
-mod workers;
+mod background;
+mod scenario;

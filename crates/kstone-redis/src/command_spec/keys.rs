@@ -17,8 +17,18 @@ pub(crate) enum Keys {
 impl Keys {
     /// One key, the first argument.
     pub(crate) const FIRST: Keys = Keys::Range { first: 1, last: 1, step: 1 };
+    /// One key, the second argument.
+    pub(crate) const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
+    /// The first two arguments.
+    pub(crate) const FIRST_TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
     /// Every argument.
     pub(crate) const ALL: Keys = Keys::Range { first: 1, last: -1, step: 1 };
+    /// All arguments but the last, which is a timeout.
+    pub(crate) const ALL_BUT_LAST: Keys = Keys::Range { first: 1, last: -2, step: 1 };
+    /// As many as the first argument says.
+    pub(crate) const COUNTED: Keys = Keys::Counted { count: 1, also: 0 };
+    /// As many as the second argument says.
+    pub(crate) const COUNTED_SECOND: Keys = Keys::Counted { count: 2, also: 0 };
 
     /// Whether these arguments name more than one key.
     pub(crate) fn are_many(&self, args: &[&[u8]]) -> bool {

@@ -59,6 +59,8 @@ pub(crate) mod flag {
     pub(crate) const EXCLUSIVE: u32 = 1 << 24;
     /// Not listed: touches no key, and needs no lock.
     pub(crate) const UNLOCKED: u32 = 1 << 25;
+    /// Works without the keys, whatever state they are in.
+    pub(crate) const NO_DATA: u32 = LOADING | STALE | UNLOCKED;
 }
 
 /// A command's name, in lower case; a subcommand's is `config|get`.
@@ -80,6 +82,21 @@ pub(crate) struct Command {
     pub(crate) run: Run,
     /// Its subcommands.
     pub(crate) subcommands: &'static [Command],
+}
+
+/// A command as it was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) command: &'static Command,
+    /// They begin with the command's name.
+    pub(crate) args: &'a [&'a [u8]],
+}
+
+impl<'a> Request<'a> {
+    /// The keys among the arguments.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.command.keys_in(self.args)
+    }
 }
 
 /// Runs a command on keys. The arguments begin with its name.

@@ -8,7 +8,7 @@ use crate::server::acl::{self, CATEGORIES, Denied, Selector};
 use crate::server::config;
 use kstone_core::env::{Random, SystemRandom};
 
-const FLAGS: u32 = NOSCRIPT | LOADING | STALE | UNLOCKED;
+const FLAGS: u32 = NOSCRIPT | NO_DATA;
 const ADMIN_FLAGS: u32 = FLAGS | ADMIN;
 
 pub(super) const COMMANDS: &[Command] = &[Command::group(
@@ -19,7 +19,7 @@ pub(super) const COMMANDS: &[Command] = &[Command::group(
         Command::new("acl|dryrun", -4, ADMIN_FLAGS, "", Run::Keys(dry_run)),
         Command::new("acl|genpass", -2, FLAGS, "", Run::Keys(make_password)),
         Command::new("acl|getuser", 3, ADMIN_FLAGS, "", Run::Keys(get_user)),
-        Command::new("acl|help", 2, LOADING | STALE | UNLOCKED, "", Run::Keys(help)),
+        Command::new("acl|help", 2, NO_DATA, "", Run::Keys(help)),
         Command::new("acl|list", 2, ADMIN_FLAGS, "", Run::Keys(list)),
         Command::new("acl|load", 2, ADMIN_FLAGS, "", Run::Keys(no_file)),
         Command::new("acl|log", -2, ADMIN_FLAGS, "", Run::Keys(log)),

@@ -148,9 +148,7 @@ fn persist(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     };
     context.txn.put_head(key, entry.kind, &entry.body, None)?;
     context.txn.note_life(RequestedTtl::Never);
-    context.txn.touch(key);
-    context.txn.notify('g', "persist", key);
-    context.txn.count_changes(1);
+    context.txn.changed('g', "persist", key, 1);
     context.out.reply_integer(1)
 }
 

@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 use hashbrown::HashMap;
 
 use crate::args;
-use crate::command_spec::{Command, Context, Flow};
+use crate::command_spec::{Command, Context, Flow, Request};
 use crate::fault::{Fault, Result};
 use crate::store::elements;
 
@@ -72,7 +72,7 @@ pub(crate) fn each() -> impl Iterator<Item = &'static Command> {
 
 /// The sort key of the member or field that a command is about to look up in its key, if it names
 /// one and it is known where.
-pub(crate) fn member(command: &Command, args: &[&[u8]]) -> Option<Vec<u8>> {
+pub(crate) fn member(Request { command, args }: Request<'_>) -> Option<Vec<u8>> {
     match command.name {
         "hset" | "hget" | "hdel" | "hexists" | "hincrby" | "hincrbyfloat" | "hsetnx" | "sadd"
         | "srem" | "sismember" => args.get(2).map(|member| elements::sort_key(member)),

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::command_spec::flag::{FAST, LOADING, MAY_REPLICATE, NOSCRIPT, PUBSUB, STALE, UNLOCKED};
-use crate::command_spec::{Command, Context, Flow, Run};
+use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::Result;
 use crate::reply::Sink;
 use crate::server::pubsub::Topic;
 
-const PUBLISH: u32 = PUBSUB | LOADING | STALE | FAST | MAY_REPLICATE | UNLOCKED;
-const SUBSCRIBE: u32 = PUBSUB | NOSCRIPT | LOADING | STALE | UNLOCKED;
-const LIST: u32 = PUBSUB | LOADING | STALE | UNLOCKED;
+const PUBLISH: u32 = PUBSUB | FAST | MAY_REPLICATE | NO_DATA;
+const SUBSCRIBE: u32 = PUBSUB | NOSCRIPT | NO_DATA;
+const LIST: u32 = PUBSUB | NO_DATA;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("publish", 3, PUBLISH, "", Run::Keys(publish)),
@@ -25,7 +24,7 @@ pub(super) const COMMANDS: &[Command] = &[
         "pubsub",
         &[
             Command::new("pubsub|channels", -2, LIST, "", Run::Keys(channels)),
-            Command::new("pubsub|help", 2, LOADING | STALE | UNLOCKED, "", Run::Keys(help)),
+            Command::new("pubsub|help", 2, NO_DATA, "", Run::Keys(help)),
             Command::new("pubsub|numpat", 2, LIST, "", Run::Keys(patterns)),
             Command::new("pubsub|numsub", -2, LIST, "", Run::Keys(subscribers)),
             Command::new("pubsub|shardchannels", -2, LIST, "", Run::Keys(shard_channels)),

@@ -18,7 +18,9 @@ use hashbrown::HashMap;
 use kstone_core::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::command_spec::{Block, Caller, Command, Context, Flow, Run, TimeoutReply, flag};
+use crate::command_spec::{
+    Block, Caller, Command, Context, Flow, Request, Run, TimeoutReply, flag,
+};
 use crate::reply::{Tree, Value};
 use crate::server::Server;
 use crate::session::Client;
@@ -114,8 +116,8 @@ impl Blocked {
     }
 
     /// Whether a command writes and a client waits for one of its keys.
-    pub(crate) fn is_awaited_write(&self, db: u8, command: &Command, args: &[&[u8]]) -> bool {
-        command.has(flag::WRITE) && self.is_awaited(db, command.keys_in(args))
+    pub(crate) fn is_awaited_write(&self, db: u8, request: Request<'_>) -> bool {
+        request.command.has(flag::WRITE) && self.is_awaited(db, request.keys())
     }
 
     /// The keys of a database that anybody waits for.
@@ -248,7 +250,7 @@ impl Server {
         };
         let took = self.engine.monotonic().saturating_sub(begun);
         let usec = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.note_slow(&waiter.client, waiter.command, &args, usec);
+        self.note_slow(&waiter.client, Request { command: waiter.command, args: &args }, usec);
         self.note_latency("command-unblocking", took);
         let sender = claimed.take();
         drop(claimed);

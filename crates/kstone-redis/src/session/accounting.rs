@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::args;
-use crate::command_spec::{Command, flag};
+use crate::command_spec::{Command, Request, flag};
 use crate::commands;
 use crate::reply::{Mark, Out};
 use crate::server::config;
@@ -15,14 +15,8 @@ use crate::session::{Client, Replies, Session};
 
 impl Session {
     /// Counts a command that was executed, logs it if it was slow, and shows it to MONITOR.
-    pub(crate) fn note_called(
-        &mut self,
-        command: &'static Command,
-        args: &[&[u8]],
-        took: Duration,
-        outcome: Outcome,
-    ) {
-        let server = &self.server;
+    pub(crate) fn note_called(&mut self, request: Request<'_>, took: Duration, outcome: Outcome) {
+        let (server, command) = (&self.server, request.command);
         let place = commands::index_of(command);
         let usec = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let is_tracked = server.config.is_on(config::LATENCY_TRACKING);
@@ -31,12 +25,12 @@ impl Session {
         peer.db.store(self.client.db.into(), Ordering::Relaxed);
         // What waits is looked at when it is served.
         if outcome != Outcome::Waits {
-            server.note_slow(&self.client, command, args, usec);
+            server.note_slow(&self.client, request, usec);
         }
         let is_fast = command.has(flag::FAST);
         server.note_latency(if is_fast { "fast-command" } else { "command" }, took);
         if !server.monitors.is_idle() && !is_shown_before(command) && is_shown(command) {
-            server.monitor(self.client.db, &peer.address, &redacted(command, args));
+            server.monitor(self.client.db, &peer.address, &redacted(request));
         }
         if let Some(mode) = &mut self.client.tracking
             && mode.caching.is_some()
@@ -48,9 +42,9 @@ impl Session {
     }
 
     /// Shows a script before the commands that it runs.
-    pub(super) fn monitor_before(&self, command: &Command, args: &[&[u8]]) {
-        if !self.server.monitors.is_idle() && is_shown_before(command) {
-            self.server.monitor(self.client.db, &self.client.peer.address, args);
+    pub(super) fn monitor_before(&self, request: Request<'_>) {
+        if !self.server.monitors.is_idle() && is_shown_before(request.command) {
+            self.server.monitor(self.client.db, &self.client.peer.address, request.args);
         }
     }
 
@@ -108,10 +102,10 @@ impl Server {
     }
 
     /// Adds a command to SLOWLOG if it was slow.
-    pub(crate) fn note_slow(&self, client: &Client, command: &Command, args: &[&[u8]], usec: u64) {
+    pub(crate) fn note_slow(&self, client: &Client, request: Request<'_>, usec: u64) {
         let slower_than = self.config.number(config::SLOWLOG_SLOWER_THAN);
         let is_slow = slower_than >= 0 && usec >= slower_than.unsigned_abs();
-        if !is_slow || command.has(flag::SKIP_SLOWLOG) {
+        if !is_slow || request.command.has(flag::SKIP_SLOWLOG) {
             return;
         }
         let len_max = usize::try_from(self.config.size(config::SLOWLOG_MAX_LEN));
@@ -119,7 +113,7 @@ impl Server {
             id: 0,
             at_ms: self.engine.now_ms(),
             usec,
-            args: slowlog::shortened(&redacted(command, args)),
+            args: slowlog::shortened(&redacted(request)),
             address: client.peer.address.clone(),
             client: client.peer.name.lock().clone(),
         };
@@ -137,7 +131,8 @@ fn is_shown_before(command: &Command) -> bool {
 }
 
 /// The arguments without what is secret in them.
-fn redacted<'a>(command: &Command, given: &'a [&'a [u8]]) -> Cow<'a, [&'a [u8]]> {
+fn redacted(request: Request<'_>) -> Cow<'_, [&[u8]]> {
+    let Request { command, args: given } = request;
     let is_secret: Vec<usize> = match command.name {
         "auth" => (1..given.len()).collect(),
         "acl|setuser" | "acl|deluser" | "acl|getuser" => (2..given.len()).collect(),
@@ -157,8 +152,9 @@ fn redacted<'a>(command: &Command, given: &'a [&'a [u8]]) -> Cow<'a, [&'a [u8]]>
             .collect(),
         _ => return Cow::Borrowed(given),
     };
-    let hide = |(at, arg): (usize, &&'a [u8])| {
-        if is_secret.contains(&at) { b"(redacted)".as_slice() } else { *arg }
-    };
-    Cow::Owned(given.iter().enumerate().map(hide).collect())
+    let shown = given.iter().enumerate().map(|(at, &arg)| match is_secret.contains(&at) {
+        true => b"(redacted)".as_slice(),
+        false => arg,
+    });
+    Cow::Owned(shown.collect())
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::command_spec::{Command, flag};
+use crate::command_spec::{Command, Request, flag};
 use crate::fault::{Fault, Result};
 use crate::server::Server;
 use crate::server::acl::{Denied, Entry};
@@ -36,13 +36,14 @@ pub(super) fn is_reading(flags: u32) -> bool {
 
 impl Session {
     /// Whether the command may go on now; the error if not.
-    pub(super) fn admit(&mut self, command: &'static Command, args: &[&[u8]]) -> Result<()> {
+    pub(super) fn admit(&mut self, request: Request<'_>) -> Result<()> {
+        let command = request.command;
         self.refresh_user();
         if !self.client.is_authenticated && !command.has(flag::NO_AUTH) {
             return Err(Fault::fixed("NOAUTH Authentication required."));
         }
         let context = if self.transaction.is_open() { "multi" } else { "toplevel" };
-        if let Some(denied) = self.deny(command, args, context) {
+        if let Some(denied) = self.deny(request, context) {
             return Err(denied);
         }
         if let Err(busy) = self.server.scripts.running.refuses(command) {
@@ -99,21 +100,16 @@ impl Session {
     }
 
     /// The error if the user may not do this; it is noted in ACL LOG.
-    pub(super) fn deny(
-        &self,
-        command: &'static Command,
-        args: &[&[u8]],
-        context: &'static str,
-    ) -> Option<Fault> {
+    pub(super) fn deny(&self, request: Request<'_>, context: &'static str) -> Option<Fault> {
         if self.client.user.is_all_powerful() {
             return None;
         }
-        let denied = self.client.user.check(command, args).err()?;
-        Some(self.server.note_denied(&self.client, command, denied, context))
+        let denied = self.client.user.check(request.command, request.args).err()?;
+        Some(self.server.note_denied(&self.client, request.command, denied, context))
     }
 
     /// How long the command has to wait because the server is paused.
-    pub(super) fn pause(&mut self, command: &Command, args: &[&[u8]]) -> Option<Duration> {
+    pub(super) fn pause(&mut self, request: Request<'_>) -> Option<Duration> {
         let server = &self.server;
         if !server.pause.is_possible() {
             return None;
@@ -124,13 +120,13 @@ impl Session {
             Paused::Nothing => false,
             Paused::Everything => true,
             Paused::Writes => {
-                let executes = |flag| self.executes(command, flag);
-                let flags = server.scripts.flags_of(command, args);
+                let executes = |flag| self.executes(request.command, flag);
+                let flags = server.scripts.flags_of(request);
                 flags & WRITES != 0 || executes(flag::WRITE) || executes(flag::MAY_REPLICATE)
             }
         };
         // What is only queued does nothing yet.
-        if is_paused && !self.transaction.queues(command) || paused == Paused::Everything {
+        if is_paused && !self.transaction.queues(request.command) || paused == Paused::Everything {
             server.pause.wait(&self.client.peer);
             return Some(Duration::from_millis(until_ms.saturating_sub(now_ms)));
         }
@@ -142,9 +138,10 @@ impl Session {
 impl Client {
     /// Remembers the keys that a client with CLIENT TRACKING is about to read; they are locked. A
     /// script notes what it reads itself.
-    pub(crate) fn note_reads(&self, server: &Server, command: &Command, args: &[&[u8]]) {
+    pub(crate) fn note_reads(&self, server: &Server, request: Request<'_>) {
+        let command = request.command;
         if command.has(flag::READONLY) && command.categories != "scripting" {
-            self.note_keys_read(server, command.keys_in(args));
+            self.note_keys_read(server, request.keys());
         }
     }
 
@@ -167,8 +164,8 @@ impl Client {
 
 impl Server {
     /// Whether the command cannot write anything.
-    pub(super) fn only_reads(&self, command: &Command, args: &[&[u8]]) -> bool {
-        is_reading(self.scripts.flags_of(command, args))
+    pub(super) fn only_reads(&self, request: Request<'_>) -> bool {
+        is_reading(self.scripts.flags_of(request))
     }
 
     /// Notes in ACL LOG that a client may not do something; returns the error.

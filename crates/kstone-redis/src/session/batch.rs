@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command_spec::{Caller, Command, Context, Run, RunOnKeys, flag};
+use crate::command_spec::{Caller, Context, Request, Run, RunOnKeys, flag};
 use crate::commands;
 use crate::fault::Fault;
 use crate::reply::{Out, replace_with_error};
@@ -79,12 +79,12 @@ impl Session {
         }
         let server = Arc::clone(&self.server);
         let gate = server.locks.try_share()?;
-        let keys = pipeline.iter().map(|(command, args)| command.keys_in(args));
+        let keys = pipeline.iter().map(|request| request.keys());
         let (_locked, count) = server.locks.commands(&gate, &server.task_handoff, keys);
         let db = self.client.db;
         let mut locked = pipeline.iter().take(count);
         // A client that is blocked on a key is served before the next command: see `run_on_keys`.
-        if locked.any(|(command, args)| server.blocked.is_awaited_write(db, command, args)) {
+        if locked.any(|request| server.blocked.is_awaited_write(db, request)) {
             return None;
         }
         let start = out.position();
@@ -106,17 +106,17 @@ impl Session {
     }
 
     fn admits_all(&mut self, pipeline: &Pipeline<'_>) -> bool {
-        pipeline.iter().all(|(command, args)| self.admit(command, args).is_ok())
+        pipeline.iter().all(|request| self.admit(request).is_ok())
     }
 
     /// Accounts for the commands of a batch that was committed.
     fn note_all_called(&mut self, pipeline: &Pipeline<'_>, ran: &[Ran]) {
-        for ((command, args), Ran { took, fault }) in pipeline.iter().zip(ran) {
+        for (request, Ran { took, fault }) in pipeline.iter().zip(ran) {
             self.command_started += *took;
             if let Some(fault) = fault {
                 self.server.stats.error(fault.message());
             }
-            self.note_called(command, args, *took, Outcome::of(fault.is_some()));
+            self.note_called(request, *took, Outcome::of(fault.is_some()));
         }
     }
 }
@@ -133,9 +133,9 @@ impl<'b, 's> Batch<'b, 's> {
         let mut txn = policy.begin(server, client);
         txn.set_pipelined(count);
         let commands = || pipeline.iter().take(count);
-        txn.expect(commands().flat_map(|(command, args)| command.keys_in(args)));
+        txn.expect(commands().flat_map(|request| request.keys()));
         let members: Vec<(&[u8], Vec<u8>)> = commands()
-            .filter_map(|(command, args)| Some((*args.get(1)?, commands::member(command, args)?)))
+            .filter_map(|request| Some((*request.args.get(1)?, commands::member(request)?)))
             .collect();
         txn.expect_members(members.iter().map(|(key, sk)| (*key, sk.as_slice())));
         let (is_governed, ran) = (txn.is_governed(), Vec::with_capacity(count));
@@ -143,15 +143,15 @@ impl<'b, 's> Batch<'b, 's> {
     }
 
     /// Runs the commands until the batch has become too large or has taken too long.
-    fn run_all<'p, 'a: 'p>(
+    fn run_all<'p>(
         &mut self,
-        commands: impl Iterator<Item = (&'static Command, &'p [&'a [u8]])>,
+        requests: impl Iterator<Item = Request<'p>>,
         out: Out<'_>,
     ) -> Result<(), WriteFailed> {
         let (start, started) = (out.position(), self.command_started);
-        for (command, args) in commands {
-            let Run::Keys(run) = command.run else { break };
-            self.run_one(command, run, args, out)?;
+        for request in requests {
+            let Run::Keys(run) = request.command.run else { break };
+            self.run_one(request, run, out)?;
             let reply_bytes = out.position().0.saturating_sub(start.0);
             let so_far = self.command_started.saturating_sub(started);
             if reply_bytes > BYTES_MAX || so_far > TIME_MAX {
@@ -164,9 +164,8 @@ impl<'b, 's> Batch<'b, 's> {
     /// Runs a command and writes its reply, which is the error if it fails.
     fn run_one(
         &mut self,
-        command: &'static Command,
+        Request { command, args }: Request<'_>,
         run: RunOnKeys,
-        args: &[&[u8]],
         out: Out<'_>,
     ) -> Result<(), WriteFailed> {
         self.client.peer.note_command(command);

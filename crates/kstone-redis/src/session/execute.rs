@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::command_spec::{Block, Caller, Command, Context, Flow, Run, flag};
+use crate::command_spec::{Block, Caller, Command, Context, Flow, Request, Run, flag};
 use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::reply::{Mark, Out, replace_with_error};
@@ -40,11 +40,12 @@ impl Session {
         let start = out.position();
         let found = commands::find(args);
         let known = found.as_ref().ok().copied();
-        let admitted = found.and_then(|command| self.admit(command, args).map(|()| command));
+        let request = found.map(|command| Request { command, args });
+        let admitted = request.and_then(|request| self.admit(request).map(|()| request));
         let ran = match admitted {
-            Ok(command) => match self.pause(command, args) {
+            Ok(request) => match self.pause(request) {
                 Some(left) => return CommandOutcome::Paused(left),
-                None => self.queue_or_run(command, args, out).await,
+                None => self.queue_or_run(request, out).await,
             },
             Err(fault) => {
                 self.note_rejected(known, args);
@@ -84,36 +85,32 @@ impl Session {
     }
 
     /// Queues the command in the open MULTI, or runs it now and accounts for it.
-    async fn queue_or_run(
-        &mut self,
-        command: &'static Command,
-        args: &[&[u8]],
-        out: Out<'_>,
-    ) -> Result<Flow, NoReply> {
+    async fn queue_or_run(&mut self, request: Request<'_>, out: Out<'_>) -> Result<Flow, NoReply> {
+        let Request { command, args } = request;
         if self.transaction.queues(command) {
-            return Ok(self.queue(command, args, out)?);
+            return Ok(self.queue(request, out)?);
         }
         if is_publish(command) && !self.server.pubsub.is_idle() {
             let_others_go_first().await;
         }
         // CLIENT LIST shows what a client is doing, not only what it has done.
         self.client.peer.note_command(command);
-        self.monitor_before(command, args);
+        self.monitor_before(request);
         let ran = match command.run {
             Run::Session(run) => match run(self, args, out) {
-                Ok(Flow::Block(block)) => Err(self.blocked(command, args, block)),
+                Ok(Flow::Block(block)) => Err(self.blocked(request, block)),
                 flow => flow.map_err(NoReply::from),
             },
             Run::Waiting(run) => run(self, args, out).await.map_err(NoReply::from),
-            Run::Keys(_) => self.run_on_keys(command, args, out).await,
+            Run::Keys(_) => self.run_on_keys(request, out).await,
             Run::Subcommands => Err(commands::unknown_subcommand(args).into()),
         };
-        self.note_ran(command, args, &ran);
+        self.note_ran(request, &ran);
         ran
     }
 
     /// Measures the command that has just ended, and accounts for it.
-    fn note_ran(&mut self, command: &'static Command, args: &[&[u8]], ran: &Result<Flow, NoReply>) {
+    fn note_ran(&mut self, request: Request<'_>, ran: &Result<Flow, NoReply>) {
         let now = self.server.engine.monotonic();
         let took = now.saturating_sub(self.command_started);
         self.command_started = now;
@@ -122,27 +119,22 @@ impl Session {
             Err(NoReply::Waiting(_)) => Outcome::Waits,
             Ok(_) => Outcome::Done,
         };
-        self.note_called(command, args, took, outcome);
+        self.note_called(request, took, outcome);
     }
 
     /// Takes the locks that the command needs, runs it under them, and serves the clients that
     /// were blocked on what it wrote.
-    async fn run_on_keys(
-        &mut self,
-        command: &'static Command,
-        args: &[&[u8]],
-        out: Out<'_>,
-    ) -> Result<Flow, NoReply> {
+    async fn run_on_keys(&mut self, request: Request<'_>, out: Out<'_>) -> Result<Flow, NoReply> {
         let server = Arc::clone(&self.server);
-        if command.has(flag::UNLOCKED) {
-            return self.run_and_serve(&server, command, args, out);
+        if request.command.has(flag::UNLOCKED) {
+            return self.run_and_serve(&server, request, out);
         }
-        if !command.has(flag::EXCLUSIVE) {
+        if !request.command.has(flag::EXCLUSIVE) {
             let gate = match server.locks.try_share() {
                 Some(gate) => gate,
                 None => server.scripts.running.unless_busy(server.locks.share()).await?,
             };
-            if let Some(ran) = self.run_with_key_locks(&server, &gate, command, args, out) {
+            if let Some(ran) = self.run_with_key_locks(&server, &gate, request, out) {
                 let (flow, ready) = ran?;
                 if !ready.is_empty() {
                     // Keys that the command made in another database.
@@ -153,7 +145,7 @@ impl Session {
             }
         }
         let _alone = server.scripts.running.unless_busy(server.locks.exclude()).await?;
-        self.run_and_serve(&server, command, args, out)
+        self.run_and_serve(&server, request, out)
     }
 
     /// Runs a command under the locks of its keys; `None`, and nothing is done, if a client is
@@ -162,13 +154,12 @@ impl Session {
         &mut self,
         server: &Server,
         gate: &Shared<'_>,
-        command: &'static Command,
-        args: &[&[u8]],
+        request: Request<'_>,
         out: Out<'_>,
     ) -> Option<Result<(Flow, Ready), NoReply>> {
-        let _locked = server.locks.keys(gate, &server.task_handoff, command.keys_in(args));
-        let is_free = !server.blocked.is_awaited_write(self.client.db, command, args);
-        is_free.then(|| self.run_locked(server, command, args, out))
+        let _locked = server.locks.keys(gate, &server.task_handoff, request.keys());
+        let is_free = !server.blocked.is_awaited_write(self.client.db, request);
+        is_free.then(|| self.run_locked(server, request, out))
     }
 
     /// Runs a command that has the whole keyspace to itself, or that needs no lock, and serves the
@@ -176,11 +167,10 @@ impl Session {
     fn run_and_serve(
         &mut self,
         server: &Server,
-        command: &'static Command,
-        args: &[&[u8]],
+        request: Request<'_>,
         out: Out<'_>,
     ) -> Result<Flow, NoReply> {
-        let (flow, ready) = self.run_locked(server, command, args, out)?;
+        let (flow, ready) = self.run_locked(server, request, out)?;
         self.note_seq(server.serve_blocked(ready));
         Ok(flow)
     }
@@ -190,28 +180,28 @@ impl Session {
     fn run_locked(
         &mut self,
         server: &Server,
-        command: &'static Command,
-        args: &[&[u8]],
+        request: Request<'_>,
         out: Out<'_>,
     ) -> Result<(Flow, Ready), NoReply> {
+        let Request { command, args } = request;
         let Run::Keys(run) = command.run else { return Ok((Flow::Done, Vec::new())) };
         let mut txn = self.policy.begin(server, &self.client);
-        self.client.note_reads(server, command, args);
+        self.client.note_reads(server, request);
         if command.keys.are_many(args) {
-            txn.expect(command.keys_in(args));
+            txn.expect(request.keys());
         }
         let client = &mut self.client;
         let flow = run(&mut Context::new(server, &mut txn, client, out, Caller::Client), args)?;
-        let (seq, ready) = server.end(txn, || server.only_reads(command, args))?;
+        let (seq, ready) = server.end(txn, || server.only_reads(request))?;
         self.note_seq(seq);
         match flow {
-            Flow::Block(block) => Err(self.blocked(command, args, block)),
+            Flow::Block(block) => Err(self.blocked(request, block)),
             flow => Ok((flow, ready)),
         }
     }
 
-    fn blocked(&self, command: &'static Command, args: &[&[u8]], block: Block) -> NoReply {
-        NoReply::Waiting(Box::new(self.wait(command, args, block)))
+    fn blocked(&self, request: Request<'_>, block: Block) -> NoReply {
+        NoReply::Waiting(Box::new(self.wait(request, block)))
     }
 
     /// Serves the clients that are blocked on these keys, with the whole keyspace locked. The

@@ -1,6 +1,6 @@
 //! Collects commands that a client sent together and that may be executed as one batch.
 
-use crate::command_spec::{Command, Keys, Run, flag};
+use crate::command_spec::{Command, Keys, Request, Run, flag};
 use crate::commands;
 
 /// Most commands in a pipeline: other clients wait for the same keys.
@@ -63,11 +63,11 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The commands with their arguments.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static Command, &[&'a [u8]])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Request<'_>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let ranges = starts.zip(self.ends.iter().copied());
         let args = ranges.map(|(start, end)| self.args.get(start..end).unwrap_or_default());
-        self.commands.iter().copied().zip(args)
+        self.commands.iter().zip(args).map(|(command, args)| Request { command, args })
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
         {
             assert!(!push(&mut pipeline, line), "{line}");
         }
-        let args: Vec<usize> = pipeline.iter().map(|(_, args)| args.len()).collect();
+        let args: Vec<usize> = pipeline.iter().map(|request| request.args.len()).collect();
         assert_eq!(args, [2, 3, 4, 4]);
     }
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::command_spec::{Caller, Command, Context, Flow, Run, flag};
+use crate::command_spec::{Caller, Command, Context, Flow, Request, Run, flag};
 use crate::fault::{Fault, Result};
 use crate::reply::{Out, Sink, replace_with_error};
 use crate::server::Server;
@@ -55,14 +55,14 @@ impl Transaction {
         self.is_open() && !AT_ONCE.contains(&command.name)
     }
 
-    fn queue(&mut self, command: &'static Command, args: &[&[u8]], flags: u32) -> Result<()> {
-        if command.has(flag::NO_MULTI) {
+    fn queue(&mut self, request: Request<'_>, flags: u32) -> Result<()> {
+        if request.command.has(flag::NO_MULTI) {
             self.has_error = true;
             return Err(Fault::fixed("ERR Command not allowed inside a transaction"));
         }
         if let Some(queue) = &mut self.queue {
             self.flags |= flags;
-            queue.push((command, args.iter().map(|arg| arg.to_vec()).collect()));
+            queue.push((request.command, request.args.iter().map(|arg| arg.to_vec()).collect()));
         }
         Ok(())
     }
@@ -75,14 +75,9 @@ impl Transaction {
 
 impl Session {
     /// Queues a command in the transaction that MULTI has opened.
-    pub(super) fn queue(
-        &mut self,
-        command: &'static Command,
-        args: &[&[u8]],
-        out: Out<'_>,
-    ) -> Result<Flow> {
-        let flags = self.server.scripts.flags_of(command, args);
-        self.transaction.queue(command, args, flags)?;
+    pub(super) fn queue(&mut self, request: Request<'_>, out: Out<'_>) -> Result<Flow> {
+        let flags = self.server.scripts.flags_of(request);
+        self.transaction.queue(request, flags)?;
         self.show_transaction();
         out.reply_simple("QUEUED")
     }
@@ -240,15 +235,16 @@ impl Session {
         out.array(queue.len());
         for (command, args) in &queue {
             let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
+            let request = Request { command, args: &args };
             let (start, started) = (out.position(), server.engine.monotonic());
-            let ran = self.run_queued(&mut txn, &server, command, &args, out);
+            let ran = self.run_queued(&mut txn, &server, request, out);
             if let Err(fault) = &ran {
                 server.stats.error(fault.message());
                 replace_with_error(out, start, fault);
             }
             let took = server.engine.monotonic().saturating_sub(started);
             let has_failed = matches!(ran, Err(_) | Ok(Flow::Failed));
-            self.note_called(command, &args, took, Outcome::of(has_failed));
+            self.note_called(request, took, Outcome::of(has_failed));
         }
         let (seq, ready) = server.end(txn, || is_reading(self.transaction.flags))?;
         self.note_seq(seq);
@@ -261,19 +257,19 @@ impl Session {
         &mut self,
         txn: &mut Txn<'s>,
         server: &'s Server,
-        command: &'static Command,
-        args: &[&[u8]],
+        request: Request<'_>,
         out: Out<'_>,
     ) -> Result<Flow> {
-        self.client.note_reads(server, command, args);
-        if self.deny(command, args, "multi").is_some() {
+        self.client.note_reads(server, request);
+        if self.deny(request, "multi").is_some() {
             return Err(Fault::fixed(
                 "NOPERM ACLs rules changed between the moment the transaction was accumulated and \
                  the EXEC call. This command is no longer allowed for the following reason: no \
                  permission to execute the command or subcommand",
             ));
         }
-        match command.run {
+        let args = request.args;
+        match request.command.run {
             Run::Keys(run) => {
                 txn.select(self.client.db);
                 let client = &mut self.client;

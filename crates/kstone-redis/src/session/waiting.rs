@@ -9,7 +9,7 @@ use std::time::Duration;
 use kstone_core::Durable;
 use tokio::sync::oneshot;
 
-use crate::command_spec::{Block, Command};
+use crate::command_spec::{Block, Request};
 use crate::fault::Fault;
 use crate::reply::Out;
 use crate::server::Server;
@@ -86,17 +86,12 @@ impl Drop for Waiting {
 
 impl Session {
     /// Begins to wait. The keys of the command are still locked.
-    pub(super) fn wait(
-        &self,
-        command: &'static Command,
-        args: &[&[u8]],
-        mut block: Block,
-    ) -> Waiting {
+    pub(super) fn wait(&self, request: Request<'_>, mut block: Block) -> Waiting {
         let (until_ms, again) = (block.until_ms, block.again.take());
         let durable = block.durable.take();
-        let args = again.unwrap_or_else(|| args.iter().map(|arg| arg.to_vec()).collect());
-        let server = Arc::clone(&self.server);
-        let (waiter, receiver) = server.blocked.add(command, args, self.client.clone(), block);
+        let args = again.unwrap_or_else(|| request.args.iter().map(|arg| arg.to_vec()).collect());
+        let (server, client) = (Arc::clone(&self.server), self.client.clone());
+        let (waiter, receiver) = server.blocked.add(request.command, args, client, block);
         Waiting { server, waiter, receiver, until_ms, durable }
     }
 }

@@ -721,16 +721,9 @@ impl<'s> Txn<'s> {
         if !self.listeners.changes {
             return;
         }
-        let db = self.db;
-        if !self
-            .committed
-            .touched
-            .iter()
-            .rev()
-            .take(LAST)
-            .any(|(at, have)| *at == db && have == key)
-        {
-            self.committed.touched.push((db, key.to_vec()));
+        let (db, touched) = (self.db, &mut self.committed.touched);
+        if !touched.iter().rev().take(LAST).any(|(at, have)| *at == db && have == key) {
+            touched.push((db, key.to_vec()));
         }
     }
 
@@ -740,6 +733,39 @@ impl<'s> Txn<'s> {
             return;
         }
         self.committed.events.push(Event { class, name, db: self.db, key: key.to_vec() });
+    }
+
+    /// The same, and it counts as so many changes.
+    pub(crate) fn notify_counted(
+        &mut self,
+        class: char,
+        name: &'static str,
+        key: &[u8],
+        changes: u64,
+    ) {
+        self.notify(class, name, key);
+        self.count_changes(changes);
+    }
+
+    /// The key was changed: what happened to it, and as how many changes that counts.
+    pub(crate) fn changed(&mut self, class: char, name: &'static str, key: &[u8], changes: u64) {
+        self.touch(key);
+        self.notify_counted(class, name, key, changes);
+    }
+
+    /// The same for a change that may have left nothing of the key.
+    pub(crate) fn changed_or_emptied(
+        &mut self,
+        class: char,
+        name: &'static str,
+        key: &[u8],
+        is_gone: bool,
+        changes: u64,
+    ) {
+        self.changed(class, name, key, changes);
+        if is_gone {
+            self.notify('g', "del", key);
+        }
     }
 
     /// Clients that are blocked on the key may be served after the commit.

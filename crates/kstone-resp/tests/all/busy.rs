@@ -19,8 +19,7 @@ fn line(wire: &mut Wire) -> String {
 fn the_only_thread_of_an_executor_is_free_for_others_while_a_script_runs() {
     let door = Door::with_threads(1);
     let (mut running, mut other) = (door.connect(), door.connect());
-    other.send("CONFIG SET busy-reply-threshold 5\n");
-    other.expect("+OK\r\n");
+    other.exchange("CONFIG SET busy-reply-threshold 5\n", "+OK\r\n");
     let script = "while true do end";
     running.send(&format!("*3\n$4\nEVAL\n${}\n{script}\n$1\n0\n", script.len()));
     loop {
@@ -35,9 +34,7 @@ fn the_only_thread_of_an_executor_is_free_for_others_while_a_script_runs() {
     let mut late = door.connect();
     late.send("PING\n");
     assert!(line(&mut late).starts_with("-BUSY "));
-    other.send("SCRIPT KILL\n");
-    other.expect("+OK\r\n");
+    other.exchange("SCRIPT KILL\n", "+OK\r\n");
     assert!(line(&mut running).starts_with("-ERR Script killed by user"));
-    late.send("PING\n");
-    late.expect("+PONG\r\n");
+    late.exchange("PING\n", "+PONG\r\n");
 }

@@ -23,12 +23,10 @@ fn is_cut_off(wire: &mut Wire, bytes: &[u8]) -> bool {
 fn nonsense_is_answered_with_an_error_and_the_end() {
     let door = Door::open();
     let mut wire = door.connect();
-    wire.send("*1\n+\n");
-    wire.expect("-ERR Protocol error: expected '$', got '+'\r\n");
+    wire.exchange("*1\n+\n", "-ERR Protocol error: expected '$', got '+'\r\n");
     wire.expect_end();
     let mut wire = door.connect();
-    wire.send("SET a \"b\n");
-    wire.expect("-ERR Protocol error: unbalanced quotes in request\r\n");
+    wire.exchange("SET a \"b\n", "-ERR Protocol error: unbalanced quotes in request\r\n");
     wire.expect_end();
 }
 
@@ -36,36 +34,30 @@ fn nonsense_is_answered_with_an_error_and_the_end() {
 fn a_line_may_have_quotes() {
     let door = Door::open();
     let mut wire = door.connect();
-    wire.send("SET a \"b \\x41\"\nGET 'a'\n");
-    wire.expect("+OK\r\n$3\r\nb A\r\n");
+    wire.exchange("SET a \"b \\x41\"\nGET 'a'\n", "+OK\r\n$3\r\nb A\r\n");
 }
 
 #[test]
 fn nobody_gets_in_when_maxclients_are_there() {
     let door = Door::open();
     let mut first = door.connect();
-    first.send("CONFIG SET maxclients 1\n");
-    first.expect("+OK\r\n");
+    first.exchange("CONFIG SET maxclients 1\n", "+OK\r\n");
     let mut second = door.connect();
     second.expect("-ERR max number of clients reached\r\n");
     second.expect_end();
-    first.send("PING\n");
-    first.expect("+PONG\r\n");
+    first.exchange("PING\n", "+PONG\r\n");
 }
 
 #[test]
 fn a_client_that_does_not_read_its_replies_is_cut_off_at_its_limit() {
     let door = Door::open();
     let mut wire = door.connect();
-    wire.send("CONFIG SET client-output-buffer-limit \"normal 1000000 0 0\"\n");
-    wire.expect("+OK\r\n");
+    wire.exchange("CONFIG SET client-output-buffer-limit \"normal 1000000 0 0\"\n", "+OK\r\n");
     let value = "x".repeat(100_000);
-    wire.send(&format!("SET a {value}\n"));
-    wire.expect("+OK\r\n");
+    wire.exchange(&format!("SET a {value}\n"), "+OK\r\n");
     assert!(is_cut_off(&mut wire, "GET a\r\n".repeat(100).as_bytes()));
     let mut other = door.connect();
-    other.send("PING\n");
-    other.expect("+PONG\r\n");
+    other.exchange("PING\n", "+PONG\r\n");
 }
 
 #[test]
@@ -81,16 +73,13 @@ fn a_client_that_writes_much_before_it_reads_gets_all_its_replies() {
 fn who_does_nothing_for_too_long_is_disconnected() {
     let door = Door::open();
     let mut idle = door.connect();
-    idle.send("CONFIG SET timeout 1\n");
-    idle.expect("+OK\r\n");
+    idle.exchange("CONFIG SET timeout 1\n", "+OK\r\n");
     let mut listener = door.connect();
-    listener.send("SUBSCRIBE a\n");
-    listener.expect("*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+    listener.exchange("SUBSCRIBE a\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
     idle.expect_end();
     // Who listens is not idle.
     let mut publisher = door.connect();
-    publisher.send("PUBLISH a b\n");
-    publisher.expect(":1\r\n");
+    publisher.exchange("PUBLISH a b\n", ":1\r\n");
     listener.expect("*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n");
 }
 
@@ -98,15 +87,12 @@ fn who_does_nothing_for_too_long_is_disconnected() {
 fn a_killed_client_is_closed_also_while_it_waits() {
     let door = Door::open();
     let mut waiting = door.connect();
-    waiting.send("CLIENT SETNAME w\nBLPOP l 0\n");
-    waiting.expect("+OK\r\n");
+    waiting.exchange("CLIENT SETNAME w\nBLPOP l 0\n", "+OK\r\n");
     door.wait_for_blocked(1);
     let mut killer = door.connect();
-    killer.send("CLIENT KILL TYPE normal\n");
-    killer.expect(":1\r\n");
+    killer.exchange("CLIENT KILL TYPE normal\n", ":1\r\n");
     waiting.expect_end();
-    killer.send("LPUSH l a\nLLEN l\n");
-    killer.expect(":1\r\n:1\r\n");
+    killer.exchange("LPUSH l a\nLLEN l\n", ":1\r\n:1\r\n");
 }
 
 #[test]
@@ -120,8 +106,7 @@ fn the_port_can_be_changed_while_it_serves() {
                    on this port. Check server logs.\r\n";
     wire.expect(refused);
     drop(taken);
-    wire.send(&format!("CONFIG SET port {port}\n"));
-    wire.expect("+OK\r\n");
+    wire.exchange(&format!("CONFIG SET port {port}\n"), "+OK\r\n");
     let end = Instant::now() + Duration::from_secs(20);
     let stream = loop {
         match std::net::TcpStream::connect(("127.0.0.1", port)) {
@@ -130,19 +115,16 @@ fn the_port_can_be_changed_while_it_serves() {
         }
     };
     let mut other = Wire(stream);
-    other.send("PING\n");
-    other.expect("+PONG\r\n");
+    other.exchange("PING\n", "+PONG\r\n");
 }
 
 #[test]
 fn resp3_is_spoken_from_the_reply_to_hello_on() {
     let door = Door::open();
     let mut wire = door.connect();
-    wire.send("HELLO 3\n");
-    wire.expect("%7\r\n$6\r\nserver\r\n");
+    wire.exchange("HELLO 3\n", "%7\r\n$6\r\nserver\r\n");
     let mut wire = door.connect();
-    wire.send("GET a\nHELLO 2\n");
-    wire.expect("$-1\r\n*14\r\n");
+    wire.exchange("GET a\nHELLO 2\n", "$-1\r\n*14\r\n");
 }
 
 #[test]
@@ -154,8 +136,7 @@ fn a_client_that_has_not_said_who_it_is_must_read_its_replies() {
     let line = format!("{} {}\r\n", "a".repeat(128), "b".repeat(128));
     assert!(is_cut_off(&mut stranger, line.repeat(100).as_bytes()));
     let mut known = door.connect();
-    known.send("AUTH secret\nPING\n");
-    known.expect("+OK\r\n+PONG\r\n");
+    known.exchange("AUTH secret\nPING\n", "+OK\r\n+PONG\r\n");
 }
 
 #[test]
@@ -163,12 +144,10 @@ fn nothing_behind_a_line_of_http_is_carried_out() {
     let door = Door::open();
     for line in ["POST / HTTP/1.1", "post /", "Host: 127.0.0.1", "*1\n$4\nPoSt"] {
         let mut page = door.connect();
-        page.send(&format!("SET a before\n{line}\nSET a behind\n"));
-        page.expect("+OK\r\n");
+        page.exchange(&format!("SET a before\n{line}\nSET a behind\n"), "+OK\r\n");
         page.expect_end();
         let mut other = door.connect();
-        other.send("GET a\n");
-        other.expect("$6\r\nbefore\r\n");
+        other.exchange("GET a\n", "$6\r\nbefore\r\n");
     }
 }
 
@@ -177,8 +156,7 @@ fn what_was_carried_out_is_answered_when_the_server_stops() {
     let mut door = Door::open();
     let (mut wire, mut other) = (door.connect(), door.connect());
     let value = "x".repeat(8_000_000);
-    wire.send(&format!("*3\n$3\nSET\n$1\na\n$8000000\n{value}\n"));
-    wire.expect("+OK\r\n");
+    wire.exchange(&format!("*3\n$3\nSET\n$1\na\n$8000000\n{value}\n"), "+OK\r\n");
     // More than sockets hold.
     wire.send("GET a\nGET a\nGET a\nGET a\nSET done 1\n");
     loop {

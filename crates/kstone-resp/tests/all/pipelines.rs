@@ -117,8 +117,7 @@ fn a_very_long_pipeline_is_answered_while_it_comes() {
 fn a_pipeline_that_takes_long_yield_to_others_also_on_one_thread() {
     let door = Door::with_threads(1);
     let (mut waiting, mut client) = (door.connect(), door.connect());
-    client.send("SETBIT big 8000000 1\n");
-    client.expect(":0\r\n");
+    client.exchange("SETBIT big 8000000 1\n", ":0\r\n");
     waiting.send("BLPOP l 0\nGET end\n");
     door.wait_for_blocked(1);
     let count = 60;

@@ -2,7 +2,7 @@
 
 use kstone::ops::Query;
 use kstone::{Database, Item};
-use kstone_platform::time::{Date, Timestamp};
+use kstone_base::time::{Date, Timestamp};
 use kstone_workflows::read::{
     Comparison, ReadError, all, all_of_any_kind, compare_metrics, get_albums_by_execution,
     get_execution_with_albums, get_running_executions, one,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kstone::ops::PutItem;
 use kstone::{Database, DatabaseOptions, Item};
+use kstone_base::time::Timestamp;
 use kstone_core::env::{Env, ManualClock};
-use kstone_platform::time::Timestamp;
 use kstone_workflows::create_table;
 
 pub const TABLE: &str = "workflows";

@@ -4,10 +4,10 @@
 use crate::database::Database;
 use crate::error::Result;
 use crate::ops::{
-    Condition, DeleteItem, GetItem, KeyCondition, Placeholders, PutItem, Query, ReturnValues, Scan,
-    Update, UpdateItem,
+    Condition, DeleteItem, GetItem, KeyCondition, Placeholders, PutItem, Query, QueryOutput,
+    ReturnValues, Scan, Update, UpdateItem,
 };
-use crate::value::{Item, ItemBytes, Value};
+use crate::value::{Item, Value};
 
 /// A table by its name. Made by [`Database::table`]; holds nothing but the name.
 ///
@@ -130,15 +130,10 @@ impl Table {
     /// All items of the table.
     pub fn scan(&self) -> Result<Vec<Item>> {
         let mut request = Scan { table: self.name.clone(), ..Scan::default() };
-        let mut found = Vec::new();
-        loop {
-            let page = self.db.scan_items(&request).wait()?;
-            decode_into(&mut found, page.items)?;
-            match page.next {
-                Some(next) => request.start = Some(next),
-                None => return Ok(found),
-            }
-        }
+        all_pages(|start| {
+            request.start = start;
+            self.db.scan_items(&request).wait()
+        })
     }
 
     fn query_pages(
@@ -154,37 +149,39 @@ impl Table {
             placeholders,
             ..Query::default()
         };
-        let mut found = Vec::new();
-        loop {
-            let page = self.db.query_items(&request).wait()?;
-            decode_into(&mut found, page.items)?;
-            match page.next {
-                Some(next) => request.start = Some(next),
-                None => return Ok(found),
-            }
-        }
+        all_pages(|start| {
+            request.start = start;
+            self.db.query_items(&request).wait()
+        })
     }
 }
 
-fn decode_into(found: &mut Vec<Item>, items: Option<Vec<ItemBytes>>) -> Result<()> {
-    for item in items.into_iter().flatten() {
-        found.push(item.decode()?);
+/// The items of all pages; `page` gives the one that begins at a key.
+fn all_pages(mut page: impl FnMut(Option<Item>) -> Result<QueryOutput>) -> Result<Vec<Item>> {
+    let (mut found, mut start) = (Vec::new(), None);
+    loop {
+        let QueryOutput { items, next, .. } = page(start)?;
+        for item in items.into_iter().flatten() {
+            found.push(item.decode()?);
+        }
+        if next.is_none() {
+            return Ok(found);
+        }
+        start = next;
     }
-    Ok(())
 }
 
 /// Placeholders from one list: what begins with `#` is a name (its value a string), what begins
 /// with `:` a value.
-pub fn placeholders<V: Into<Value>>(
-    list: impl IntoIterator<Item = (&'static str, V)>,
+pub fn placeholders<K: Into<String>, V: Into<Value>>(
+    list: impl IntoIterator<Item = (K, V)>,
 ) -> Placeholders {
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for (placeholder, stands_for) in list {
+        let placeholder = placeholder.into();
         match stands_for.into() {
-            Value::S(name) if placeholder.starts_with('#') => {
-                names.push((placeholder.to_owned(), name));
-            }
-            value => values.push((placeholder.to_owned(), value)),
+            Value::S(name) if placeholder.starts_with('#') => names.push((placeholder, name)),
+            value => values.push((placeholder, value)),
         }
     }
     Placeholders {

@@ -15,7 +15,6 @@ use crate::ops::{
     CapacityDetail, CollectionMetrics, Consumed, Placeholders, Projection, add_consumed,
 };
 use crate::policy::Effect;
-use crate::staging::Cause;
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes};
 
@@ -247,12 +246,10 @@ impl Database {
                     for (table, key, is_put, item) in &writes {
                         Stop::unless_current(table)?;
                         let old = staged.stored(table.id(), key)?;
-                        match (is_put, &old) {
-                            (true, old) => {
-                                staged.put(table, key, old.as_ref(), item, Effect::Makes)?;
-                            }
-                            (false, Some(old)) => staged.delete(table, key, old, Cause::User)?,
-                            (false, None) => staged.costs.write(table, None, 0),
+                        if *is_put {
+                            staged.put(table, key, old.as_ref(), item, Effect::Makes)?;
+                        } else {
+                            staged.delete_asked(table, key, old.as_ref())?;
                         }
                         let metrics = collection_metrics(table, item, request.collection_metrics);
                         add_collection(&mut output.collections, metrics);

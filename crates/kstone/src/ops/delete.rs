@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ops::binding::{Unbound, check};
 use crate::ops::write_output::{WriteOutput, collection_metrics, returns_old};
 use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues};
-use crate::staging::{Cause, Stored};
+use crate::staging::Stored;
 use crate::value::{Item, ItemBytes};
 
 /// Deletes the item with a key, if there is one.
@@ -53,10 +53,7 @@ impl Database {
                 let old = staged.stored(table.id(), &key)?;
                 let before = old.as_ref().and_then(Stored::live);
                 check(condition.as_ref(), before, request.return_on_failure)?;
-                match &old {
-                    Some(old) => staged.delete(table, &key, old, Cause::User)?,
-                    None => staged.costs.write(table, None, 0),
-                }
+                staged.delete_asked(table, &key, old.as_ref())?;
                 Ok(WriteOutput {
                     attributes: before.filter(|_| returns_old).cloned(),
                     consumed: None,

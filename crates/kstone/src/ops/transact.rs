@@ -19,7 +19,7 @@ use crate::ops::{
     CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, Projection, Update,
 };
 use crate::policy::Effect;
-use crate::staging::{Cause, Staged, Stored};
+use crate::staging::{Staged, Stored};
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes};
 
@@ -85,6 +85,19 @@ pub struct TransactAction {
     pub placeholders: Placeholders,
     /// Whether a failed condition's reason carries the item.
     pub return_on_failure: bool,
+}
+
+impl TransactAction {
+    /// An action without a condition.
+    pub fn new(table: &str, kind: TransactKind) -> Self {
+        TransactAction {
+            table: table.to_owned(),
+            kind,
+            condition: None,
+            placeholders: Placeholders::default(),
+            return_on_failure: false,
+        }
+    }
 }
 
 /// What an action of a transaction does.
@@ -316,24 +329,25 @@ impl BoundAction<'_> {
         let old = staged.stored(table.id(), key)?;
         let before = old.as_ref().and_then(Stored::live);
         check(self.bound.condition.as_ref(), before, self.action.return_on_failure)?;
-        match (&self.action.kind, &old) {
-            (TransactKind::Check(_), _) => {
-                let bytes = before.map_or(0, ItemBytes::size);
-                staged.costs.write(table, None, bytes);
+        match &self.action.kind {
+            TransactKind::Check(_) => {
+                staged.costs.write(table, None, before.map_or(0, ItemBytes::size));
+                Ok(0)
             }
-            (TransactKind::Put(_), old) => {
+            TransactKind::Put(_) => {
                 staged.put(table, key, old.as_ref(), &self.item, Effect::Makes)?;
-                return Ok(self.item.size());
+                Ok(self.item.size())
             }
-            (TransactKind::Delete(_), Some(old)) => staged.delete(table, key, old, Cause::User)?,
-            (TransactKind::Delete(_), None) => staged.costs.write(table, None, 0),
-            (TransactKind::Update(..), old) => {
+            TransactKind::Delete(_) => {
+                staged.delete_asked(table, key, old.as_ref())?;
+                Ok(0)
+            }
+            TransactKind::Update(..) => {
                 let update = self.bound.update.as_ref();
                 let after = staged.update(table, key, &self.item, old.as_ref(), update)?;
-                return Ok(after.map_or(0, |after| after.size()));
+                Ok(after.map_or(0, |after| after.size()))
             }
         }
-        Ok(0)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The operations, end to end, on a database in memory.
 
 use kstone::ops::{
-    Condition, DeleteItem, GetItem, KeyCondition, Placeholders, PutItem, Query, ReturnValues, Scan,
+    Condition, DeleteItem, GetItem, KeyCondition, PutItem, Query, ReturnValues, Scan,
     TransactAction, TransactKind, TransactWrite, Update, UpdateItem,
 };
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
-use kstone::{CancellationCode, Database, Error, Item, Value};
+use kstone::{CancellationCode, Database, Error, Item, Value, placeholders};
 
 fn orders() -> (Database, TableSpec) {
     let db = Database::memory().unwrap();
@@ -45,22 +45,12 @@ fn get(db: &Database, pk: &str, sk: &str) -> Option<Item> {
     db.get_item(&request).wait().unwrap().item.map(|item| item.decode().unwrap())
 }
 
-fn values(values: &[(&str, Value)]) -> Placeholders {
-    Placeholders {
-        names: None,
-        values: Some(values.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect()),
-    }
-}
-
 fn by_status(db: &Database, status: &str) -> Vec<String> {
     let request = Query {
         table: "orders".to_owned(),
         index: Some("by-status".to_owned()),
         key_condition: Some(KeyCondition::Text("#s = :s".to_owned())),
-        placeholders: Placeholders {
-            names: Some(vec![("#s".to_owned(), "status".to_owned())]),
-            ..values(&[(":s", status.into())])
-        },
+        placeholders: placeholders([("#s", "status"), (":s", status)]),
         ..Query::default()
     };
     let page = db.query_items(&request).wait().unwrap();
@@ -95,7 +85,7 @@ fn an_index_follows_every_write_of_its_items() {
         table: "orders".to_owned(),
         key: key("o#1", "b"),
         update: Some(Update::Text("SET amount = amount + :n".to_owned())),
-        placeholders: values(&[(":n", 1000.into())]),
+        placeholders: placeholders([(":n", 1000)]),
         return_values: ReturnValues::UpdatedNew,
         ..UpdateItem::default()
     };
@@ -134,11 +124,8 @@ fn a_transaction_does_all_or_nothing_and_once() {
     let (db, _) = orders();
     put(&db, order("o#1", "a", "open", 1));
     let action = |sk: &str, condition: &str| TransactAction {
-        table: "orders".to_owned(),
-        kind: TransactKind::Put(order("o#1", sk, "paid", 2)),
         condition: Some(Condition::Text(condition.to_owned())),
-        placeholders: Placeholders::default(),
-        return_on_failure: false,
+        ..TransactAction::new("orders", TransactKind::Put(order("o#1", sk, "paid", 2)))
     };
     let refused = TransactWrite {
         actions: vec![
@@ -187,11 +174,7 @@ fn pages_of_a_scan_and_of_a_query_join_to_the_whole() {
         let mut query = Query {
             table: "orders".to_owned(),
             key_condition: Some(KeyCondition::Text("pk = :pk AND sk BETWEEN :a AND :b".to_owned())),
-            placeholders: values(&[
-                (":pk", "o#3".into()),
-                (":a", "010".into()),
-                (":b", "040".into()),
-            ]),
+            placeholders: placeholders([(":pk", "o#3"), (":a", "010"), (":b", "040")]),
             limit: Some(2),
             backward,
             ..Query::default()

@@ -3,11 +3,9 @@
 use kstone::expr::legacy::{
     ComparisonOperator, ConditionalOperator, LegacyCondition, filter as legacy_filter,
 };
-use kstone::ops::{
-    Condition, KeyCondition, Placeholders, Projection, PutItem, Query, Scan, Select,
-};
+use kstone::ops::{Condition, KeyCondition, Projection, PutItem, Query, Scan, Select};
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
-use kstone::{Database, Item, Value};
+use kstone::{Database, Item, Value, placeholders};
 
 const TABLE: &str = "things";
 
@@ -36,17 +34,13 @@ fn database() -> Database {
     db
 }
 
-fn values() -> Placeholders {
-    Placeholders { names: None, values: Some(vec![(":x".to_owned(), Value::from("x"))]) }
-}
-
 fn query(index: Option<&str>) -> Query {
     let hash = if index == Some("global") { "g" } else { "pk" };
     Query {
         table: TABLE.to_owned(),
         index: index.map(str::to_owned),
         key_condition: Some(KeyCondition::Text(format!("{hash} = :x"))),
-        placeholders: values(),
+        placeholders: placeholders([(":x", "x")]),
         ..Query::default()
     }
 }
@@ -94,7 +88,7 @@ fn a_scan_of_an_index_filters_by_what_it_lacks_as_by_what_is_not_there() {
         table: TABLE.to_owned(),
         index: Some("global".to_owned()),
         filter: text("lacks = :x"),
-        placeholders: values(),
+        placeholders: placeholders([(":x", "x")]),
         ..Scan::default()
     };
     let page = db.scan_items(&scan).wait().unwrap();

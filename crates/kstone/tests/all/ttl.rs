@@ -14,7 +14,7 @@ use kstone::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, StreamView, TableChange, TableSpec,
     TtlState,
 };
-use kstone::{Database, DatabaseOptions, Error, Item, Number, Value};
+use kstone::{Database, DatabaseOptions, Error, Item, Number, Value, placeholders};
 use kstone_core::env::{Env, ManualClock, OsThreads};
 use kstone_core::{Durability, Options, ScanCursor, TableId};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
@@ -73,17 +73,12 @@ fn put(db: &Database, item: Item) {
     db.put_item(&request).wait().unwrap();
 }
 
-fn values(values: &[(&str, Value)]) -> Placeholders {
-    let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    Placeholders { names: None, values: Some(values) }
-}
-
-fn update(db: &Database, sk: &str, text: &str, with: &[(&str, Value)]) -> Option<Item> {
+fn update(db: &Database, sk: &str, text: &str, with: &[(&'static str, Value)]) -> Option<Item> {
     let request = UpdateItem {
         table: TABLE.to_owned(),
         key: key(sk),
         update: Some(Update::Text(text.to_owned())),
-        placeholders: if with.is_empty() { Placeholders::default() } else { values(with) },
+        placeholders: placeholders(with.to_vec()),
         return_values: ReturnValues::AllNew,
         ..UpdateItem::default()
     };
@@ -103,7 +98,7 @@ fn query(db: &Database, index: Option<&str>, condition: &str, value: &str) -> Ve
         key_condition: Some(KeyCondition::Text(condition.to_owned())),
         placeholders: Placeholders {
             names: condition.contains("#u").then(|| vec![("#u".to_owned(), "user".to_owned())]),
-            ..values(&[(":v", value.into())])
+            ..placeholders([(":v", value)])
         },
         ..Query::default()
     };
@@ -143,7 +138,7 @@ fn seen_by_every_reader(db: &Database, sk: &str) -> Vec<(&'static str, usize)> {
         index: Some("by-n".to_owned()),
         select: Some(kstone::ops::Select::AllAttributes),
         key_condition: Some(KeyCondition::Text("pk = :v".to_owned())),
-        placeholders: values(&[(":v", "p".into())]),
+        placeholders: placeholders([(":v", "p")]),
         ..Query::default()
     };
     let select = Statement::new(format!("SELECT * FROM {TABLE} WHERE pk = 'p'"));
@@ -408,35 +403,14 @@ fn an_update_can_move_the_time() {
         put(&db, session(sk, START_S + 10));
     }
     put(&db, key("from now on").with("user", "ada").with("n", 1));
-    let set = "SET #t = :t";
     let moved = |sk: &str, to_s: i64| {
-        let request = UpdateItem {
-            table: TABLE.to_owned(),
-            key: key(sk),
-            update: Some(Update::Text(set.to_owned())),
-            placeholders: Placeholders {
-                names: Some(vec![("#t".to_owned(), "ttl".to_owned())]),
-                ..values(&[(":t", to_s.into())])
-            },
-            ..UpdateItem::default()
-        };
-        db.update_item(&request).wait().unwrap();
+        update(&db, sk, "SET #t = :t", &[("#t", "ttl".into()), (":t", to_s.into())]);
     };
     moved("later", START_S + 20);
     moved("sooner", START_S + 5);
     moved("from now on", START_S + 5);
     update(&db, "untouched", "SET hits = :n", &[(":n", 1.into())]);
-    let request = UpdateItem {
-        table: TABLE.to_owned(),
-        key: key("never"),
-        update: Some(Update::Text("REMOVE #t".to_owned())),
-        placeholders: Placeholders {
-            names: Some(vec![("#t".to_owned(), "ttl".to_owned())]),
-            values: None,
-        },
-        ..UpdateItem::default()
-    };
-    db.update_item(&request).wait().unwrap();
+    update(&db, "never", "REMOVE #t", &[("#t", "ttl".into())]);
 
     let there = |expected: &[&str]| {
         for index in [None, Some("by-user"), Some("by-n")] {

@@ -7,7 +7,7 @@ use kstone::ops::{
     ReturnValues, TransactAction, TransactKind, TransactWrite, Update, UpdateItem, WriteRequest,
 };
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, StreamView, TableSpec};
-use kstone::{Database, Error, Item, Value};
+use kstone::{Database, Error, Item, Value, placeholders};
 
 const TABLE: &str = "things";
 const INVALID: &str = "One or more parameter values were invalid: ";
@@ -38,11 +38,6 @@ fn get(db: &Database, key: Item) -> Option<Item> {
     db.get_item(&request).wait().unwrap().item.map(|item| item.decode().unwrap())
 }
 
-fn values(values: &[(&str, Value)]) -> Placeholders {
-    let values = values.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
-    Placeholders { names: None, values: Some(values.collect()) }
-}
-
 fn update(key: Item, text: &str, placeholders: Placeholders) -> UpdateItem {
     UpdateItem {
         table: TABLE.to_owned(),
@@ -55,13 +50,7 @@ fn update(key: Item, text: &str, placeholders: Placeholders) -> UpdateItem {
 }
 
 fn action(kind: TransactKind) -> TransactAction {
-    TransactAction {
-        table: TABLE.to_owned(),
-        kind,
-        condition: None,
-        placeholders: Placeholders::default(),
-        return_on_failure: false,
-    }
+    TransactAction::new(TABLE, kind)
 }
 
 #[test]
@@ -73,7 +62,7 @@ fn an_update_that_only_takes_away_makes_no_item() {
     let requests = [
         update(key("a", 1), "REMOVE x", Placeholders::default()),
         update(key("a", 2), "REMOVE x.y, z[1]", Placeholders::default()),
-        update(key("a", 3), "DELETE x :s REMOVE y", values(&[(":s", set)])),
+        update(key("a", 3), "DELETE x :s REMOVE y", placeholders([(":s", set)])),
         UpdateItem {
             update: Some(Update::Built(legacy)),
             ..update(key("a", 4), "", Placeholders::default())
@@ -100,7 +89,7 @@ fn an_update_of_nothing_or_of_more_than_removals_makes_the_item() {
     assert_eq!(output.attributes.unwrap().decode().unwrap(), key("a", 1));
     assert_eq!(get(&db, key("a", 1)), Some(key("a", 1)));
 
-    let both = update(key("a", 2), "REMOVE x SET y = :y", values(&[(":y", 1.into())]));
+    let both = update(key("a", 2), "REMOVE x SET y = :y", placeholders([(":y", 1)]));
     db.update_item(&both).wait().unwrap();
     assert_eq!(get(&db, key("a", 2)), Some(key("a", 2).with("y", 1)));
 }
@@ -129,7 +118,7 @@ fn sets_that_could_not_be_read_back_are_refused_wherever_they_are() {
         for value in [set, nested] {
             let refused = put(&db, key("a", 1).with("v", value.clone())).unwrap_err();
             assert_eq!(refused.to_string(), message);
-            let request = update(key("a", 1), "SET v = :v", values(&[(":v", value)]));
+            let request = update(key("a", 1), "SET v = :v", placeholders([(":v", value)]));
             assert_eq!(db.update_item(&request).wait().unwrap_err().to_string(), message);
         }
     }
@@ -202,7 +191,7 @@ fn a_transaction_counts_what_its_updates_make_of_the_items() {
     let actions = |count: i64| {
         let update = |sk| {
             let kind = TransactKind::Update(key("a", sk), Update::Text("SET n = :n".to_owned()));
-            TransactAction { placeholders: values(&[(":n", 1.into())]), ..action(kind) }
+            TransactAction { placeholders: placeholders([(":n", 1)]), ..action(kind) }
         };
         TransactWrite { actions: (0..count).map(update).collect(), ..TransactWrite::default() }
     };

@@ -1,8 +1,11 @@
 //! A heat map of the 256 stripes, 16 rows of 16: the fuller the darker.
 
+use std::iter::once;
+
 use maud::{Markup, html};
 
 use crate::pages::figures::count;
+use crate::pages::layout::{Column, table};
 use crate::server_status::{FULLNESS_LEVELS, fullness};
 
 const CELL: usize = 20;
@@ -11,6 +14,9 @@ const EDGE: usize = 22;
 /// `values` has one number for each stripe; `show` says it with its unit.
 pub(crate) fn heat_map(values: &[u64], what: &str, show: impl Fn(u64) -> String) -> Markup {
     let max = values.iter().copied().max().unwrap_or(0);
+    let offsets: Vec<String> = (0..16).map(|n| format!("+{n}")).collect();
+    let columns: Vec<Column<'_>> =
+        once(Column::Text("Stripes")).chain(offsets.iter().map(|n| Column::Number(n))).collect();
     let (size, empty) = (EDGE + 16 * CELL, values.iter().filter(|&&it| it == 0).count());
     html! {
         figure {
@@ -47,19 +53,11 @@ pub(crate) fn heat_map(values: &[u64], what: &str, show: impl Fn(u64) -> String)
             }
             details #heat-table {
                 summary { "As a table" }
-                (crate::pages::layout::table(&format!("{what} by stripe"), &html! {
-                    thead {
+                (table(&format!("{what} by stripe"), &columns, &html! {
+                    @for (row, cells) in values.chunks(16).enumerate() {
                         tr {
-                            th scope="col" { "Stripes" }
-                            @for n in 0..16 { th.number scope="col" { (format!("+{n}")) } }
-                        }
-                    }
-                    tbody {
-                        @for (row, cells) in values.chunks(16).enumerate() {
-                            tr {
-                                th scope="row" { (row * 16) }
-                                @for &value in cells { td.number { (show(value)) } }
-                            }
+                            th scope="row" { (row * 16) }
+                            @for &value in cells { td.number { (show(value)) } }
                         }
                     }
                 }))

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::at;
 use crate::pages::figures::percent;
-use crate::pages::layout;
+use crate::pages::layout::{Column, table};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 260.0;
@@ -76,12 +76,9 @@ pub(crate) fn scores(days: &[(Date, f64)], forecast: Option<Forecast>) -> Markup
             }
             details #scores-table {
                 summary { "As a table" }
-                (layout::table("Mastery by day", &html! {
-                    thead { tr { th scope="col" { "Day" } th.number scope="col" { "Mastery" } } }
-                    tbody {
-                        @for (day, score) in days.iter().rev() {
-                            tr { th scope="row" { (day) } td.number { (format!("{score:.3}")) } }
-                        }
+                (table("Mastery by day", &[Column::Text("Day"), Column::Number("Mastery")], &html! {
+                    @for (day, score) in days.iter().rev() {
+                        tr { th scope="row" { (day) } td.number { (format!("{score:.3}")) } }
                     }
                 }))
             }

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::cursor;
 use crate::pages::error::{PageError, PageResult};
 use crate::pages::figures::{ago, bytes, counted};
-use crate::pages::layout::{Layout, Section, empty_state, page, table};
+use crate::pages::layout::{Column, Layout, Section, empty_state, page, table};
 use crate::pages::{Pages, json, links};
 
 /// How many items a page shows.
@@ -104,30 +104,22 @@ fn further(table: &str, search: &ItemSearch, next: Option<&Item>, is_begin: bool
 fn rows(description: &TableDescription, items: &[Item]) -> Markup {
     let key = &description.spec.key;
     let names: Vec<&str> = key.hash.iter().chain(&key.range).map(|it| it.name.as_str()).collect();
-    table(
-        "Items",
-        &html! {
-            thead {
-                tr {
-                    @for name in &names { th scope="col" { (name) } }
-                    th scope="col" { "Item" }
+    let columns: Vec<Column<'_>> =
+        names.iter().chain(&["Item"]).map(|name| Column::Text(name)).collect();
+    let rows = html! {
+        @for item in items {
+            tr {
+                @for (nth, name) in names.iter().enumerate() {
+                    @let text = item.get(name).map(|it| links::text_of(&key_bytes(it))).unwrap_or_default();
+                    @if nth == 0 {
+                        th.key scope="row" { a.mono href=(address(description, item)) { (text) } }
+                    } @else { td.key { a.mono href=(address(description, item)) { (text) } } }
                 }
+                td.cut { (preview(item, &names)) }
             }
-            tbody {
-                @for item in items {
-                    tr {
-                        @for (nth, name) in names.iter().enumerate() {
-                            @let text = item.get(name).map(|it| links::text_of(&key_bytes(it))).unwrap_or_default();
-                            @if nth == 0 {
-                                th.key scope="row" { a.mono href=(address(description, item)) { (text) } }
-                            } @else { td.key { a.mono href=(address(description, item)) { (text) } } }
-                        }
-                        td.cut { (preview(item, &names)) }
-                    }
-                }
-            }
-        },
-    )
+        }
+    };
+    table("Items", &columns, &rows)
 }
 
 /// What an item holds besides its key, in a line.

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use super::cursor;
 use crate::pages::error::{PageError, PageResult};
 use crate::pages::figures::{count, counted, span};
+use crate::pages::layout::Column::{Number, Text};
 use crate::pages::layout::{Layout, Section, empty_state, page, table};
 use crate::pages::{Pages, json, links};
 
@@ -151,21 +152,17 @@ async fn kinds(keys: &dyn Keys, names: &[Bytes]) -> PageResult<Vec<(String, Opti
 }
 
 fn rows(db: u8, names: &[Bytes], kinds: &[(String, Option<u64>)]) -> Markup {
-    table(
-        "Keys",
-        &html! {
-            thead { tr { th scope="col" { "Key" } th scope="col" { "Type" } th scope="col" { "Ends in" } } }
-            tbody {
-                @for (name, (kind, left)) in names.iter().zip(kinds) {
-                    tr {
-                        th.key scope="row" { a.mono href=(links::key(db, name)) { (links::text_of(name)) } }
-                        td { (kind) }
-                        td { (left.map_or("never".to_owned(), span)) }
-                    }
-                }
+    let columns = [Text("Key"), Text("Type"), Text("Ends in")];
+    let rows = html! {
+        @for (name, (kind, left)) in names.iter().zip(kinds) {
+            tr {
+                th.key scope="row" { a.mono href=(links::key(db, name)) { (links::text_of(name)) } }
+                td { (kind) }
+                td { (left.map_or("never".to_owned(), span)) }
             }
-        },
-    )
+        }
+    };
+    table("Keys", &columns, &rows)
 }
 
 fn words(before: &[&'static str], key: &[u8], after: &[&'static str]) -> Vec<Bytes> {
@@ -312,14 +309,11 @@ fn pairs_of(reply: &Reply) -> Vec<(Vec<u8>, Vec<u8>)> {
 fn pairs(left: &str, right: &str, reply: &Reply, all: u64) -> Markup {
     let pairs = pairs_of(reply);
     html! {
-        (table(&format!("{left} and {right}"), &html! {
-            thead { tr { th scope="col" { (left) } th scope="col" { (right) } } }
-            tbody {
-                @for (name, value) in pairs.iter().take(MEMBERS_MAX) {
-                    tr {
-                        th.key.mono scope="row" { (json::line_of_bytes(name, 500)) }
-                        td.mono { (json::line_of_bytes(value, 2000)) }
-                    }
+        (table(&format!("{left} and {right}"), &[Text(left), Text(right)], &html! {
+            @for (name, value) in pairs.iter().take(MEMBERS_MAX) {
+                tr {
+                    th.key.mono scope="row" { (json::line_of_bytes(name, 500)) }
+                    td.mono { (json::line_of_bytes(value, 2000)) }
                 }
             }
         }))
@@ -330,14 +324,11 @@ fn pairs(left: &str, right: &str, reply: &Reply, all: u64) -> Markup {
 fn elements(reply: &Reply, all: u64) -> Markup {
     let list = list_of(reply);
     html! {
-        (table("Elements", &html! {
-            thead { tr { th.number scope="col" { "No." } th scope="col" { "Element" } } }
-            tbody {
-                @for (nth, element) in list.iter().take(MEMBERS_MAX).enumerate() {
-                    tr {
-                        th.number scope="row" { (nth) }
-                        td.mono { (json::line_of_bytes(&bytes_of(element), 2000)) }
-                    }
+        (table("Elements", &[Number("No."), Text("Element")], &html! {
+            @for (nth, element) in list.iter().take(MEMBERS_MAX).enumerate() {
+                tr {
+                    th.number scope="row" { (nth) }
+                    td.mono { (json::line_of_bytes(&bytes_of(element), 2000)) }
                 }
             }
         }))
@@ -348,17 +339,14 @@ fn elements(reply: &Reply, all: u64) -> Markup {
 fn entries(reply: &Reply, all: u64) -> Markup {
     let list = list_of(reply);
     html! {
-        (table("Entries, the newest first", &html! {
-            thead { tr { th scope="col" { "Entry" } th scope="col" { "Fields" } } }
-            tbody {
-                @for entry in list {
-                    @let (id, fields) = match list_of(entry) { [id, fields] => (bytes_of(id), pairs_of(fields)), _ => Default::default() };
-                    tr {
-                        th.mono scope="row" { (links::text_of(&id)) }
-                        td.mono {
-                            @for (name, value) in &fields {
-                                div { (json::line_of_bytes(name, 500)) ": " (json::line_of_bytes(value, 500)) }
-                            }
+        (table("Entries, the newest first", &[Text("Entry"), Text("Fields")], &html! {
+            @for entry in list {
+                @let (id, fields) = match list_of(entry) { [id, fields] => (bytes_of(id), pairs_of(fields)), _ => Default::default() };
+                tr {
+                    th.mono scope="row" { (links::text_of(&id)) }
+                    td.mono {
+                        @for (name, value) in &fields {
+                            div { (json::line_of_bytes(name, 500)) ": " (json::line_of_bytes(value, 500)) }
                         }
                     }
                 }

@@ -10,6 +10,7 @@ use maud::{Markup, html};
 
 use super::error::PageResult;
 use super::figures::{bytes, count};
+use super::layout::Column::{Number, Text};
 use super::layout::{Layout, Section, empty_state, page, table};
 use super::{Pages, links};
 
@@ -59,36 +60,24 @@ pub(crate) async fn show(pages: State<Pages>) -> PageResult {
 }
 
 fn list(caption: &str, tables: &[TableDescription]) -> Markup {
-    table(
-        caption,
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Table" }
-                    th scope="col" { "Key" }
-                    th scope="col" { "Ends by" }
-                    th.number scope="col" { "Items" }
-                    th.number scope="col" { "Bytes" }
-                }
-            }
-            tbody {
-                @for it in tables {
-                    tr {
-                        th scope="row" { a href=(links::table(&it.spec.name)) { (it.spec.name) } }
-                        td { (key(&it.spec.key.hash, &it.spec.key.range)) }
-                        td {
-                            @match &it.ttl {
-                                TtlState::On(name) | TtlState::Enabling(name) => { code { (name) } },
-                                _ => "–",
-                            }
-                        }
-                        td.number { (count(it.items)) }
-                        td.number { (bytes(it.bytes)) }
+    let columns = [Text("Table"), Text("Key"), Text("Ends by"), Number("Items"), Number("Bytes")];
+    let rows = html! {
+        @for it in tables {
+            tr {
+                th scope="row" { a href=(links::table(&it.spec.name)) { (it.spec.name) } }
+                td { (key(&it.spec.key.hash, &it.spec.key.range)) }
+                td {
+                    @match &it.ttl {
+                        TtlState::On(name) | TtlState::Enabling(name) => { code { (name) } },
+                        _ => "–",
                     }
                 }
+                td.number { (count(it.items)) }
+                td.number { (bytes(it.bytes)) }
             }
-        },
-    )
+        }
+    };
+    table(caption, &columns, &rows)
 }
 
 fn key(hash: &[KeyAttribute], range: &[KeyAttribute]) -> Markup {

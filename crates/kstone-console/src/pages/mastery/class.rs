@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use axum::extract::{Path, State};
+use kstone_base::time::Moment;
 use kstone_mastery::domain::{Level, Trend};
 use kstone_mastery::engine::{ClassRow, ClassView};
-use kstone_platform::time::Moment;
 use maud::{Markup, html};
 
 use super::{components, learners_of, level_class, title, tone};
 use crate::pages::charts::{Tone, bar};
 use crate::pages::error::PageResult;
 use crate::pages::figures::{ago, count, percent};
-use crate::pages::layout::{Layout, Section, empty_state, live, page, table};
+use crate::pages::layout::Column::Text;
+use crate::pages::layout::{Layout, Section, empty_state, live, page, table, tile};
 use crate::pages::{Pages, links};
 
 /// A learner who was not active for so many days is marked.
@@ -58,20 +59,12 @@ fn now(view: &ClassView, now: Moment) -> Markup {
     let declining = view.learners.iter().filter(|it| it.trend == Some(Trend::Declining)).count();
     html! {
         div.tiles {
-            div.tile {
-                span.name { "Average mastery" }
-                span.value { (view.average_score.map_or("–".to_owned(), percent)) }
-            }
-            div.tile {
-                span.name { "Struggling now" }
-                span.value { (count(struggling as u64)) }
+            (tile("Average mastery", &view.average_score.map_or("–".to_owned(), percent), &html! {}))
+            (tile("Struggling now", &count(struggling as u64), &html! {
                 span.more { "of " (learners_of(view.learners.len())) }
-            }
-            div.tile { span.name { "Going down" } span.value { (count(declining as u64)) } }
-            div.tile {
-                span.name { "Active in 7 days" }
-                span.value { (count(active as u64)) }
-            }
+            }))
+            (tile("Going down", &count(declining as u64), &html! {}))
+            (tile("Active in 7 days", &count(active as u64), &html! {}))
         }
         section { h2 { "Learners" } (rows(view, now)) }
         section {
@@ -91,50 +84,44 @@ fn rows(view: &ClassView, now: Moment) -> Markup {
         (one.struggles.is_empty().cmp(&other.struggles.is_empty()))
             .then_with(|| score(one).total_cmp(&score(other)))
     });
-    table(
-        "Learners, those who struggle first",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Learner" }
-                    th scope="col" { "Mastery" }
-                    th scope="col" { "Level" }
-                    th scope="col" { "Trend" }
-                    th scope="col" { "Struggles with" }
-                    th scope="col" { "Last active" }
+    let columns = [
+        Text("Learner"),
+        Text("Mastery"),
+        Text("Level"),
+        Text("Trend"),
+        Text("Struggles with"),
+        Text("Last active"),
+    ];
+    let rows = html! {
+        @for row in learners {
+            tr {
+                th.whole scope="row" {
+                    a href=(links::learner(&row.student_id)) {
+                        (row.display_name.as_ref().unwrap_or(&row.student_id))
+                    }
                 }
-            }
-            tbody {
-                @for row in learners {
-                    tr {
-                        th.whole scope="row" {
-                            a href=(links::learner(&row.student_id)) {
-                                (row.display_name.as_ref().unwrap_or(&row.student_id))
-                            }
-                        }
-                        @if let Some(mastery) = &row.mastery {
-                            td.number {
-                                (bar(mastery.mastery_score, tone(mastery.mastery_score))) " "
-                                (percent(mastery.mastery_score))
-                            }
-                            td { span class={ "pill " (level_class(mastery.level)) } { (mastery.level) } }
-                        } @else { td { "–" } td { "–" } }
-                        td.whole { (trend(row.trend)) }
-                        td {
-                            @for struggle in row.struggles.iter().take(2) { div { (struggle.detail) } }
-                            @if row.struggles.len() > 2 { div.faint { "and " (row.struggles.len() - 2) " more" } }
-                        }
-                        td.whole {
-                            @match row.last_activity {
-                                Some(last) => (ago(last.epoch_ms(), now.epoch_ms())),
-                                None => "never",
-                            }
-                        }
+                @if let Some(mastery) = &row.mastery {
+                    td.number {
+                        (bar(mastery.mastery_score, tone(mastery.mastery_score))) " "
+                        (percent(mastery.mastery_score))
+                    }
+                    td { span class={ "pill " (level_class(mastery.level)) } { (mastery.level) } }
+                } @else { td { "–" } td { "–" } }
+                td.whole { (trend(row.trend)) }
+                td {
+                    @for struggle in row.struggles.iter().take(2) { div { (struggle.detail) } }
+                    @if row.struggles.len() > 2 { div.faint { "and " (row.struggles.len() - 2) " more" } }
+                }
+                td.whole {
+                    @match row.last_activity {
+                        Some(last) => (ago(last.epoch_ms(), now.epoch_ms())),
+                        None => "never",
                     }
                 }
             }
-        },
-    )
+        }
+    };
+    table("Learners, those who struggle first", &columns, &rows)
 }
 
 /// Where a score is going, in a sign and a word.

@@ -3,12 +3,12 @@
 use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::Redirect;
+use kstone_base::time::{Date, Moment};
 use kstone_mastery::domain::{
     AcceptedEvent, ActivityData, EventDetail, LearnerProfile, MasteryResult, PredictionResult,
     Priority, Recommendation, SkillRating, Struggle, step_in_words,
 };
 use kstone_mastery::engine::{self, MasteryEngine, PageRequest};
-use kstone_platform::time::{Date, Moment};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -17,7 +17,8 @@ use super::{components, level_class, tone};
 use crate::pages::charts::{Forecast, bar, days, scores};
 use crate::pages::error::{PageError, PageResult};
 use crate::pages::figures::{ago, count, counted, percent};
-use crate::pages::layout::{Layout, Section, empty_state, page, table};
+use crate::pages::layout::Column::{Number, Text};
+use crate::pages::layout::{Layout, Section, empty_state, page, table, tile};
 use crate::pages::{Pages, links};
 
 /// How many days of scores are drawn.
@@ -152,15 +153,14 @@ fn nothing_known(id: &str, profile: Option<&LearnerProfile>) -> PageResult {
 
 fn tiles(learner: &Learner, now: Moment) -> Markup {
     let mastery = &learner.mastery;
+    let streak = learner.activity.as_ref().map_or(0, |it| it.current_streak);
     html! {
         div.tiles {
-            div.tile {
-                span.name { "Mastery" }
-                span.value { (percent(mastery.mastery_score)) }
+            (tile("Mastery", &percent(mastery.mastery_score), &html! {
                 span.more {
                     span class={ "pill " (level_class(mastery.level)) } { (mastery.level) }
                 }
-            }
+            }))
             div.tile {
                 span.name { "In " (AHEAD) " days" }
                 @match &learner.prediction {
@@ -172,22 +172,18 @@ fn tiles(learner: &Learner, now: Moment) -> Markup {
                     Err(why) => { span.value { "–" } span.more { (why) } },
                 }
             }
-            div.tile {
-                span.name { "Days in a row" }
-                span.value { (learner.activity.as_ref().map_or(0, |it| it.current_streak)) }
+            (tile("Days in a row", &streak.to_string(), &html! {
                 span.more {
                     @if let Some(it) = &learner.activity { "longest " (it.max_streak) ", last "
                         (ago(it.last_activity.epoch_ms(), now.epoch_ms())) }
                     @else { "not active yet" }
                 }
-            }
-            div.tile {
-                span.name { "Skills" }
-                span.value { (count(learner.skills.len() as u64)) }
+            }))
+            (tile("Skills", &count(learner.skills.len() as u64), &html! {
                 span.more {
                     (counted(learner.skills.iter().map(|it| u64::from(it.answers)).sum(), "answer", "answers"))
                 }
-            }
+            }))
         }
     }
 }
@@ -248,31 +244,25 @@ fn skills(skills: &[SkillRating], now: Moment) -> Markup {
     }
     let mut skills: Vec<&SkillRating> = skills.iter().collect();
     skills.sort_by(|one, other| one.probability.total_cmp(&other.probability));
-    table(
-        "Skills, the weakest first",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Skill" }
-                    th scope="col" { "Chance of a right answer" }
-                    th.number scope="col" { "Rating" }
-                    th.number scope="col" { "Right" }
-                    th scope="col" { "Last answer" }
-                }
+    let columns = [
+        Text("Skill"),
+        Text("Chance of a right answer"),
+        Number("Rating"),
+        Number("Right"),
+        Text("Last answer"),
+    ];
+    let rows = html! {
+        @for skill in skills {
+            tr {
+                th scope="row" { (skill.skill_id) }
+                td { (bar(skill.probability, tone(skill.probability))) " " (percent(skill.probability)) }
+                td.number { (format!("{:+.2}", skill.rating).replace('-', "−")) }
+                td.number { (skill.correct) " of " (skill.answers) }
+                td { (ago(skill.last.epoch_ms(), now.epoch_ms())) }
             }
-            tbody {
-                @for skill in skills {
-                    tr {
-                        th scope="row" { (skill.skill_id) }
-                        td { (bar(skill.probability, tone(skill.probability))) " " (percent(skill.probability)) }
-                        td.number { (format!("{:+.2}", skill.rating).replace('-', "−")) }
-                        td.number { (skill.correct) " of " (skill.answers) }
-                        td { (ago(skill.last.epoch_ms(), now.epoch_ms())) }
-                    }
-                }
-            }
-        },
-    )
+        }
+    };
+    table("Skills, the weakest first", &columns, &rows)
 }
 
 fn advice(id: &str, advice: Option<&[Recommendation]>, now: Moment) -> Markup {
@@ -364,30 +354,19 @@ fn events(events: &[AcceptedEvent], now: Moment) -> Markup {
     if events.is_empty() {
         return html! { p.faint { "None is kept: events are kept for 90 days." } };
     }
-    table(
-        "Last events, the newest first",
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "What" }
-                    th scope="col" { "About" }
-                    th scope="col" { "Result" }
-                    th scope="col" { "When" }
-                }
+    let columns = [Text("What"), Text("About"), Text("Result"), Text("When")];
+    let rows = html! {
+        @for accepted in events {
+            @let (what, about, result) = in_words(&accepted.event.what);
+            tr {
+                th scope="row" { (what) }
+                td { (about) }
+                td { (result) }
+                td { (ago(accepted.event.occurred_at.epoch_ms(), now.epoch_ms())) }
             }
-            tbody {
-                @for accepted in events {
-                    @let (what, about, result) = in_words(&accepted.event.what);
-                    tr {
-                        th scope="row" { (what) }
-                        td { (about) }
-                        td { (result) }
-                        td { (ago(accepted.event.occurred_at.epoch_ms(), now.epoch_ms())) }
-                    }
-                }
-            }
-        },
-    )
+        }
+    };
+    table("Last events, the newest first", &columns, &rows)
 }
 
 fn in_words(what: &EventDetail) -> (&'static str, String, String) {

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use super::charts::{Tone, bar, sparkline};
 use super::error::PageResult;
 use super::figures::{ago, count, counted, percent};
-use super::layout::{Layout, Section, empty_state, page, table};
+use super::layout::Column::{Number, Text};
+use super::layout::{Layout, Section, empty_state, page, table, tile};
 use super::{Pages, links};
 
 /// How many days of a school are shown.
@@ -100,59 +101,40 @@ fn school_day(day: &AggregateStats, days: &[AggregateStats], now_ms: u64) -> Mar
     let averages: Vec<f64> = days.iter().map(|day| day.average_score).collect();
     html! {
         div.tiles {
-            div.tile {
-                span.name { "Average mastery" }
-                span.value { (percent(day.average_score)) }
+            (tile("Average mastery", &percent(day.average_score), &html! {
                 (sparkline(&averages, "Average mastery of the last days"))
-            }
-            div.tile {
-                span.name { "Learners" }
-                span.value { (count(u64::from(day.students))) }
+            }))
+            (tile("Learners", &count(u64::from(day.students)), &html! {
                 span.more { "half of them reach " (percent(day.median_score)) }
-            }
-            div.tile {
-                span.name { "Struggling" }
-                span.value { (count(u64::from(day.struggling))) }
+            }))
+            (tile("Struggling", &count(u64::from(day.struggling)), &html! {
                 span.more { "with something, on " (day.date) }
-            }
-            div.tile {
-                span.name { "Active that day" }
-                span.value { (count(u64::from(day.active_today))) }
+            }))
+            (tile("Active that day", &count(u64::from(day.active_today)), &html! {
                 span.more { "computed " (ago(day.calculated_at.epoch_ms(), now_ms)) }
-            }
+            }))
         }
     }
 }
 
 fn class_rows(school: &str, classes: &[ClassSummary], standings: &[CohortStanding]) -> Markup {
-    table(
-        &format!("Classes of {school}"),
-        &html! {
-            thead {
-                tr {
-                    th scope="col" { "Class" }
-                    th.number scope="col" { "Learners" }
-                    th scope="col" { "Average" }
-                    th scope="col" { "Levels" }
+    let columns = [Text("Class"), Number("Learners"), Text("Average"), Text("Levels")];
+    let rows = html! {
+        @for class in classes {
+            @let standing = standings.iter().find(|it| it.class_id == class.class_id);
+            tr {
+                th scope="row" {
+                    a href=(links::class(school, &class.class_id)) { (class.name) }
                 }
+                @if let Some(it) = standing.filter(|it| it.students > 0) {
+                    td.number { (it.students) }
+                    td { (bar(it.average_score, tone(it.average_score))) " " (percent(it.average_score)) }
+                    td { (level_pills(&it.levels)) }
+                } @else { td.number { "0" } td { "–" } td { "–" } }
             }
-            tbody {
-                @for class in classes {
-                    @let standing = standings.iter().find(|it| it.class_id == class.class_id);
-                    tr {
-                        th scope="row" {
-                            a href=(links::class(school, &class.class_id)) { (class.name) }
-                        }
-                        @if let Some(it) = standing.filter(|it| it.students > 0) {
-                            td.number { (it.students) }
-                            td { (bar(it.average_score, tone(it.average_score))) " " (percent(it.average_score)) }
-                            td { (level_pills(&it.levels)) }
-                        } @else { td.number { "0" } td { "–" } td { "–" } }
-                    }
-                }
-            }
-        },
-    )
+        }
+    };
+    table(&format!("Classes of {school}"), &columns, &rows)
 }
 
 /// How many are on each level, of those levels where somebody is.

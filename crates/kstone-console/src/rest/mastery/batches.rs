@@ -11,8 +11,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, IdempotencyKey};
 use crate::rest::problem::Problem;
@@ -58,7 +57,6 @@ async fn start(
 
 /// How far a batch is
 #[utoipa::path(get, path = "/batches/{batch_id}", tag = "mastery",
-    params(("batch_id" = String, Path, description = "Which batch")),
     responses((status = OK, body = BatchStatus)))]
 async fn status(console: ConsoleState, batch_id: Address<String>) -> Result<Json<BatchStatus>> {
     Ok(Json(console.platform()?.mastery.batch_status(&batch_id).await?))

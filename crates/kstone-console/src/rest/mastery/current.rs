@@ -6,17 +6,16 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use kstone_base::time::Date;
 use kstone_mastery::domain::{
     AcceptedEvent, ActivityData, Component, Components, MasteryResult, SkillRating, Struggle,
 };
 use kstone_mastery::engine::{ComponentsDay, MasteryDay};
-use kstone_platform::time::Date;
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, IdempotencyKey, Params};
 use crate::rest::paging::{Page, PageParams};
@@ -114,8 +113,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 /// The answer's `ETag` is the version; with `If-None-Match` an answer that would be the same is left
 /// out.
 #[utoipa::path(get, path = "/students/{student_id}/mastery", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"),
-        ("If-None-Match" = Option<String>, Header, description = "The version that is known already")),
+    params(("If-None-Match" = Option<String>, Header, description = "The version that is known already")),
     responses((status = OK, body = MasteryResult, headers(("ETag" = String, description = "The version"))),
         (status = NOT_MODIFIED, description = "It is the version that is known already")))]
 async fn current(
@@ -139,8 +137,7 @@ async fn current(
 /// 7 is the present one, otherwise the answer is 412; with `If-None-Match: *` only if nothing is known
 /// of the learner.
 #[utoipa::path(put, path = "/students/{student_id}/mastery", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"),
-        ("If-Match" = Option<String>, Header, description = "The version that it is based on"),
+    params(("If-Match" = Option<String>, Header, description = "The version that it is based on"),
         ("If-None-Match" = Option<String>, Header, description = "`*`: only a first one")),
     request_body = Components,
     responses((status = OK, body = MasteryResult, headers(("ETag" = String, description = "The version")))))]
@@ -241,8 +238,7 @@ async fn query(
 
 /// A learner's mastery day by day
 #[utoipa::path(get, path = "/students/{student_id}/history", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"), RangeParams),
-    responses((status = OK, body = History)))]
+    params(RangeParams), responses((status = OK, body = History)))]
 async fn history(
     console: ConsoleState,
     student_id: Address<String>,
@@ -257,8 +253,7 @@ async fn history(
 
 /// Every day of a learner's history, the newest first
 #[utoipa::path(get, path = "/students/{student_id}/history/full", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"), PageParams),
-    responses((status = OK, body = Page<MasteryDay>)))]
+    params(PageParams), responses((status = OK, body = Page<MasteryDay>)))]
 async fn full_history(
     console: ConsoleState,
     student_id: Address<String>,
@@ -270,8 +265,7 @@ async fn full_history(
 
 /// What the score was made of on every day of a learner's history, the newest first
 #[utoipa::path(get, path = "/students/{student_id}/history/components", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"), PageParams),
-    responses((status = OK, body = Page<ComponentsDay>)))]
+    params(PageParams), responses((status = OK, body = Page<ComponentsDay>)))]
 async fn components_history(
     console: ConsoleState,
     student_id: Address<String>,
@@ -283,8 +277,7 @@ async fn components_history(
 
 /// One component over the last days
 #[utoipa::path(get, path = "/students/{student_id}/components/{component}/trend", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"),
-        ("component" = Component, Path, description = "Which component"), DaysParams),
+    params(("component" = Component, Path, description = "Which component"), DaysParams),
     responses((status = OK, body = ComponentTrend)))]
 async fn trend(
     console: ConsoleState,
@@ -304,7 +297,6 @@ async fn trend(
 
 /// The chance of success at each skill
 #[utoipa::path(get, path = "/students/{student_id}/skills", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Skills)))]
 async fn skills(console: ConsoleState, student_id: Address<String>) -> Result<Json<Skills>> {
     Ok(Json(Skills { skills: console.platform()?.mastery.skills(&student_id).await? }))
@@ -312,7 +304,6 @@ async fn skills(console: ConsoleState, student_id: Address<String>) -> Result<Js
 
 /// When a learner was active, and for how many days in a row
 #[utoipa::path(get, path = "/students/{student_id}/activity", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = ActivityData)))]
 async fn activity(
     console: ConsoleState,
@@ -323,7 +314,6 @@ async fn activity(
 
 /// What a learner struggles with now
 #[utoipa::path(get, path = "/students/{student_id}/struggles", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Struggles)))]
 async fn struggles(console: ConsoleState, student_id: Address<String>) -> Result<Json<Struggles>> {
     Ok(Json(Struggles { struggles: console.platform()?.mastery.struggles(&student_id).await? }))
@@ -331,8 +321,7 @@ async fn struggles(console: ConsoleState, student_id: Address<String>) -> Result
 
 /// What a learner did, the newest first
 #[utoipa::path(get, path = "/students/{student_id}/events", tag = "events",
-    params(("student_id" = String, Path, description = "The learner"), PageParams),
-    responses((status = OK, body = Page<AcceptedEvent>)))]
+    params(PageParams), responses((status = OK, body = Page<AcceptedEvent>)))]
 async fn events(
     console: ConsoleState,
     student_id: Address<String>,
@@ -344,7 +333,6 @@ async fn events(
 
 /// Computes a learner's mastery anew from what they did
 #[utoipa::path(post, path = "/students/{student_id}/rebuild", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = MasteryResult)))]
 async fn rebuild(
     console: ConsoleState,

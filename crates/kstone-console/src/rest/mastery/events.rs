@@ -11,8 +11,7 @@ use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 use crate::rest::Result;
 use crate::rest::extract::{Body, misfit};
 use crate::rest::problem::{ErrorDetail, Problem};

@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, Params};
 use crate::rest::paging::{Page, PageParams};
@@ -62,8 +61,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 
 /// Where a learner's score is going
 #[utoipa::path(get, path = "/students/{student_id}/prediction", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"), AheadParams),
-    responses((status = OK, body = PredictionResult)))]
+    params(AheadParams), responses((status = OK, body = PredictionResult)))]
 async fn prediction(
     console: ConsoleState,
     student_id: Address<String>,
@@ -78,7 +76,6 @@ async fn prediction(
 
 /// What to learn next
 #[utoipa::path(get, path = "/students/{student_id}/path", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = LearningPath)))]
 async fn path(console: ConsoleState, student_id: Address<String>) -> Result<Json<LearningPath>> {
     Ok(Json(LearningPath { steps: console.platform()?.mastery.path(&student_id).await? }))
@@ -86,8 +83,7 @@ async fn path(console: ConsoleState, student_id: Address<String>) -> Result<Json
 
 /// Everything that was recommended to a learner, the newest first
 #[utoipa::path(get, path = "/students/{student_id}/recommendations", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"), PageParams),
-    responses((status = OK, body = Page<Recommendation>)))]
+    params(PageParams), responses((status = OK, body = Page<Recommendation>)))]
 async fn recommendation_history(
     console: ConsoleState,
     student_id: Address<String>,
@@ -100,8 +96,7 @@ async fn recommendation_history(
 
 /// Everything that was recommended to a learner, the newest first: as `GET …/recommendations`
 #[utoipa::path(get, path = "/students/{student_id}/history/recommendations", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"), PageParams),
-    responses((status = OK, body = Page<Recommendation>)))]
+    params(PageParams), responses((status = OK, body = Page<Recommendation>)))]
 async fn recommendations_view(
     console: State<Arc<Console>>,
     student_id: Address<String>,
@@ -112,7 +107,6 @@ async fn recommendations_view(
 
 /// Recommends what a learner should do now, and remembers it
 #[utoipa::path(post, path = "/students/{student_id}/recommendations", tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Recommendations)))]
 async fn recommend(
     console: ConsoleState,
@@ -125,10 +119,7 @@ async fn recommend(
 /// Says whether a recommendation helped
 #[utoipa::path(post, path = "/students/{student_id}/recommendations/{recommendation_id}/feedback",
     tag = "mastery",
-    params(("student_id" = String, Path, description = "The learner"),
-        ("recommendation_id" = String, Path, description = "Which recommendation")),
-    request_body = FeedbackBody,
-    responses((status = OK, body = Recommendation)))]
+    request_body = FeedbackBody, responses((status = OK, body = Recommendation)))]
 async fn feedback(
     console: ConsoleState,
     Address((student_id, recommendation_id)): Address<(String, String)>,

@@ -8,8 +8,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body};
 
@@ -45,7 +44,6 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Console>> {
 
 /// Who a learner is
 #[utoipa::path(get, path = "/students/{student_id}/profile", tag = "learners",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = LearnerProfile)))]
 async fn profile(
     console: ConsoleState,
@@ -56,9 +54,7 @@ async fn profile(
 
 /// Says who a learner is; what they agreed to stays as it was
 #[utoipa::path(put, path = "/students/{student_id}/profile", tag = "learners",
-    params(("student_id" = String, Path, description = "The learner")),
-    request_body = ProfileBody,
-    responses((status = OK, body = LearnerProfile)))]
+    request_body = ProfileBody, responses((status = OK, body = LearnerProfile)))]
 async fn put_profile(
     console: ConsoleState,
     student_id: Address<String>,
@@ -79,7 +75,6 @@ async fn put_profile(
 
 /// What a learner agreed to
 #[utoipa::path(get, path = "/students/{student_id}/consent", tag = "learners",
-    params(("student_id" = String, Path, description = "The learner")),
     responses((status = OK, body = Consent)))]
 async fn consent(console: ConsoleState, student_id: Address<String>) -> Result<Json<Consent>> {
     Ok(Json(console.platform()?.mastery.profile(&student_id).await?.consent))
@@ -87,9 +82,7 @@ async fn consent(console: ConsoleState, student_id: Address<String>) -> Result<J
 
 /// Says what may be done with a learner's data from now on
 #[utoipa::path(put, path = "/students/{student_id}/consent", tag = "learners",
-    params(("student_id" = String, Path, description = "The learner")),
-    request_body = ConsentBody,
-    responses((status = OK, body = Consent)))]
+    request_body = ConsentBody, responses((status = OK, body = Consent)))]
 async fn put_consent(
     console: ConsoleState,
     student_id: Address<String>,

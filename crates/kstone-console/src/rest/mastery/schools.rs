@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::console::Console;
-use crate::console::ConsoleState;
+use crate::console::{Console, ConsoleState};
 use crate::rest::Result;
 use crate::rest::extract::{Address, Body, Params};
 use crate::rest::paging::{Page, PageParams, shown_cursor};
@@ -89,8 +88,7 @@ async fn schools(console: ConsoleState) -> Result<Json<Schools>> {
 
 /// The learners of a school
 #[utoipa::path(get, path = "/schools/{school_id}/learners", tag = "schools",
-    params(("school_id" = String, Path, description = "The school"), PageParams),
-    responses((status = OK, body = Page<String>)))]
+    params(PageParams), responses((status = OK, body = Page<String>)))]
 async fn learners(
     console: ConsoleState,
     school_id: Address<String>,
@@ -102,7 +100,6 @@ async fn learners(
 
 /// The classes of a school
 #[utoipa::path(get, path = "/schools/{school_id}/classes", tag = "schools",
-    params(("school_id" = String, Path, description = "The school")),
     responses((status = OK, body = Classes)))]
 async fn classes(console: ConsoleState, school_id: Address<String>) -> Result<Json<Classes>> {
     Ok(Json(Classes { classes: console.platform()?.mastery.classes(&school_id).await? }))
@@ -112,9 +109,7 @@ async fn classes(console: ConsoleState, school_id: Address<String>) -> Result<Js
 ///
 /// Averages and levels are of all of them.
 #[utoipa::path(get, path = "/schools/{school_id}/classes/{class_id}", tag = "schools",
-    params(("school_id" = String, Path, description = "The school"),
-        ("class_id" = String, Path, description = "The class"), PageParams),
-    responses((status = OK, body = ClassView)))]
+    params(PageParams), responses((status = OK, body = ClassView)))]
 async fn class(
     console: ConsoleState,
     Address((school_id, class_id)): Address<(String, String)>,
@@ -128,10 +123,7 @@ async fn class(
 
 /// Makes a class, or names it anew
 #[utoipa::path(put, path = "/schools/{school_id}/classes/{class_id}", tag = "schools",
-    params(("school_id" = String, Path, description = "The school"),
-        ("class_id" = String, Path, description = "The class")),
-    request_body = ClassBody,
-    responses((status = OK, body = ClassSummary)))]
+    request_body = ClassBody, responses((status = OK, body = ClassSummary)))]
 async fn put_class(
     console: ConsoleState,
     Address((school_id, class_id)): Address<(String, String)>,
@@ -143,9 +135,6 @@ async fn put_class(
 /// Puts a learner into a class
 #[utoipa::path(put, path = "/schools/{school_id}/classes/{class_id}/members/{student_id}",
     tag = "schools",
-    params(("school_id" = String, Path, description = "The school"),
-        ("class_id" = String, Path, description = "The class"),
-        ("student_id" = String, Path, description = "The learner")),
     responses((status = NO_CONTENT, description = "The learner is in the class")))]
 async fn add_member(
     console: ConsoleState,
@@ -160,9 +149,6 @@ async fn add_member(
 /// Takes a learner out of a class
 #[utoipa::path(delete, path = "/schools/{school_id}/classes/{class_id}/members/{student_id}",
     tag = "schools",
-    params(("school_id" = String, Path, description = "The school"),
-        ("class_id" = String, Path, description = "The class"),
-        ("student_id" = String, Path, description = "The learner")),
     responses((status = NO_CONTENT, description = "The learner is not in the class")))]
 async fn remove_member(
     console: ConsoleState,
@@ -176,8 +162,7 @@ async fn remove_member(
 
 /// A school day by day: averages, levels, who is active
 #[utoipa::path(get, path = "/schools/{school_id}/aggregates", tag = "schools",
-    params(("school_id" = String, Path, description = "The school"), RangeParams),
-    responses((status = OK, body = Aggregates)))]
+    params(RangeParams), responses((status = OK, body = Aggregates)))]
 async fn aggregates(
     console: ConsoleState,
     school_id: Address<String>,
@@ -190,8 +175,7 @@ async fn aggregates(
 
 /// Classes of a school side by side
 #[utoipa::path(get, path = "/schools/{school_id}/cohorts", tag = "schools",
-    params(("school_id" = String, Path, description = "The school"), CohortParams),
-    responses((status = OK, body = CohortComparison)))]
+    params(CohortParams), responses((status = OK, body = CohortComparison)))]
 async fn cohorts(
     console: ConsoleState,
     school_id: Address<String>,

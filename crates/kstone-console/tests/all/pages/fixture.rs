@@ -16,7 +16,7 @@ use kstone_core::env::{ManualClock, SeededRandom, SystemRandom};
 use kstone_core::meter::Reading;
 use kstone_keyspace::erasure::{Eraser, ReceiptKey};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
-use kstone_learn::{Platform, PlatformParts};
+use kstone_platform::{Platform, PlatformParts};
 use kstone_redis::Redis;
 use tower::ServiceExt as _;
 

@@ -1,7 +1,7 @@
 //! The pages of learners and classes.
 
+use kstone_base::time::Moment;
 use kstone_mastery::domain::{EventDetail, LearnerProfile, LearningEvent};
-use kstone_platform::time::Moment;
 
 use crate::pages::fixture::{Fixture, NOW_MS, check};
 

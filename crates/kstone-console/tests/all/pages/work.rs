@@ -1,7 +1,7 @@
 //! Background work: jobs that were given up, and who decided what becomes of them.
 
 use axum::http::StatusCode;
-use kstone_platform::work::NewJob;
+use kstone_base::work::NewJob;
 use serde_json::json;
 
 use crate::pages::fixture::Fixture;

@@ -1,6 +1,6 @@
 //! Classes, cohorts, aggregates; queues and alerts.
 
-use kstone_platform::work::{Alert, Severity};
+use kstone_base::work::{Alert, Severity};
 use serde_json::json;
 
 use crate::rest::support::Fixture;

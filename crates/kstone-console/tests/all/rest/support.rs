@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use kstone::ports::Items;
 use kstone::{Database, Durability};
+use kstone_base::persons::LocalPersons;
 use kstone_console::server_status::NoServerStatus;
 use kstone_console::{Console, ConsoleOptions, Erasures, Token, serve};
 use kstone_core::env::{SeededRandom, SystemClock, SystemRandom};
 use kstone_keyspace::erasure::{Eraser, ReceiptKey};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
-use kstone_learn::{Platform, PlatformParts};
-use kstone_platform::persons::LocalPersons;
+use kstone_platform::{Platform, PlatformParts};
 use kstone_redis::Redis;
 use kstone_redis::port::Keys;
 use serde_json::Value as Json;

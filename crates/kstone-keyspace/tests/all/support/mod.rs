@@ -8,14 +8,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use kstone::ops::{KeyCondition, Query};
 use kstone::table::{KeyAttribute, KeySchema, StreamView, TableSpec};
-use kstone::{Database, DatabaseOptions, Durability, Item};
+use kstone::{Database, DatabaseOptions, Durability, Item, placeholders};
 use kstone_core::env::{Env, ManualClock, SeededRandom};
 use kstone_core::{Compression, Options, find_bytes};
 use kstone_keyspace::erasure::{Eraser, ReceiptKey, SignedReceipt};
-use kstone_keyspace::{Governor, GovernorOptions, Keyspace, Subject, shipped};
+use kstone_keyspace::{
+    Catalogue, Governor, GovernorOptions, Keyspace, Recount, Subject, UnknownKeys, shipped,
+};
 use kstone_redis::port::{Keys, LocalKeys};
-use kstone_redis::{Redis, Value as Reply};
+use kstone_redis::{Redis, Session, Value as Reply};
 use kstone_sim::{CrashPolicy, SimDisk};
 
 pub const START_MS: u64 = 1_768_386_600_000;
@@ -44,6 +47,82 @@ pub fn now<T>(answer: impl Future<Output = T>) -> T {
     }
 }
 
+/// The keyspace of one catalogue.
+pub fn keyspace_of(catalogue: &str) -> Keyspace {
+    let catalogue = Catalogue::parse("test.toml", catalogue).unwrap_or_else(|it| panic!("{it}"));
+    Keyspace::new(vec![catalogue]).unwrap_or_else(|it| panic!("{it}"))
+}
+
+/// A pattern of strings in Redis, as a catalogue declares it.
+pub fn redis_pattern(name: &str, pattern: &str) -> String {
+    format!(
+        "[pattern.{name}]\npattern = \"{pattern}\"\nstore = \"redis\"\ntype = \"string\"\n\
+         ttl = \"none\"\nsubject = \"none\"\ndescription = \"c\"\n"
+    )
+}
+
+/// A machine without threads whose files are in memory.
+pub fn memory_env(clock: &Arc<ManualClock>) -> Env {
+    Env { clock: Arc::clone(clock) as _, threads: None, ..Env::memory() }
+}
+
+/// A database whose writes wait for no disk.
+pub fn open_unsynced(env: Env) -> Database {
+    let options = DatabaseOptions { durability: Durability::Os, ..DatabaseOptions::default() };
+    Database::open_with(env, "db", options).unwrap()
+}
+
+/// Puts the shipped catalogues in force.
+pub fn govern(db: &Database, unknown_keys: UnknownKeys) -> Arc<Governor> {
+    let options = GovernorOptions { unknown_keys, ..GovernorOptions::default() };
+    Governor::govern(db, Arc::new(shipped().unwrap()), options).unwrap()
+}
+
+/// The sort keys that the index of persons has under a partition key.
+pub fn index_entries(db: &Database, pk: &str) -> Vec<String> {
+    let query = Query {
+        table: "kstone.subjects".to_owned(),
+        key_condition: Some(KeyCondition::Text("pk = :pk".to_owned())),
+        placeholders: placeholders([(":pk", pk)]),
+        ..Query::default()
+    };
+    let found = db.query_items(&query).wait().unwrap().items.unwrap();
+    let sk = |item: &kstone::ItemBytes| item.decode().unwrap().get("sk").unwrap().clone();
+    found.iter().map(|item| sk(item).as_str().unwrap().to_owned()).collect()
+}
+
+/// Goes over the index of persons until nothing is left to look at. Answers how many entries went.
+pub fn sweep_all(governor: &Governor, redis: &Redis, at_a_time: u32) -> u64 {
+    let mut removed = 0;
+    for _ in 0..10_000 {
+        let swept = governor.sweep(redis, at_a_time).unwrap();
+        removed += swept.removed;
+        if swept.is_done {
+            return removed;
+        }
+    }
+    panic!("the sweep never ends");
+}
+
+/// A command as its words.
+pub fn words(line: &str) -> Vec<Bytes> {
+    line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
+}
+
+/// What a session of Redis replies to a command.
+pub fn say(session: &mut Session, line: &str) -> Reply {
+    session.call(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>())
+}
+
+/// The message of a reply that is an error.
+#[track_caller]
+pub fn refusal(reply: Reply) -> String {
+    match reply {
+        Reply::Error(why) => String::from_utf8_lossy(&why).into_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The machine around a disk.
 pub fn env(disk: &SimDisk, clock: &Arc<ManualClock>) -> Env {
     Env {
@@ -60,6 +139,11 @@ impl Fixture {
         Fixture::try_open(disk, compression).unwrap()
     }
 
+    /// The same under one catalogue.
+    pub fn of_catalogue(disk: &SimDisk, catalogue: &str) -> Fixture {
+        Fixture::with_keyspace(disk, Compression::None, keyspace_of(catalogue)).unwrap()
+    }
+
     /// A database in which nothing is in force, so that nothing is indexed.
     pub fn ungoverned(disk: &SimDisk) -> Fixture {
         let fixture = Fixture::open(disk, Compression::None);
@@ -71,7 +155,11 @@ impl Fixture {
     /// Indexes what was written while nothing was in force.
     pub fn count_anew(&self) {
         assert!(!self.governor.is_counted());
-        self.governor.recount(Some(&self.redis), &mut |_| {}).unwrap();
+        self.recount();
+    }
+
+    pub fn recount(&self) -> Recount {
+        self.governor.recount(Some(&self.redis), &mut |_| {}).unwrap()
     }
 
     /// The same on a disk that may stop.
@@ -122,9 +210,7 @@ impl Fixture {
 
     /// Another of the databases of Redis.
     pub fn redis_in(&self, db: u8, line: &str) -> Reply {
-        let words: Vec<Bytes> =
-            line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
-        now(self.redis.keys(db).unwrap().command(&words)).unwrap()
+        now(self.redis.keys(db).unwrap().command(&words(line))).unwrap()
     }
 
     pub fn redis(&self, line: &str) -> Reply {
@@ -132,9 +218,12 @@ impl Fixture {
     }
 
     pub fn try_redis(&self, line: &str) -> Result<Reply, String> {
-        let words: Vec<Bytes> =
-            line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect();
-        now(self.keys.command(&words)).map_err(|error| error.to_string())
+        now(self.keys.command(&words(line))).map_err(|error| error.to_string())
+    }
+
+    pub fn make_table(&self, name: &str, key: KeySchema) {
+        let spec = TableSpec { name: name.to_owned(), key, ..TableSpec::default() };
+        self.db.create_table(&spec).unwrap();
     }
 
     /// Writes state as the Dapr door does.

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use kstone::ops::GetItem;
 use kstone::{Database, Item};
+use kstone_base::audit::AuditLog;
+use kstone_base::persons::LocalPersons;
+use kstone_base::time::Moment;
 use kstone_core::env::{ManualClock, SeededRandom};
 use kstone_fixture::Store;
 use kstone_mastery::domain::{Components, EventDetail, LearningEvent};
 use kstone_mastery::engine::{CacheOptions, EngineParts, MasteryEngine};
-use kstone_platform::audit::AuditLog;
-use kstone_platform::persons::LocalPersons;
-use kstone_platform::time::Moment;
 use kstone_redis::Redis;
 use kstone_sim::SimDisk;
 

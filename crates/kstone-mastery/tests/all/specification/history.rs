@@ -1,6 +1,6 @@
+use kstone_base::time::{Date, Moment};
 use kstone_mastery::domain::{Component, Components, MasteryResult};
 use kstone_mastery::engine::PageRequest;
-use kstone_platform::time::{Date, Moment};
 
 use crate::specification::fixture::{DAY, EXAMPLE, Fixture};
 

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
 use kstone::{Database, DatabaseOptions};
+use kstone_base::audit::AuditEntry;
 use kstone_core::env::{Env, ManualClock};
 use kstone_core::find_bytes;
 use kstone_fixture::Store;
 use kstone_mastery::domain::{Components, EventDetail, LearnerProfile};
 use kstone_mastery::engine::{BatchRequest, Error};
-use kstone_platform::audit::AuditEntry;
 use kstone_sim::SimDisk;
 
 use crate::specification::fixture::{DAY, EXAMPLE, Fixture, START_MS, answer, quiz};

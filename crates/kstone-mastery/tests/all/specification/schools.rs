@@ -1,6 +1,6 @@
+use kstone_base::audit::AuditEntry;
 use kstone_mastery::domain::{Components, LearnerProfile, Level};
 use kstone_mastery::engine::{Error, PageRequest};
-use kstone_platform::audit::AuditEntry;
 
 use crate::specification::fixture::{DAY, EXAMPLE, Fixture, quiz};
 

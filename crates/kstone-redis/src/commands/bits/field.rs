@@ -74,9 +74,7 @@ fn run(context: &mut Context<'_, '_>, key: &[u8], operations: &[Operation]) -> R
         changes += u64::from(grown.is_some() || new != old);
     }
     if changes > 0 {
-        context.txn.touch(key);
-        context.txn.notify('$', "setbit", key);
-        context.txn.count_changes(changes);
+        context.txn.changed('$', "setbit", key, changes);
     }
     Ok(Flow::Done)
 }

@@ -48,9 +48,7 @@ fn setbit(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
         let byte = byte.unwrap_or(0);
         let byte = if bit { byte | mask } else { byte & !mask };
         txn.write_string(key, old.as_ref(), at, &[byte])?;
-        txn.touch(key);
-        txn.notify('$', "setbit", key);
-        txn.count_changes(1);
+        txn.changed('$', "setbit", key, 1);
     }
     context.out.reply_integer(i64::from(old_bit))
 }

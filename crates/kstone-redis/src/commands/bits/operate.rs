@@ -45,13 +45,10 @@ pub(super) fn bitop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     if len > 0 {
         context.txn.set_string(target, old.as_ref(), &result, None)?;
         context.txn.note_whole();
-        context.txn.touch(target);
-        context.txn.notify('$', "set", target);
-        context.txn.count_changes(1);
+        context.txn.changed('$', "set", target, 1);
     } else if let Some(old) = old {
         context.txn.remove(target, &old);
-        context.txn.notify('g', "del", target);
-        context.txn.count_changes(1);
+        context.txn.notify_counted('g', "del", target, 1);
     }
     context.out.reply_integer(len as i64)
 }

@@ -10,7 +10,7 @@ use crate::server::clients::state;
 use crate::server::pause::Paused;
 use crate::session::Replies;
 
-const FLAGS: u32 = NOSCRIPT | LOADING | STALE | UNLOCKED;
+const FLAGS: u32 = NOSCRIPT | NO_DATA;
 const ADMIN_FLAGS: u32 = FLAGS | ADMIN;
 
 pub(super) const COMMANDS: &[Command] = &[Command::group(
@@ -19,7 +19,7 @@ pub(super) const COMMANDS: &[Command] = &[Command::group(
         Command::new("client|caching", 3, FLAGS, "connection", Run::Keys(tracking::caching)),
         Command::new("client|getname", 2, FLAGS, "connection", Run::Keys(get_name)),
         Command::new("client|getredir", 2, FLAGS, "connection", Run::Keys(tracking::redirect)),
-        Command::new("client|help", 2, LOADING | STALE | UNLOCKED, "connection", Run::Keys(help)),
+        Command::new("client|help", 2, NO_DATA, "connection", Run::Keys(help)),
         Command::new("client|id", 2, FLAGS, "connection", Run::Keys(id)),
         Command::new("client|info", 2, FLAGS, "connection", Run::Keys(list::info)),
         Command::new("client|kill", -3, ADMIN_FLAGS, "connection", Run::Keys(list::kill)),

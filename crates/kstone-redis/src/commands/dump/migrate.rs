@@ -151,8 +151,7 @@ fn migrate<'a>(
                     && let Some(entry) = txn.lookup(key)?
                 {
                     txn.remove(key, &entry);
-                    txn.notify('g', "del", key);
-                    txn.count_changes(1);
+                    txn.notify_counted('g', "del", key, 1);
                 }
             }
             let (seq, ready) = server.commit(txn)?;

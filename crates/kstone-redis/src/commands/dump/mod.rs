@@ -95,8 +95,7 @@ fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     if expires_at_ms.is_some_and(|at_ms| at_ms <= context.txn.now_ms()) {
         // It would be gone at once; what it replaces goes all the same.
         if old.is_some() {
-            context.txn.notify('g', "del", key);
-            context.txn.count_changes(1);
+            context.txn.notify_counted('g', "del", key, 1);
         }
         return context.out.reply_ok();
     }
@@ -108,10 +107,8 @@ fn restore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     if let Some(idle_s) = options.idle_s {
         context.txn.set_idle_s(key, idle_s);
     }
-    context.txn.touch(key);
     context.txn.signal(key);
-    context.txn.notify('g', "restore", key);
-    context.txn.count_changes(1);
+    context.txn.changed('g', "restore", key, 1);
     context.out.reply_ok()
 }
 

@@ -8,9 +8,6 @@ use crate::command_spec::{Command, CommandName, Keys, RunOnKeys, flag::*};
 
 /// The key, and where the result goes if it is to be stored.
 const RADIUS_KEYS: Keys = Keys::Found { listed: (1, 1, 1), find: search::radius_keys };
-/// Where the result goes, and the key.
-const TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
-
 const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
     Command::on_keys(name, arity, flags, keys, "geo", run)
 }
@@ -31,5 +28,5 @@ pub(super) const COMMANDS: &[Command] = &[
     command("georadius_ro", -6, READONLY, Keys::FIRST, search::georadius_ro),
     command("georadiusbymember_ro", -5, READONLY, Keys::FIRST, search::georadiusbymember_ro),
     command("geosearch", -7, READONLY, Keys::FIRST, search::geosearch),
-    command("geosearchstore", -8, WRITE | DENYOOM, TWO, search::geosearchstore),
+    command("geosearchstore", -8, WRITE | DENYOOM, Keys::FIRST_TWO, search::geosearchstore),
 ];

@@ -79,12 +79,7 @@ impl<'k> Hash<'k> {
     /// Writes the head and tells what happened.
     fn changed(self, txn: &mut Txn<'_>, event: &'static str, changes: u64) -> Result<()> {
         self.head.put(txn, self.key, self.was, self.expires_at_ms)?;
-        txn.touch(self.key);
-        txn.notify('h', event, self.key);
-        if self.head.count == 0 {
-            txn.notify('g', "del", self.key);
-        }
-        txn.count_changes(changes);
+        txn.changed_or_emptied('h', event, self.key, self.head.count == 0, changes);
         Ok(())
     }
 }

@@ -14,15 +14,13 @@ use sketch::{Registers, Run as SketchRun, Sketch};
 pub(super) const COMMANDS: &[Command] = &[
     command("pfadd", -2, WRITE | DENYOOM | FAST, Keys::FIRST, pfadd),
     command("pfcount", -2, READONLY | MAY_REPLICATE, Keys::ALL, pfcount),
-    command("pfdebug", 3, WRITE | DENYOOM | ADMIN, SECOND, pfdebug),
+    command("pfdebug", 3, WRITE | DENYOOM | ADMIN, Keys::SECOND, pfdebug),
     command("pfmerge", -2, WRITE | DENYOOM, Keys::ALL, pfmerge),
     command("pfselftest", 1, ADMIN | UNLOCKED, Keys::None, pfselftest),
 ];
 
 /// A counter that would be longer becomes dense.
 const SPARSE_LEN_MAX: ParameterIndex = index_of("hll-sparse-max-bytes");
-
-const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
 
 const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
     Command::on_keys(name, arity, flags, keys, "hyperloglog", run)
@@ -66,8 +64,7 @@ fn pfadd(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     if changes > 0 {
         sketch.forget_count();
         write(context, key, old.as_ref(), &sketch)?;
-        context.txn.notify('$', "pfadd", key);
-        context.txn.count_changes(changes);
+        context.txn.notify_counted('$', "pfadd", key, changes);
     }
     context.out.reply_integer(i64::from(changes > 0))
 }
@@ -122,8 +119,7 @@ fn pfmerge(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     sketch.forget_count();
     write(context, target, old.as_ref(), &sketch)?;
-    context.txn.notify('$', "pfadd", target);
-    context.txn.count_changes(1);
+    context.txn.notify_counted('$', "pfadd", target, 1);
     context.out.reply_ok()
 }
 

@@ -40,12 +40,18 @@ fn put_in_place(
         context.txn.remove(to, old);
     }
     context.txn.rename_key(from, entry, to)?;
-    context.txn.touch(to);
-    context.txn.signal(to);
     context.txn.notify('g', "rename_from", from);
-    context.txn.notify('g', "rename_to", to);
-    context.txn.count_changes(1);
+    let db = context.txn.db();
+    tell_of_new(context, db, to, "rename_to");
     Ok(())
+}
+
+/// Tells of a key that was made in a database.
+fn tell_of_new(context: &mut Context<'_, '_>, db: u8, key: &[u8], event: &'static str) {
+    let here = context.txn.select(db);
+    context.txn.signal(key);
+    context.txn.changed('g', event, key, 1);
+    context.txn.select(here);
 }
 
 pub(super) fn copy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -77,12 +83,7 @@ pub(super) fn copy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     context.txn.select(here);
     if is_free {
         context.txn.copy_key(from, &entry, there, to)?;
-        context.txn.select(there);
-        context.txn.touch(to);
-        context.txn.signal(to);
-        context.txn.notify('g', "copy_to", to);
-        context.txn.select(here);
-        context.txn.count_changes(1);
+        tell_of_new(context, there, to, "copy_to");
     }
     context.out.reply_integer(i64::from(is_free))
 }
@@ -103,11 +104,6 @@ pub(super) fn move_(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     context.txn.copy_key(key, &entry, there, key)?;
     context.txn.remove(key, &entry);
     context.txn.notify('g', "move_from", key);
-    context.txn.select(there);
-    context.txn.touch(key);
-    context.txn.signal(key);
-    context.txn.notify('g', "move_to", key);
-    context.txn.select(here);
-    context.txn.count_changes(1);
+    tell_of_new(context, there, key, "move_to");
     context.out.reply_integer(1)
 }

@@ -5,19 +5,18 @@ use std::ops::{Bound, ControlFlow};
 use crate::args;
 use crate::command_spec::{Command, Context, Flow, Keys, RunOnKeys, flag::*};
 use crate::commands::keys::help;
-use crate::commands::keys::object::SECOND;
 use crate::fault::{Fault, Result};
 use crate::server::process;
 
 pub(super) const MEMORY: Command = Command::group(
     "memory",
     &[
-        Command::on_keys("memory|usage", -3, READONLY, SECOND, "", usage),
+        Command::on_keys("memory|usage", -3, READONLY, Keys::SECOND, "", usage),
         plain("memory|doctor", UNLOCKED, doctor),
         plain("memory|malloc-stats", UNLOCKED, malloc_stats),
         plain("memory|purge", UNLOCKED, purge),
         plain("memory|stats", 0, stats),
-        plain("memory|help", LOADING | STALE | UNLOCKED, memory_help),
+        plain("memory|help", NO_DATA, memory_help),
     ],
 );
 

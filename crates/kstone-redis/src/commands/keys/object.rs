@@ -22,21 +22,12 @@ pub(super) const OBJECT: Command = Command::group(
         question("object|freq", freq),
         question("object|idletime", idletime),
         question("object|refcount", refcount),
-        Command::new(
-            "object|help",
-            2,
-            LOADING | STALE | UNLOCKED,
-            "keyspace",
-            Run::Keys(object_help),
-        ),
+        Command::new("object|help", 2, NO_DATA, "keyspace", Run::Keys(object_help)),
     ],
 );
 
-/// One key, the second argument.
-pub(super) const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
-
 const fn question(name: &'static str, run: RunOnKeys) -> Command {
-    Command::on_keys(name, 3, READONLY, SECOND, "keyspace", run)
+    Command::on_keys(name, 3, READONLY, Keys::SECOND, "keyspace", run)
 }
 
 /// The key that is asked about; says that there is nothing if there is none.

@@ -15,9 +15,7 @@ pub(super) fn lset(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     let list = List::find(context.txn, key)?.ok_or(Fault::NO_SUCH_KEY)?;
     let index = list.index(args::integer(index)?).ok_or(Fault::INDEX_OUT_OF_RANGE)?;
     list.set(context.txn, key, index, Bytes::copy_from_slice(element));
-    context.txn.touch(key);
-    context.txn.notify('l', "lset", key);
-    context.txn.count_changes(1);
+    context.txn.changed('l', "lset", key, 1);
     context.out.reply_ok()
 }
 
@@ -47,8 +45,7 @@ pub(super) fn linsert(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     list.insert(context.txn, key, index, Bytes::copy_from_slice(element))?;
     context.txn.note_named(&[element], &[]);
     list.save(context.txn, key)?;
-    context.txn.notify('l', "linsert", key);
-    context.txn.count_changes(1);
+    context.txn.notify_counted('l', "linsert", key, 1);
     context.out.reply_integer(list.len() as i64)
 }
 
@@ -78,11 +75,8 @@ pub(super) fn lrem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         let gone: &[&[u8]] = if most == 0 { &[element] } else { &[] };
         context.txn.note_named(&[], gone);
         list.save(context.txn, key)?;
-        context.txn.notify('l', "lrem", key);
-        if list.len() == 0 {
-            context.txn.notify('g', "del", key);
-        }
-        context.txn.count_changes(found.len() as u64);
+        let removed = found.len() as u64;
+        context.txn.changed_or_emptied('l', "lrem", key, list.len() == 0, removed);
     }
     context.out.reply_integer(found.len() as i64)
 }
@@ -96,11 +90,8 @@ pub(super) fn ltrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
         list.keep(context.txn, key, range)?;
         context.txn.note_named(&[], &[]);
         list.save(context.txn, key)?;
-        context.txn.notify('l', "ltrim", key);
-        if list.len() == 0 {
-            context.txn.notify('g', "del", key);
-        }
-        context.txn.count_changes(len - list.len());
+        let removed = len - list.len();
+        context.txn.changed_or_emptied('l', "ltrim", key, list.len() == 0, removed);
     }
     context.out.reply_ok()
 }

@@ -58,18 +58,17 @@ pub(super) fn note_push(context: &mut Context<'_, '_>, key: &[u8], end: End, is_
     }
 }
 
-/// Saves a list that elements were popped from, and tells of it.
+/// Saves a list that so many elements were popped from, and tells of it.
 pub(super) fn save_popped(
     context: &mut Context<'_, '_>,
     key: &[u8],
     end: End,
     list: &List,
+    count: u64,
 ) -> Result<()> {
     list.save(context.txn, key)?;
-    context.txn.notify('l', if end == End::Front { "lpop" } else { "rpop" }, key);
-    if list.len() == 0 {
-        context.txn.notify('g', "del", key);
-    }
+    let event = if end == End::Front { "lpop" } else { "rpop" };
+    context.txn.changed_or_emptied('l', event, key, list.len() == 0, count);
     Ok(())
 }
 
@@ -105,8 +104,7 @@ fn pop(context: &mut Context<'_, '_>, args: &[&[u8]], end: End) -> Result<Flow> 
 
 fn pop_one(context: &mut Context<'_, '_>, key: &[u8], end: End, mut list: List) -> Result<Bytes> {
     let element = list.pop(context.txn, key, end)?;
-    save_popped(context, key, end, &list)?;
-    context.txn.count_changes(1);
+    save_popped(context, key, end, &list, 1)?;
     Ok(element)
 }
 
@@ -130,9 +128,7 @@ fn pop_many(
         ControlFlow::Continue(())
     })?;
     list.keep(context.txn, key, kept)?;
-    save_popped(context, key, end, &list)?;
-    context.txn.count_changes(count);
-    Ok(())
+    save_popped(context, key, end, &list, count)
 }
 
 pub(super) fn blpop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

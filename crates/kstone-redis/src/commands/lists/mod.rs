@@ -18,10 +18,8 @@ const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: Run
     Command::on_keys(name, arity, flags, keys, categories, run)
 }
 
-const FIRST_TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
-const ALL_BUT_LAST: Keys = Keys::Range { first: 1, last: -2, step: 1 };
-const COUNTED_FIRST: Keys = Keys::Counted { count: 1, also: 0 };
-const COUNTED_SECOND: Keys = Keys::Counted { count: 2, also: 0 };
+/// The flags of what waits for an element.
+const WAITS: u32 = WRITE | NOSCRIPT | BLOCKING;
 
 pub(super) const COMMANDS: &[Command] = &[
     command("lpush", -3, WRITE | DENYOOM | FAST, Keys::FIRST, ends::lpush),
@@ -30,10 +28,10 @@ pub(super) const COMMANDS: &[Command] = &[
     command("rpushx", -3, WRITE | DENYOOM | FAST, Keys::FIRST, ends::rpushx),
     command("lpop", -2, WRITE | FAST, Keys::FIRST, ends::lpop),
     command("rpop", -2, WRITE | FAST, Keys::FIRST, ends::rpop),
-    command("lmpop", -4, WRITE | MOVABLE_KEYS, COUNTED_FIRST, ends::lmpop),
-    command("blpop", -3, WRITE | NOSCRIPT | BLOCKING, ALL_BUT_LAST, ends::blpop),
-    command("brpop", -3, WRITE | NOSCRIPT | BLOCKING, ALL_BUT_LAST, ends::brpop),
-    command("blmpop", -5, WRITE | BLOCKING | MOVABLE_KEYS, COUNTED_SECOND, ends::blmpop),
+    command("lmpop", -4, WRITE | MOVABLE_KEYS, Keys::COUNTED, ends::lmpop),
+    command("blpop", -3, WAITS, Keys::ALL_BUT_LAST, ends::blpop),
+    command("brpop", -3, WAITS, Keys::ALL_BUT_LAST, ends::brpop),
+    command("blmpop", -5, WRITE | BLOCKING | MOVABLE_KEYS, Keys::COUNTED_SECOND, ends::blmpop),
     command("llen", 2, READONLY | FAST, Keys::FIRST, reading::llen),
     command("lrange", 4, READONLY, Keys::FIRST, reading::lrange),
     command("lindex", 3, READONLY, Keys::FIRST, reading::lindex),
@@ -42,10 +40,10 @@ pub(super) const COMMANDS: &[Command] = &[
     command("linsert", 5, WRITE | DENYOOM, Keys::FIRST, editing::linsert),
     command("lrem", 4, WRITE, Keys::FIRST, editing::lrem),
     command("ltrim", 4, WRITE, Keys::FIRST, editing::ltrim),
-    command("lmove", 5, WRITE | DENYOOM, FIRST_TWO, moving::lmove),
-    command("rpoplpush", 3, WRITE | DENYOOM, FIRST_TWO, moving::rpoplpush),
-    command("blmove", 6, WRITE | DENYOOM | NOSCRIPT | BLOCKING, FIRST_TWO, moving::blmove),
-    command("brpoplpush", 4, WRITE | DENYOOM | NOSCRIPT | BLOCKING, FIRST_TWO, moving::brpoplpush),
+    command("lmove", 5, WRITE | DENYOOM, Keys::FIRST_TWO, moving::lmove),
+    command("rpoplpush", 3, WRITE | DENYOOM, Keys::FIRST_TWO, moving::rpoplpush),
+    command("blmove", 6, WAITS | DENYOOM, Keys::FIRST_TWO, moving::blmove),
+    command("brpoplpush", 4, WAITS | DENYOOM, Keys::FIRST_TWO, moving::brpoplpush),
 ];
 
 /// `LEFT` or `RIGHT`.

@@ -83,7 +83,7 @@ fn move_one(
         list.push(context.txn, to, put, element);
         list.save(context.txn, to)?;
         note_push(context, to, put, false);
-        context.txn.notify('l', if take == End::Front { "lpop" } else { "rpop" }, from);
+        context.txn.notify_counted('l', if take == End::Front { "lpop" } else { "rpop" }, from, 1);
     } else {
         let found = List::find(context.txn, to)?;
         let is_new = found.is_none();
@@ -93,8 +93,7 @@ fn move_one(
         target.push(context.txn, to, put, element);
         target.save(context.txn, to)?;
         note_push(context, to, put, is_new);
-        save_popped(context, from, take, &list)?;
+        save_popped(context, from, take, &list, 1)?;
     }
-    context.txn.count_changes(1);
     Ok(())
 }

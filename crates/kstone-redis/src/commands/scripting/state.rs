@@ -11,7 +11,7 @@ use super::libraries::Libraries;
 use super::lua::{Compiled, Interpreter, sha1_hex};
 use super::running::Running;
 use super::shebang;
-use crate::command_spec::{Command, flag};
+use crate::command_spec::{Request, flag};
 use crate::fault::{Fault, Result};
 use crate::server::{ScriptUsage, Server};
 
@@ -197,7 +197,7 @@ impl Scripts {
 
     /// A command's flags; for one that runs a script, those that follow from what the script says
     /// about itself. While a script runs nothing is known of the others.
-    pub(crate) fn flags_of(&self, command: &Command, args: &[&[u8]]) -> u32 {
+    pub(crate) fn flags_of(&self, Request { command, args }: Request<'_>) -> u32 {
         let given = args.get(1).copied().unwrap_or_default();
         let script = match command.name {
             "eval" | "eval_ro" => shebang::of_script(given).ok().and_then(|(flags, _)| flags),

@@ -9,16 +9,14 @@ use crate::glob;
 use crate::reply::Sink;
 use crate::server::acl;
 
-const FLAGS: u32 = LOADING | STALE | UNLOCKED;
-
 pub(super) const SUBCOMMANDS: &[Command] = &[
-    Command::new("command|count", 2, FLAGS, "connection", Run::Keys(count)),
-    Command::new("command|docs", -2, FLAGS, "connection", Run::Keys(docs::docs)),
-    Command::new("command|getkeys", -3, FLAGS, "connection", Run::Keys(get_keys)),
-    Command::new("command|getkeysandflags", -3, FLAGS, "connection", Run::Keys(get_keys_and_flags)),
-    Command::new("command|help", 2, FLAGS, "connection", Run::Keys(help)),
-    Command::new("command|info", -2, FLAGS, "connection", Run::Keys(info)),
-    Command::new("command|list", -2, FLAGS, "connection", Run::Keys(list)),
+    Command::new("command|count", 2, NO_DATA, "connection", Run::Keys(count)),
+    Command::new("command|docs", -2, NO_DATA, "connection", Run::Keys(docs::docs)),
+    Command::new("command|getkeys", -3, NO_DATA, "connection", Run::Keys(get_keys)),
+    Command::new("command|getkeysandflags", -3, NO_DATA, "connection", Run::Keys(keys_and_flags)),
+    Command::new("command|help", 2, NO_DATA, "connection", Run::Keys(help)),
+    Command::new("command|info", -2, NO_DATA, "connection", Run::Keys(info)),
+    Command::new("command|list", -2, NO_DATA, "connection", Run::Keys(list)),
 ];
 
 /// The flags in the order in which they are listed.
@@ -221,7 +219,7 @@ fn get_keys(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     Ok(Flow::Done)
 }
 
-fn get_keys_and_flags(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
+fn keys_and_flags(context: &mut Context<'_, '_>, given: &[&[u8]]) -> Result<Flow> {
     let given = given.get(2..).unwrap_or_default();
     let (command, positions) = keys_of(given)?;
     context.out.array(positions.len());

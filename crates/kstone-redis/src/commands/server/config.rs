@@ -3,14 +3,14 @@
 use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};
 
-const FLAGS: u32 = ADMIN | NOSCRIPT | LOADING | STALE | UNLOCKED;
+const FLAGS: u32 = ADMIN | NOSCRIPT | NO_DATA;
 
 pub(super) const SUBCOMMANDS: &[Command] = &[
     Command::new("config|get", -3, FLAGS, "", Run::Keys(get)),
     Command::new("config|set", -4, FLAGS, "", Run::Keys(set)),
     Command::new("config|resetstat", 2, FLAGS, "", Run::Keys(reset_stat)),
     Command::new("config|rewrite", 2, FLAGS, "", Run::Keys(rewrite)),
-    Command::new("config|help", 2, LOADING | STALE | UNLOCKED, "", Run::Keys(help)),
+    Command::new("config|help", 2, NO_DATA, "", Run::Keys(help)),
 ];
 
 fn get(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {

@@ -13,8 +13,8 @@ use crate::command_spec::{Command, Run, flag::*};
 
 pub(super) use info::REDIS_VERSION;
 
-const READ: u32 = LOADING | STALE | UNLOCKED;
-const ADMINS: u32 = ADMIN | NOSCRIPT | LOADING | STALE | UNLOCKED;
+const READ: u32 = NO_DATA;
+const ADMINS: u32 = ADMIN | NOSCRIPT | NO_DATA;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {

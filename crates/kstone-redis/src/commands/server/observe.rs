@@ -8,13 +8,11 @@ use crate::commands;
 use crate::fault::{Fault, Result};
 use crate::server::config;
 
-const FLAGS: u32 = ADMIN | LOADING | STALE | UNLOCKED;
+const FLAGS: u32 = ADMIN | NO_DATA;
 const LATENCY_FLAGS: u32 = FLAGS | NOSCRIPT;
-const HELP: u32 = LOADING | STALE | UNLOCKED;
-
 pub(super) const SLOWLOG: &[Command] = &[
     Command::new("slowlog|get", -2, FLAGS, "", Run::Keys(slowlog_get)),
-    Command::new("slowlog|help", 2, HELP, "", Run::Keys(slowlog_help)),
+    Command::new("slowlog|help", 2, NO_DATA, "", Run::Keys(slowlog_help)),
     Command::new("slowlog|len", 2, FLAGS, "", Run::Keys(slowlog_len)),
     Command::new("slowlog|reset", 2, FLAGS, "", Run::Keys(slowlog_reset)),
 ];
@@ -22,7 +20,7 @@ pub(super) const SLOWLOG: &[Command] = &[
 pub(super) const LATENCY: &[Command] = &[
     Command::new("latency|doctor", 2, LATENCY_FLAGS, "", Run::Keys(latency_doctor)),
     Command::new("latency|graph", 3, LATENCY_FLAGS, "", Run::Keys(latency_graph)),
-    Command::new("latency|help", 2, HELP, "", Run::Keys(latency_help)),
+    Command::new("latency|help", 2, NO_DATA, "", Run::Keys(latency_help)),
     Command::new("latency|histogram", -2, LATENCY_FLAGS, "", Run::Keys(latency_histogram)),
     Command::new("latency|history", 3, LATENCY_FLAGS, "", Run::Keys(latency_history)),
     Command::new("latency|latest", 2, LATENCY_FLAGS, "", Run::Keys(latency_latest)),

@@ -5,31 +5,30 @@ use crate::args;
 use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::{Fault, Result};
 
-const FLAGS: u32 = LOADING | STALE | UNLOCKED;
-const ADMINS: u32 = FLAGS | ADMIN | NOSCRIPT;
+const ADMINS: u32 = NO_DATA | ADMIN | NOSCRIPT;
 
 pub(super) const CLUSTER: &[Command] = &[
     Command::new("cluster|addslots", -3, ADMINS, "", Run::Keys(no_cluster)),
-    Command::new("cluster|countkeysinslot", 3, FLAGS, "", Run::Keys(no_cluster)),
+    Command::new("cluster|countkeysinslot", 3, NO_DATA, "", Run::Keys(no_cluster)),
     Command::new("cluster|failover", -2, ADMINS, "", Run::Keys(no_cluster)),
     Command::new("cluster|forget", 3, ADMINS, "", Run::Keys(no_cluster)),
-    Command::new("cluster|getkeysinslot", 4, FLAGS, "", Run::Keys(no_cluster)),
-    Command::new("cluster|help", 2, FLAGS, "", Run::Keys(cluster_help)),
-    Command::new("cluster|info", 2, FLAGS, "", Run::Keys(no_cluster)),
-    Command::new("cluster|keyslot", 3, FLAGS, "", Run::Keys(no_cluster)),
+    Command::new("cluster|getkeysinslot", 4, NO_DATA, "", Run::Keys(no_cluster)),
+    Command::new("cluster|help", 2, NO_DATA, "", Run::Keys(cluster_help)),
+    Command::new("cluster|info", 2, NO_DATA, "", Run::Keys(no_cluster)),
+    Command::new("cluster|keyslot", 3, NO_DATA, "", Run::Keys(no_cluster)),
     Command::new("cluster|meet", -4, ADMINS, "", Run::Keys(no_cluster)),
-    Command::new("cluster|myid", 2, FLAGS, "", Run::Keys(no_cluster)),
-    Command::new("cluster|nodes", 2, FLAGS, "", Run::Keys(no_cluster)),
+    Command::new("cluster|myid", 2, NO_DATA, "", Run::Keys(no_cluster)),
+    Command::new("cluster|nodes", 2, NO_DATA, "", Run::Keys(no_cluster)),
     Command::new("cluster|replicas", 3, ADMINS, "", Run::Keys(no_cluster)),
     Command::new("cluster|reset", -2, ADMINS, "", Run::Keys(no_cluster)),
     Command::new("cluster|setslot", -4, ADMINS, "", Run::Keys(no_cluster)),
-    Command::new("cluster|shards", 2, FLAGS, "", Run::Keys(no_cluster)),
-    Command::new("cluster|slots", 2, FLAGS, "", Run::Keys(no_cluster)),
+    Command::new("cluster|shards", 2, NO_DATA, "", Run::Keys(no_cluster)),
+    Command::new("cluster|slots", 2, NO_DATA, "", Run::Keys(no_cluster)),
 ];
 
 pub(super) const MODULE: &[Command] = &[
-    Command::new("module|help", 2, FLAGS, "", Run::Keys(module_help)),
-    Command::new("module|list", 2, FLAGS | ADMIN | NOSCRIPT, "", Run::Keys(no_modules)),
+    Command::new("module|help", 2, NO_DATA, "", Run::Keys(module_help)),
+    Command::new("module|list", 2, NO_DATA | ADMIN | NOSCRIPT, "", Run::Keys(no_modules)),
     Command::new("module|load", -3, ADMINS, "", Run::Keys(cannot_load)),
     Command::new("module|loadex", -3, ADMINS, "", Run::Keys(cannot_load)),
     Command::new("module|unload", 3, ADMINS, "", Run::Keys(cannot_load)),

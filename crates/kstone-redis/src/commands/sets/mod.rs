@@ -19,20 +19,18 @@ pub(super) const COMMANDS: &[Command] = &[
     command("sdiff", -2, READONLY, Keys::ALL, combine::sdiff),
     command("sdiffstore", -3, WRITE | DENYOOM, Keys::ALL, combine::sdiffstore),
     command("sinter", -2, READONLY, Keys::ALL, combine::sinter),
-    command("sintercard", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::sintercard),
+    command("sintercard", -3, READONLY | MOVABLE_KEYS, Keys::COUNTED, combine::sintercard),
     command("sinterstore", -3, WRITE | DENYOOM, Keys::ALL, combine::sinterstore),
     command("sismember", 3, READONLY | FAST, Keys::FIRST, sismember),
     command("smembers", 2, READONLY, Keys::FIRST, smembers),
     command("smismember", -3, READONLY | FAST, Keys::FIRST, smismember),
-    command("smove", 4, WRITE | FAST, Keys::Range { first: 1, last: 2, step: 1 }, smove),
+    command("smove", 4, WRITE | FAST, Keys::FIRST_TWO, smove),
     command("spop", -2, WRITE | FAST, Keys::FIRST, random::spop),
     command("srandmember", -2, READONLY, Keys::FIRST, random::srandmember),
     command("srem", -3, WRITE | FAST, Keys::FIRST, srem),
     command("sunion", -2, READONLY, Keys::ALL, combine::sunion),
     command("sunionstore", -3, WRITE | DENYOOM, Keys::ALL, combine::sunionstore),
 ];
-
-const COUNTED: Keys = Keys::Counted { count: 1, also: 0 };
 
 const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
     Command::on_keys(name, arity, flags, keys, "set", run)
@@ -140,9 +138,7 @@ fn sadd(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     if added > 0 {
         set.put_head(txn, key)?;
-        txn.touch(key);
-        txn.notify('s', "sadd", key);
-        txn.count_changes(added);
+        txn.changed('s', "sadd", key, added);
     }
     context.out.reply_integer(added as i64)
 }
@@ -159,19 +155,9 @@ fn srem(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     if removed > 0 {
         set.put_head(txn, key)?;
-        notify_removed(txn, key, "srem", set, removed);
+        txn.changed_or_emptied('s', "srem", key, set.count == 0, removed);
     }
     context.out.reply_integer(removed as i64)
-}
-
-/// Members were removed, and perhaps the set with them.
-fn notify_removed(txn: &mut Txn<'_>, key: &[u8], event: &'static str, set: Set, removed: u64) {
-    txn.touch(key);
-    txn.notify('s', event, key);
-    if set.count == 0 {
-        txn.notify('g', "del", key);
-    }
-    txn.count_changes(removed);
 }
 
 fn scard(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
@@ -232,13 +218,11 @@ fn smove(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
     }
     source.remove(txn, from, member)?;
     source.put_head(txn, from)?;
-    notify_removed(txn, from, "srem", source, 1);
+    txn.changed_or_emptied('s', "srem", from, source.count == 0, 1);
     let mut target = target.unwrap_or_default();
     if target.add(txn, to, member)? {
         target.put_head(txn, to)?;
-        txn.touch(to);
-        txn.notify('s', "sadd", to);
-        txn.count_changes(1);
+        txn.changed('s', "sadd", to, 1);
     }
     context.out.reply_integer(1)
 }

@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::command_spec::{Context, Flow};
-use crate::commands::sets::{Set, notify_removed, write_members};
+use crate::commands::sets::{Set, write_members};
 use crate::fault::{Fault, Result};
 use crate::store::elements;
 
@@ -36,7 +36,7 @@ pub(super) fn spop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
             if let Some(entry) = context.txn.lookup(key)? {
                 context.txn.remove(key, &entry);
             }
-            notify_removed(context.txn, key, "spop", set, removed);
+            context.txn.changed_or_emptied('s', "spop", key, set.count == 0, removed);
             return Ok(Flow::Done);
         }
         wanted => wanted,
@@ -54,7 +54,7 @@ pub(super) fn spop(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
         context.out.bulk(member);
     }
     set.put_head(context.txn, key)?;
-    notify_removed(context.txn, key, "spop", set, popped.len() as u64);
+    context.txn.changed_or_emptied('s', "spop", key, set.count == 0, popped.len() as u64);
     Ok(Flow::Done)
 }
 

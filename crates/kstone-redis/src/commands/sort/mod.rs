@@ -257,11 +257,9 @@ fn store(
         }
         list.save(txn, to)?;
         txn.signal(to);
-        txn.notify('l', "sortstore", to);
-        txn.count_changes(len as u64);
+        txn.notify_counted('l', "sortstore", to, len as u64);
     } else if old.is_some() {
-        txn.notify('g', "del", to);
-        txn.count_changes(1);
+        txn.notify_counted('g', "del", to, 1);
     }
     context.out.integer(i64::try_from(len).unwrap_or(i64::MAX));
     Ok(())

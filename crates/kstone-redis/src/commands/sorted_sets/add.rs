@@ -115,9 +115,7 @@ pub(crate) fn add(
     }
     set.save(txn, key)?;
     if added + updated > 0 {
-        txn.touch(key);
-        txn.notify('z', if options.incr { "zincr" } else { "zadd" }, key);
-        txn.count_changes(added + updated);
+        txn.changed('z', if options.incr { "zincr" } else { "zadd" }, key, added + updated);
     }
     match (options.incr, result) {
         (true, Some(score)) => context.out.double(score),
@@ -158,11 +156,6 @@ pub(super) fn finish_removal(
     }
     let is_gone = set.len() == 0;
     set.save(context.txn, key)?;
-    context.txn.touch(key);
-    context.txn.notify('z', event, key);
-    if is_gone {
-        context.txn.notify('g', "del", key);
-    }
-    context.txn.count_changes(removed);
+    context.txn.changed_or_emptied('z', event, key, is_gone, removed);
     Ok(())
 }

@@ -55,26 +55,19 @@ pub(crate) fn store_result(
     let given = members.iter().map(|(member, score)| (member.as_slice(), *score));
     let was_there = SortedSet::replace(context.txn, key, given)?;
     if !members.is_empty() {
-        context.txn.notify('z', event, key);
-        context.txn.count_changes(changes);
+        context.txn.notify_counted('z', event, key, changes);
     } else if was_there {
-        context.txn.notify('g', "del", key);
-        context.txn.count_changes(1);
+        context.txn.notify_counted('g', "del", key, 1);
     }
     context.out.integer(members.len() as i64);
     Ok(())
 }
 
-/// The first two arguments.
-const TWO: Keys = Keys::Range { first: 1, last: 2, step: 1 };
-/// All arguments but the timeout.
-const ALL_BUT_LAST: Keys = Keys::Range { first: 1, last: -2, step: 1 };
-/// As many as the first argument says.
-const COUNTED: Keys = Keys::Counted { count: 1, also: 0 };
-/// As many as the argument after the timeout says.
-const COUNTED_AFTER_TIMEOUT: Keys = Keys::Counted { count: 2, also: 0 };
 /// As many as the second argument says, and the first.
 const COUNTED_AND_TARGET: Keys = Keys::Counted { count: 2, also: 1 };
+
+/// The flags of what stores what it makes of several sets.
+const STORES: u32 = WRITE | DENYOOM | MOVABLE_KEYS;
 
 const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: RunOnKeys) -> Command {
     Command::on_keys(name, arity, flags, keys, "sortedset", run)
@@ -87,33 +80,15 @@ pub(super) const COMMANDS: &[Command] = &[
     command("zremrangebyrank", 4, WRITE, Keys::FIRST, range::zremrangebyrank),
     command("zremrangebyscore", 4, WRITE, Keys::FIRST, range::zremrangebyscore),
     command("zremrangebylex", 4, WRITE, Keys::FIRST, range::zremrangebylex),
-    command(
-        "zunionstore",
-        -4,
-        WRITE | DENYOOM | MOVABLE_KEYS,
-        COUNTED_AND_TARGET,
-        combine::zunionstore,
-    ),
-    command(
-        "zinterstore",
-        -4,
-        WRITE | DENYOOM | MOVABLE_KEYS,
-        COUNTED_AND_TARGET,
-        combine::zinterstore,
-    ),
-    command(
-        "zdiffstore",
-        -4,
-        WRITE | DENYOOM | MOVABLE_KEYS,
-        COUNTED_AND_TARGET,
-        combine::zdiffstore,
-    ),
-    command("zunion", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::zunion),
-    command("zinter", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::zinter),
-    command("zdiff", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::zdiff),
-    command("zintercard", -3, READONLY | MOVABLE_KEYS, COUNTED, combine::zintercard),
+    command("zunionstore", -4, STORES, COUNTED_AND_TARGET, combine::zunionstore),
+    command("zinterstore", -4, STORES, COUNTED_AND_TARGET, combine::zinterstore),
+    command("zdiffstore", -4, STORES, COUNTED_AND_TARGET, combine::zdiffstore),
+    command("zunion", -3, READONLY | MOVABLE_KEYS, Keys::COUNTED, combine::zunion),
+    command("zinter", -3, READONLY | MOVABLE_KEYS, Keys::COUNTED, combine::zinter),
+    command("zdiff", -3, READONLY | MOVABLE_KEYS, Keys::COUNTED, combine::zdiff),
+    command("zintercard", -3, READONLY | MOVABLE_KEYS, Keys::COUNTED, combine::zintercard),
     command("zrange", -4, READONLY, Keys::FIRST, range::zrange),
-    command("zrangestore", -5, WRITE | DENYOOM, TWO, range::zrangestore),
+    command("zrangestore", -5, WRITE | DENYOOM, Keys::FIRST_TWO, range::zrangestore),
     command("zrangebyscore", -4, READONLY, Keys::FIRST, range::zrangebyscore),
     command("zrevrangebyscore", -4, READONLY, Keys::FIRST, range::zrevrangebyscore),
     command("zrangebylex", -4, READONLY, Keys::FIRST, range::zrangebylex),
@@ -129,8 +104,8 @@ pub(super) const COMMANDS: &[Command] = &[
     command("zrandmember", -2, READONLY, Keys::FIRST, read::zrandmember),
     command("zpopmin", -2, WRITE | FAST, Keys::FIRST, pop::zpopmin),
     command("zpopmax", -2, WRITE | FAST, Keys::FIRST, pop::zpopmax),
-    command("zmpop", -4, WRITE | MOVABLE_KEYS, COUNTED, pop::zmpop),
-    command("bzpopmin", -3, WRITE | NOSCRIPT | BLOCKING | FAST, ALL_BUT_LAST, pop::bzpopmin),
-    command("bzpopmax", -3, WRITE | NOSCRIPT | BLOCKING | FAST, ALL_BUT_LAST, pop::bzpopmax),
-    command("bzmpop", -5, WRITE | BLOCKING | MOVABLE_KEYS, COUNTED_AFTER_TIMEOUT, pop::bzmpop),
+    command("zmpop", -4, WRITE | MOVABLE_KEYS, Keys::COUNTED, pop::zmpop),
+    command("bzpopmin", -3, WRITE | NOSCRIPT | BLOCKING | FAST, Keys::ALL_BUT_LAST, pop::bzpopmin),
+    command("bzpopmax", -3, WRITE | NOSCRIPT | BLOCKING | FAST, Keys::ALL_BUT_LAST, pop::bzpopmax),
+    command("bzmpop", -5, WRITE | BLOCKING | MOVABLE_KEYS, Keys::COUNTED_SECOND, pop::bzmpop),
 ];

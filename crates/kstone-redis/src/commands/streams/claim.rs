@@ -88,8 +88,7 @@ fn give(
 ) -> Result<()> {
     let txn = &mut *context.txn;
     if ledger.meet(txn, consumer)? {
-        txn.notify('t', "xgroup-createconsumer", key);
-        txn.count_changes(1);
+        txn.notify_counted('t', "xgroup-createconsumer", key, 1);
     }
     ledger.assign(txn, id, pending, was)?;
     txn.count_changes(1);

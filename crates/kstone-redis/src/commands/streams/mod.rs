@@ -26,7 +26,6 @@ const fn command(name: CommandName, arity: i32, flags: u32, keys: Keys, run: Run
     Command::on_keys(name, arity, flags, keys, categories, run)
 }
 
-const SECOND: Keys = Keys::Range { first: 2, last: 2, step: 1 };
 /// Those behind `STREAMS`.
 const LISTED: Keys = Keys::Found { listed: (0, 0, 0), find: read::key_positions };
 
@@ -44,24 +43,22 @@ pub(super) const COMMANDS: &[Command] = &[
     command("xpending", -3, READONLY, Keys::FIRST, pending::xpending),
     command("xclaim", -6, WRITE | FAST, Keys::FIRST, claim::xclaim),
     command("xautoclaim", -6, WRITE | FAST, Keys::FIRST, claim::xautoclaim),
-    Command::group(
-        "xgroup",
-        &[
-            command("xgroup|create", -5, WRITE | DENYOOM, SECOND, xgroup::create),
-            command("xgroup|setid", -5, WRITE, SECOND, xgroup::setid),
-            command("xgroup|destroy", 4, WRITE, SECOND, xgroup::destroy),
-            command("xgroup|createconsumer", 5, WRITE | DENYOOM, SECOND, xgroup::createconsumer),
-            command("xgroup|delconsumer", 5, WRITE, SECOND, xgroup::delconsumer),
-            command("xgroup|help", 2, LOADING | STALE | UNLOCKED, Keys::None, xgroup::help),
-        ],
-    ),
-    Command::group(
-        "xinfo",
-        &[
-            command("xinfo|stream", -3, READONLY, SECOND, info::stream),
-            command("xinfo|groups", 3, READONLY, SECOND, info::groups),
-            command("xinfo|consumers", 4, READONLY, SECOND, info::consumers),
-            command("xinfo|help", 2, LOADING | STALE | UNLOCKED, Keys::None, info::help),
-        ],
-    ),
+    Command::group("xgroup", XGROUP),
+    Command::group("xinfo", XINFO),
+];
+
+const XGROUP: &[Command] = &[
+    command("xgroup|create", -5, WRITE | DENYOOM, Keys::SECOND, xgroup::create),
+    command("xgroup|setid", -5, WRITE, Keys::SECOND, xgroup::setid),
+    command("xgroup|destroy", 4, WRITE, Keys::SECOND, xgroup::destroy),
+    command("xgroup|createconsumer", 5, WRITE | DENYOOM, Keys::SECOND, xgroup::createconsumer),
+    command("xgroup|delconsumer", 5, WRITE, Keys::SECOND, xgroup::delconsumer),
+    command("xgroup|help", 2, NO_DATA, Keys::None, xgroup::help),
+];
+
+const XINFO: &[Command] = &[
+    command("xinfo|stream", -3, READONLY, Keys::SECOND, info::stream),
+    command("xinfo|groups", 3, READONLY, Keys::SECOND, info::groups),
+    command("xinfo|consumers", 4, READONLY, Keys::SECOND, info::consumers),
+    command("xinfo|help", 2, NO_DATA, Keys::None, info::help),
 ];

@@ -268,8 +268,7 @@ pub(super) fn xreadgroup(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resul
             },
         };
         if ledger.meet(txn, consumer)? {
-            txn.notify('t', "xgroup-createconsumer", key);
-            txn.count_changes(1);
+            txn.notify_counted('t', "xgroup-createconsumer", key, 1);
         }
         reply.stream(key, |out| {
             let at = (&stream, from, count);

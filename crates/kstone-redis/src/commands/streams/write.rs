@@ -161,9 +161,7 @@ pub(super) fn xtrim(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     if removed > 0 {
         txn.note_named(&[], &[]);
         stream.save(txn, key)?;
-        txn.touch(key);
-        txn.notify('t', "xtrim", key);
-        txn.count_changes(removed);
+        txn.changed('t', "xtrim", key, removed);
     }
     context.out.reply_integer(removed as i64)
 }
@@ -181,9 +179,7 @@ pub(super) fn xdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow
     }
     if deleted > 0 {
         stream.save(txn, key)?;
-        txn.touch(key);
-        txn.notify('t', "xdel", key);
-        txn.count_changes(deleted);
+        txn.changed('t', "xdel", key, deleted);
     }
     context.out.reply_integer(deleted as i64)
 }
@@ -230,8 +226,6 @@ pub(super) fn xsetid(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     stream.added = added.unwrap_or(stream.added);
     stream.max_deleted = max_deleted.unwrap_or(stream.max_deleted);
     stream.save(txn, key)?;
-    txn.touch(key);
-    txn.notify('t', "xsetid", key);
-    txn.count_changes(1);
+    txn.changed('t', "xsetid", key, 1);
     context.out.reply_ok()
 }

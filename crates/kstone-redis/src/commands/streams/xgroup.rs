@@ -83,8 +83,7 @@ pub(super) fn create(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     if is_new {
         txn.touch(key);
     }
-    txn.notify('t', "xgroup-create", key);
-    txn.count_changes(1);
+    txn.notify_counted('t', "xgroup-create", key, 1);
     context.out.reply_ok()
 }
 
@@ -102,8 +101,7 @@ pub(super) fn setid(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flo
     group.last = if *id == b"$" { stream.last } else { Id::parse_edge(id, 0)? };
     group.entries_read = options.entries_read;
     group.save(context.txn, key, name);
-    context.txn.notify('t', "xgroup-setid", key);
-    context.txn.count_changes(1);
+    context.txn.notify_counted('t', "xgroup-setid", key, 1);
     context.out.reply_ok()
 }
 
@@ -117,8 +115,7 @@ pub(super) fn destroy(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<F
     group.destroy(txn, key, &mut stream, name)?;
     stream.save(txn, key)?;
     txn.note_named(&[], &[]);
-    txn.notify('t', "xgroup-destroy", key);
-    txn.count_changes(1);
+    txn.notify_counted('t', "xgroup-destroy", key, 1);
     // Clients that wait for entries of the group are woken.
     txn.signal(key);
     context.out.reply_integer(1)
@@ -134,8 +131,7 @@ pub(super) fn createconsumer(context: &mut Context<'_, '_>, args: &[&[u8]]) -> R
         let mut ledger = Ledger::new(key, name, group);
         ledger.meet(txn, consumer)?;
         ledger.save(txn);
-        txn.notify('t', "xgroup-createconsumer", key);
-        txn.count_changes(1);
+        txn.notify_counted('t', "xgroup-createconsumer", key, 1);
     }
     context.out.reply_integer(i64::from(is_new))
 }
@@ -148,8 +144,7 @@ pub(super) fn delconsumer(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Resu
     let removed = ledger.remove_consumer(txn, consumer)?;
     if removed.is_some() {
         ledger.save(txn);
-        txn.notify('t', "xgroup-delconsumer", key);
-        txn.count_changes(1);
+        txn.notify_counted('t', "xgroup-delconsumer", key, 1);
     }
     context.out.reply_integer(removed.unwrap_or(0) as i64)
 }

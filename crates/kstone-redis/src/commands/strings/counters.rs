@@ -78,8 +78,6 @@ fn store(
     let old = old.map(|old| &old.entry);
     let expires_at_ms = old.and_then(|old| old.expires_at_ms);
     context.txn.set_string(key, old, text, expires_at_ms)?;
-    context.txn.touch(key);
-    context.txn.notify('$', event, key);
-    context.txn.count_changes(1);
+    context.txn.changed('$', event, key, 1);
     Ok(())
 }

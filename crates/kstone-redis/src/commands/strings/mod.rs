@@ -27,7 +27,7 @@ pub(super) const COMMANDS: &[Command] = &[
     command("incr", 2, WRITE | DENYOOM | FAST, Keys::FIRST, counters::incr),
     command("incrby", 3, WRITE | DENYOOM | FAST, Keys::FIRST, counters::incrby),
     command("incrbyfloat", 3, WRITE | DENYOOM | FAST, Keys::FIRST, counters::incrbyfloat),
-    command("lcs", -3, READONLY, Keys::Range { first: 1, last: 2, step: 1 }, lcs::lcs),
+    command("lcs", -3, READONLY, Keys::FIRST_TWO, lcs::lcs),
     command("mget", -2, READONLY | FAST, Keys::ALL, read::mget),
     command("mset", -3, WRITE | DENYOOM, EVERY_OTHER, write::mset),
     command("msetnx", -3, WRITE | DENYOOM, EVERY_OTHER, write::msetnx),

@@ -13,7 +13,7 @@ pub(super) fn append(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     let len = old.as_ref().map_or(0, |old| old.len());
     check_len(context, len, more.len() as u64)?;
     let len = context.txn.write_string(key, old.as_ref(), len, more)?;
-    changed(context, key, "append");
+    context.txn.changed('$', "append", key, 1);
     context.out.reply_integer(len as i64)
 }
 
@@ -26,7 +26,7 @@ pub(super) fn setrange(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<
     if !value.is_empty() {
         check_len(context, offset, value.len() as u64)?;
         len = context.txn.write_string(key, old.as_ref(), offset, value)?;
-        changed(context, key, "setrange");
+        context.txn.changed('$', "setrange", key, 1);
     }
     context.out.reply_integer(len as i64)
 }
@@ -44,12 +44,6 @@ pub(super) fn getrange(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<
         _ => context.out.bulk(b""),
     }
     Ok(Flow::Done)
-}
-
-fn changed(context: &mut Context<'_, '_>, key: &[u8], event: &'static str) {
-    context.txn.touch(key);
-    context.txn.notify('$', event, key);
-    context.txn.count_changes(1);
 }
 
 /// What lies between two positions, both included, of which negative ones count from the end. None

@@ -89,8 +89,7 @@ pub(super) fn getdel(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Fl
     write_reply(context, key, old.as_ref())?;
     if let Some(old) = old {
         context.txn.remove(key, &old.entry);
-        context.txn.notify('g', "del", key);
-        context.txn.count_changes(1);
+        context.txn.notify_counted('g', "del", key, 1);
     }
     Ok(Flow::Done)
 }
@@ -168,9 +167,7 @@ fn store(
 ) -> Result<()> {
     context.txn.set_string(key, old, value, expires_at_ms)?;
     context.txn.note_whole();
-    context.txn.touch(key);
-    context.txn.notify('$', "set", key);
-    context.txn.count_changes(1);
+    context.txn.changed('$', "set", key, 1);
     Ok(())
 }
 

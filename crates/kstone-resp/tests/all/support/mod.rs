@@ -72,6 +72,13 @@ impl Wire {
         assert_eq!(String::from_utf8_lossy(&bytes), reply);
     }
 
+    /// Sends lines, and expects this reply.
+    #[track_caller]
+    pub fn exchange(&mut self, lines: &str, reply: &str) {
+        self.send(lines);
+        self.expect(reply);
+    }
+
     #[track_caller]
     pub fn expect_end(&mut self) {
         assert_eq!(self.0.read(&mut [0]).unwrap_or(0), 0);

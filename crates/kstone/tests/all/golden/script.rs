@@ -123,13 +123,8 @@ pub fn score() -> Item {
 /// The transaction that has a token.
 pub fn transaction() -> TransactWrite {
     let key = Item::new().with("artist", "Ada").with("year", 1978);
-    let action = |kind, placeholders| TransactAction {
-        table: "music".to_owned(),
-        kind,
-        condition: None,
-        placeholders,
-        return_on_failure: false,
-    };
+    let action =
+        |kind, placeholders| TransactAction { placeholders, ..TransactAction::new("music", kind) };
     TransactWrite {
         actions: vec![
             action(
@@ -138,7 +133,7 @@ pub fn transaction() -> TransactWrite {
             ),
             action(
                 TransactKind::Put(Item::new().with("artist", "Cleo").with("year", 0)),
-                placeholders::<Value>([]),
+                Default::default(),
             ),
         ],
         token: Some(TOKEN.to_owned()),

@@ -7,9 +7,7 @@ use kstone::policy::SUBJECTS_TABLE;
 use kstone::table::{KeyAttribute, KeySchema, TableChange, TableSpec};
 use kstone::{Database, Error, Item, Result};
 
-use crate::governed::support::{
-    AdmitAll, Machine, Students, action, create, indexed, key, put, statement,
-};
+use crate::governed::support::{AdmitAll, Machine, Students, create, indexed, key, put, statement};
 
 fn put_into(db: &Database, table: &str) -> Result<()> {
     let item = key("subject#1", "x");
@@ -28,10 +26,7 @@ fn nobody_outside_writes_the_databases_own_tables() {
     };
     let own = || SUBJECTS_TABLE.to_owned();
     let into = TransactWrite {
-        actions: vec![TransactAction {
-            table: own(),
-            ..action(TransactKind::Delete(key("a", "b")))
-        }],
+        actions: vec![TransactAction::new(SUBJECTS_TABLE, TransactKind::Delete(key("a", "b")))],
         ..TransactWrite::default()
     };
     let batch = BatchWrite {

@@ -265,18 +265,8 @@ pub fn batch(db: &Database, writes: Vec<WriteRequest>) -> Result<()> {
     db.batch_write(&request).wait().map(drop)
 }
 
-pub fn action(kind: TransactKind) -> TransactAction {
-    TransactAction {
-        table: TABLE.to_owned(),
-        kind,
-        condition: None,
-        placeholders: Placeholders::default(),
-        return_on_failure: false,
-    }
-}
-
 pub fn transact(db: &Database, kinds: Vec<TransactKind>) -> Result<()> {
-    let actions = kinds.into_iter().map(action).collect();
+    let actions = kinds.into_iter().map(|kind| TransactAction::new(TABLE, kind)).collect();
     let request = TransactWrite { actions, ..TransactWrite::default() };
     db.transact_write(&request).wait().map(drop)
 }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use kstone::ops::{KeyCondition, Query};
 use kstone::stream::ChangeKind;
 use kstone::table::{IndexProjection, IndexSpec, KeySchema, Status};
-use kstone::{Database, Item, ItemBytes, Value};
+use kstone::{Database, Item, ItemBytes, Value, placeholders};
 
-use crate::indexes::table::{TABLE, compare_by, describe, placeholders, query, scan};
+use crate::indexes::table::{TABLE, compare_by, describe, query, scan};
 use crate::indexes::workload::key_of;
 use crate::support::stream_records;
 
@@ -85,20 +85,17 @@ fn partition<'a>(key: &KeySchema, item: &'a Item) -> Vec<&'a Value> {
 }
 
 fn whole_partition(table: &str, index: &IndexSpec, of: &Item) -> Query {
-    let signs: Vec<(String, String)> =
-        (0..index.key.hash.len()).map(|n| (format!("#k{n}"), format!(":k{n}"))).collect();
-    let text: Vec<String> = signs.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    let hash = || index.key.hash.iter().zip(&signs);
-    let names: Vec<(&str, &str)> =
-        hash().map(|(attribute, (sign, _))| (sign.as_str(), attribute.name.as_str())).collect();
-    let values: Vec<(&str, Value)> = hash()
-        .map(|(attribute, (_, sign))| (sign.as_str(), of.get(&attribute.name).unwrap().clone()))
-        .collect();
+    let (mut text, mut signs) = (Vec::new(), Vec::new());
+    for (n, attribute) in index.key.hash.iter().enumerate() {
+        text.push(format!("#k{n} = :k{n}"));
+        signs.push((format!("#k{n}"), Value::from(attribute.name.as_str())));
+        signs.push((format!(":k{n}"), of.get(&attribute.name).unwrap().clone()));
+    }
     Query {
         table: table.to_owned(),
         index: Some(index.name.clone()),
         key_condition: Some(KeyCondition::Text(text.join(" AND "))),
-        placeholders: placeholders(&names, &values),
+        placeholders: placeholders(signs),
         ..Query::default()
     }
 }

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use kstone::ops::{KeyCondition, Query, Scan};
 use kstone::table::{KeyAttribute, KeySchema, Status, TableSpec};
-use kstone::{Database, DatabaseOptions, Durability, Error, Item, ItemBytes, Key};
+use kstone::{
+    Database, DatabaseOptions, Durability, Error, Item, ItemBytes, Key, Value, placeholders,
+};
 use kstone_core::env::Env;
 use kstone_core::{Options, ScanCursor, TableId, WriteBatch};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
 use crate::indexes::agreement::{check, check_engine_tables, implied};
 use crate::indexes::table::{
-    Machine, TABLE, create, create_index, delete_index, index_status, late_index, placeholders,
-    put, scan, spec,
+    Machine, TABLE, create, create_index, delete_index, index_status, late_index, put, scan, spec,
 };
 use crate::indexes::workload::{Dice, Step, draw_item, run};
 
@@ -38,7 +39,7 @@ fn query_late(db: &Database) -> Result<usize, Error> {
         table: TABLE.to_owned(),
         index: Some("late".to_owned()),
         key_condition: Some(KeyCondition::Text("#a = :v".to_owned())),
-        placeholders: placeholders(&[("#a", "at")], &[(":v", 12.into())]),
+        placeholders: placeholders([("#a", Value::from("at")), (":v", 12.into())]),
         ..Query::default()
     };
     Ok(db.query_items(&request).wait()?.items.unwrap().len())

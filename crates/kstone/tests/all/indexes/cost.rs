@@ -2,9 +2,9 @@
 
 use kstone::ops::{DeleteItem, Update, UpdateItem};
 use kstone::table::{IndexProjection, KeyAttribute, KeySchema, TableSpec};
-use kstone::{Database, Item};
+use kstone::{Database, Item, placeholders};
 
-use crate::indexes::table::{TABLE, index, placeholders, put};
+use crate::indexes::table::{TABLE, index, put};
 
 fn with_index(projection: IndexProjection) -> Database {
     let db = Database::memory().unwrap();
@@ -36,7 +36,7 @@ fn update(db: &Database, name: &str, value: impl Into<kstone::Value>) {
         table: TABLE.to_owned(),
         key: Item::new().with("pk", "a"),
         update: Some(Update::Text("SET #a = :v".to_owned())),
-        placeholders: placeholders(&[("#a", name)], &[(":v", value.into())]),
+        placeholders: placeholders([("#a", name.into()), (":v", value.into())]),
         ..UpdateItem::default()
     };
     db.update_item(&request).wait().unwrap();

@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use kstone::ops::{KeyCondition, Query};
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, KeyType};
-use kstone::{Database, Item, Value};
+use kstone::{Database, Item, Value, placeholders};
 
 use crate::indexes::agreement::{implied, order};
 use crate::indexes::table::{
     Machine, TABLE, compare, compare_by, create, create_index, describe, index,
 };
-use crate::indexes::table::{late_index, placeholders, put, query};
+use crate::indexes::table::{late_index, put, query};
 use crate::indexes::workload::{Dice, draw_item, pool};
 
 /// A condition on one attribute.
@@ -83,21 +83,18 @@ fn draw_clauses(dice: &Dice, key: &KeySchema) -> Vec<Clause> {
 
 fn request(index: Option<&IndexSpec>, clauses: &[Clause], dice: &Dice) -> Query {
     let text: Vec<String> = clauses.iter().enumerate().map(|(n, c)| c.text(n)).collect();
-    let mut names = Vec::new();
-    let mut values = Vec::new();
+    let mut signs = Vec::new();
     for (n, clause) in clauses.iter().enumerate() {
-        names.push((format!("#n{n}"), clause.name.as_str()));
+        signs.push((format!("#n{n}"), Value::from(clause.name.as_str())));
         for (value, part) in clause.values.iter().zip(["a", "b"]) {
-            values.push((format!(":v{n}{part}"), value.clone()));
+            signs.push((format!(":v{n}{part}"), value.clone()));
         }
     }
-    let names: Vec<_> = names.iter().map(|(sign, name)| (sign.as_str(), *name)).collect();
-    let values: Vec<_> = values.iter().map(|(sign, v)| (sign.as_str(), v.clone())).collect();
     Query {
         table: TABLE.to_owned(),
         index: index.map(|index| index.name.clone()),
         key_condition: Some(KeyCondition::Text(text.join(" AND "))),
-        placeholders: placeholders(&names, &values),
+        placeholders: placeholders(signs),
         limit: *dice.pick(&[None, None, Some(1), Some(3)]),
         backward: dice.chance(50),
         ..Query::default()

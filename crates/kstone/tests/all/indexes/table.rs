@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use kstone::ops::{Placeholders, PutItem, Query, QueryOutput, Scan};
+use kstone::ops::{PutItem, Query, QueryOutput, Scan};
 use kstone::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, Status, StreamView, TableChange,
     TableDescription, TableSpec,
@@ -74,18 +74,6 @@ pub fn index_status(db: &Database, name: &str) -> Option<Status> {
 pub fn put(db: &Database, item: Item) {
     let request = PutItem { table: TABLE.to_owned(), item, ..PutItem::default() };
     db.put_item(&request).wait().unwrap();
-}
-
-pub fn names(names: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
-    Some(names.iter().map(|(sign, name)| ((*sign).to_owned(), (*name).to_owned())).collect())
-}
-
-pub fn placeholders(signs: &[(&str, &str)], values: &[(&str, Value)]) -> Placeholders {
-    let values: Vec<_> = values.iter().map(|(sign, v)| ((*sign).to_owned(), v.clone())).collect();
-    Placeholders {
-        names: names(signs).filter(|names| !names.is_empty()),
-        values: Some(values).filter(|values| !values.is_empty()),
-    }
 }
 
 /// All items of a table or of an index, in the order in which a scan gives them.

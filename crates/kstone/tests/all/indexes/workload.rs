@@ -6,12 +6,10 @@ use kstone::ops::{
     BatchWrite, Condition, DeleteItem, Placeholders, PutItem, TransactAction, TransactKind,
     TransactWrite, Update, UpdateItem, WriteRequest,
 };
-use kstone::{Database, Error, Item, Value};
+use kstone::{Database, Error, Item, Value, placeholders};
 use kstone_core::env::{Random, SeededRandom};
 
-use crate::indexes::table::{
-    Machine, START_MS, TABLE, create_index, delete_index, late_index, placeholders,
-};
+use crate::indexes::table::{Machine, START_MS, TABLE, create_index, delete_index, late_index};
 
 /// Draws by a seed.
 pub struct Dice(SeededRandom);
@@ -399,10 +397,10 @@ fn update(change: &Change) -> (Update, Placeholders) {
     match change {
         Change::Set(name, value) => (
             Update::Text("SET #a = :v".to_owned()),
-            placeholders(&[("#a", name)], &[(":v", value.clone())]),
+            placeholders([("#a", Value::from(*name)), (":v", value.clone())]),
         ),
         Change::Remove(name) => {
-            (Update::Text("REMOVE #a".to_owned()), placeholders(&[("#a", name)], &[]))
+            (Update::Text("REMOVE #a".to_owned()), placeholders([("#a", *name)]))
         }
     }
 }
@@ -416,11 +414,6 @@ fn action(write: &Write, only: Only) -> TransactAction {
             (TransactKind::Update(key.clone(), update), placeholders)
         }
     };
-    TransactAction {
-        table: TABLE.to_owned(),
-        kind,
-        condition: condition(only),
-        placeholders,
-        return_on_failure: false,
-    }
+    let condition = condition(only);
+    TransactAction { condition, placeholders, ..TransactAction::new(TABLE, kind) }
 }

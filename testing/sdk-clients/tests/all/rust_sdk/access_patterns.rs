@@ -3,7 +3,7 @@
 
 use kstone::ops::{GetItem, Query};
 use kstone::{Database, Item};
-use kstone_platform::time::Timestamp;
+use kstone_base::time::Timestamp;
 use kstone_workflows::{ExecutionStatus, TaskStatus, WorkflowType, requests};
 
 use crate::rust_sdk::support::{Door, TABLE, entities};
