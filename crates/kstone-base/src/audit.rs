@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kstone::ports::Items;
 use kstone_core::env::Random;
 use kstone_keyspace::keys::platform::{Audit, AuditId};
+use kstone_ports::items::Items;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;

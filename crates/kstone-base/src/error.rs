@@ -1,8 +1,7 @@
 //! Errors of the platform, shared by all its systems.
 
-use kstone::CancellationCode;
 use kstone_keyspace::PartError;
-use kstone_redis::port::Error as KeysError;
+use kstone_ports::{CancellationCode, Error as PortError};
 
 use crate::field::Invalid;
 
@@ -53,12 +52,9 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
-    /// The items could not be asked, or refused.
+    /// The storage refused, for a reason that is none of the others.
     #[error(transparent)]
-    Store(kstone::Error),
-    /// The keys of Redis could not be asked, or refused.
-    #[error(transparent)]
-    Keys(KeysError),
+    Store(PortError),
 }
 
 impl Error {
@@ -73,20 +69,16 @@ impl Error {
     }
 }
 
-impl From<kstone::Error> for Error {
-    fn from(error: kstone::Error) -> Error {
-        match refusal(&error) {
-            Some(why) => Error::Refused { why },
-            None => Error::Store(error),
+impl From<PortError> for Error {
+    fn from(error: PortError) -> Error {
+        if let Some(why) = refusal(&error) {
+            return Error::Refused { why };
         }
-    }
-}
-
-impl From<KeysError> for Error {
-    fn from(error: KeysError) -> Error {
         match error {
-            KeysError::Unavailable(why) => Error::Unavailable(why),
-            error => Error::Keys(error),
+            PortError::Unavailable(why)
+            | PortError::Throttled(why)
+            | PortError::OutcomeUnknown(why) => Error::Unavailable(why),
+            error => Error::Store(error),
         }
     }
 }
@@ -100,10 +92,10 @@ impl From<PartError> for Error {
 
 /// Why a write was refused by the rules, if that is what happened: alone, or within a transaction
 /// about somebody who was erased.
-fn refusal(error: &kstone::Error) -> Option<String> {
+fn refusal(error: &PortError) -> Option<String> {
     match error {
-        kstone::Error::Refused(why) => Some(why.clone()),
-        kstone::Error::TransactionCanceled { reasons } => {
+        PortError::Refused(why) => Some(why.clone()),
+        PortError::TransactionCanceled { reasons } => {
             let erased = reasons.iter().any(|reason| {
                 reason.code == CancellationCode::ValidationError
                     && reason.message.as_deref().is_some_and(|it| it.contains("was erased"))

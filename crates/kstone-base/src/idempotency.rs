@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kstone::ops::{Condition, PutItem};
-use kstone::ports::Items;
+use kstone_ports::items::Items;
 use kstone::{Item, Value};
 use kstone_core::env::{Clock, Random};
 use kstone_keyspace::keys::platform::{Idempotency as Key, Request};
+use kstone_ports::items::Items;
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
@@ -188,7 +189,7 @@ impl Idempotency {
         };
         match self.items.put(&put).await {
             Ok(_) => Ok(true),
-            Err(kstone::Error::ConditionFailed { .. }) => Ok(false),
+            Err(kstone_ports::Error::ConditionFailed { .. }) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

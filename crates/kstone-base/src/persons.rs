@@ -92,8 +92,7 @@ impl KeyCounts for Governor {
 impl From<ErasureError> for Error {
     fn from(error: ErasureError) -> Error {
         match error {
-            ErasureError::Items(error) => error.into(),
-            ErasureError::Keys(error) => error.into(),
+            ErasureError::Store(error) => error.into(),
             ErasureError::Unreadable(problem) => {
                 Error::Unreadable { key: "index of persons".to_owned(), problem }
             }

@@ -12,8 +12,9 @@ use bytes::Bytes;
 use kstone_core::env::Clock;
 use kstone_keyspace::keys::platform::{Client, LimitKind as KindPart, RequestWindow};
 use kstone_keyspace::typed::TypedKey;
-use kstone_redis::Value;
-use kstone_redis::port::{Error, Keys};
+use kstone_ports::Error;
+use kstone_ports::keys::Keys;
+use kstone_ports::keys::Value;
 
 const MINUTE_MS: u64 = 60_000;
 

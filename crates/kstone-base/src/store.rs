@@ -11,9 +11,9 @@ use kstone::ops::{
     BatchGet, BatchGetTable, Condition, GetItem, KeyCondition, Placeholders, Query, TransactAction,
     TransactGet, TransactGetRequest, TransactKind, TransactWrite,
 };
-use kstone::ports::Items;
 use kstone::{CancellationCode, CancellationReason, Item, ItemBytes, Value, ValueRef};
 use kstone_keyspace::typed::TypedKey;
+use kstone_ports::items::Items;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -248,7 +248,9 @@ impl Store {
         let request = TransactWrite { actions, ..TransactWrite::default() };
         match self.items.transact_write(&request).await {
             Ok(_) => Ok(()),
-            Err(kstone::Error::TransactionCanceled { reasons }) => Err(CommitError::of(reasons)),
+            Err(kstone_ports::Error::TransactionCanceled { reasons }) => {
+                Err(CommitError::of(reasons))
+            }
             Err(error) => Err(CommitError::Error(error.into())),
         }
     }
@@ -283,7 +285,7 @@ impl CommitError {
         if !at(CancellationCode::TransactionConflict).is_empty() {
             return CommitError::Busy;
         }
-        CommitError::Error(kstone::Error::TransactionCanceled { reasons }.into())
+        CommitError::Error(kstone_ports::Error::TransactionCanceled { reasons }.into())
     }
 
     /// The error for callers that do not retry.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::ports::Items;
+use kstone_ports::items::Items;
 use kstone_base::audit::AuditEntry;
 use kstone_base::time::Moment;
 use kstone_core::env::{Clock, Random};
@@ -12,7 +12,7 @@ use kstone_door::Limits;
 use kstone_keyspace::{Governor, Subject};
 use kstone_mastery::engine::MasteryEngine;
 use kstone_platform::Platform;
-use kstone_redis::port::Keys;
+use kstone_ports::keys::Keys;
 
 use crate::admission::Token;
 use crate::erasures::Erasures;

@@ -58,7 +58,7 @@ pub enum Error {
 
     /// The database refused the request or failed.
     #[error(transparent)]
-    Items(#[from] kstone::Error),
+    Items(#[from] kstone_ports::Error),
 }
 
 /// The kind of a request, on which the code of an error depends.
@@ -106,6 +106,6 @@ impl Error {
 
     /// Whether the fault is the server's, so that a client can do nothing about it.
     pub(crate) fn is_servers_fault(&self) -> bool {
-        matches!(self, Error::Items(error) if !matches!(error, kstone::Error::Validation(_) | kstone::Error::Refused(_)))
+        matches!(self, Error::Items(error) if !matches!(error, kstone_ports::Error::Invalid(_) | kstone_ports::Error::Refused(_)))
     }
 }

@@ -2,7 +2,7 @@
 //! a sidecar.
 //!
 //! A door translates: parse, call, encode. It uses only the port to items
-//! ([`kstone::ports::Items`]), so it serves an embedded database and a remote DynamoDB alike.
+//! ([`kstone_ports::items::Items`]), so it serves an embedded database and a remote DynamoDB alike.
 //!
 //! | module | what it does |
 //! |---|---|

@@ -72,7 +72,7 @@ impl State {
             ..GetItem::default()
         };
         let found = empty_if_no_table(self.items().get(&request).await)?.item;
-        Ok(found.map(|item| item.decode()).transpose().map_err(kstone::Error::from)?)
+        Ok(found.map(|item| item.decode()).transpose().map_err(kstone_ports::Error::from)?)
     }
 
     /// Reads some of the keys, at least one, and returns those that are left.
@@ -90,7 +90,7 @@ impl State {
         let mut request = BatchGet { tables: vec![table], ..BatchGet::default() };
         let output = empty_if_no_table(self.items().batch_get(&request).await)?;
         for item in output.found.into_iter().flat_map(|(_, items)| items) {
-            let item = item.decode().map_err(kstone::Error::from)?;
+            let item = item.decode().map_err(kstone_ports::Error::from)?;
             if let Some(item_key) = ItemKey::from_item(&item) {
                 found.insert(item_key, item);
             }
@@ -103,9 +103,11 @@ impl State {
 }
 
 /// Reads a missing table as an empty one: the first write creates it.
-pub(crate) fn empty_if_no_table<T: Default>(output: kstone::Result<T>) -> kstone::Result<T> {
+pub(crate) fn empty_if_no_table<T: Default>(
+    output: kstone_ports::Result<T>,
+) -> kstone_ports::Result<T> {
     match output {
-        Err(kstone::Error::NotFound(_)) => Ok(T::default()),
+        Err(kstone_ports::Error::NotFound(_)) => Ok(T::default()),
         output => output,
     }
 }

@@ -358,7 +358,7 @@ impl State {
             let (items, next) = (page.items.unwrap_or_default(), page.next);
             let mut items = items.into_iter().peekable();
             while let Some(item) = items.next() {
-                let item = item.decode().map_err(kstone::Error::from)?;
+                let item = item.decode().map_err(kstone_ports::Error::from)?;
                 let Some(item_key) = ItemKey::from_item(&item) else { continue };
                 let Some(key) = item_key.state_key(self.keyspace()) else { continue };
                 let Some(entry) = entry::read(item, self.now_ms()) else { continue };

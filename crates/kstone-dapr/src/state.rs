@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kstone::ops::{Condition, DeleteItem, PutItem, TransactAction, TransactKind, TransactWrite};
-use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{CancellationCode, Item};
 use kstone_core::env::Clock;
 use kstone_keyspace::{Keyspace, RequestedTtl, Ttl};
+use kstone_ports::items::Items;
 
 use crate::condition;
 use crate::entry::{self, Expiry, PK, SK, TTL};
@@ -202,11 +202,11 @@ impl State {
 
     /// Sends a write. The table is checked or created before the first write, and again after it was
     /// dropped.
-    async fn send(&self, request: &WriteRequest) -> kstone::Result<()> {
+    async fn send(&self, request: &WriteRequest) -> kstone_ports::Result<()> {
         let is_ready = &self.inner.table_is_ready;
         if is_ready.load(Ordering::Relaxed) {
             match self.send_once(request).await {
-                Err(kstone::Error::NotFound(_)) => {}
+                Err(kstone_ports::Error::NotFound(_)) => {}
                 done => return done,
             }
         }
@@ -217,7 +217,7 @@ impl State {
         self.send_once(request).await
     }
 
-    async fn send_once(&self, request: &WriteRequest) -> kstone::Result<()> {
+    async fn send_once(&self, request: &WriteRequest) -> kstone_ports::Result<()> {
         match request {
             WriteRequest::Put(put) => self.items().put(put).await.map(drop),
             WriteRequest::Delete(delete) => self.items().delete(delete).await.map(drop),
@@ -263,11 +263,13 @@ impl WriteRequest {
 }
 
 /// Adds the key to an error that is about one key.
-fn error_with_key(error: kstone::Error, keys: Vec<String>) -> Error {
+fn error_with_key(error: kstone_ports::Error, keys: Vec<String>) -> Error {
     let (index, refusal) = match &error {
-        kstone::Error::ConditionFailed { .. } => (Some(0), None),
-        kstone::Error::Refused(message) if keys.len() == 1 => (Some(0), Some(message.clone())),
-        kstone::Error::TransactionCanceled { reasons } => {
+        kstone_ports::Error::ConditionFailed { .. } => (Some(0), None),
+        kstone_ports::Error::Refused(message) if keys.len() == 1 => {
+            (Some(0), Some(message.clone()))
+        }
+        kstone_ports::Error::TransactionCanceled { reasons } => {
             let with = |code| reasons.iter().position(|reason| reason.code == code);
             match with(CancellationCode::ValidationError) {
                 Some(index) => {

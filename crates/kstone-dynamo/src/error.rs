@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use kstone::{CancellationReason, Error, ItemBytes};
+use kstone::{CancellationReason, Error, ItemBytes, RequestError};
 
 use crate::http::Status;
 use crate::wire::JsonWriter;
@@ -143,6 +143,12 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}", self.kind, self.message())
+    }
+}
+
+impl From<RequestError> for Fault {
+    fn from(error: RequestError) -> Self {
+        Error::from(error).into()
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::ports::Items;
+use kstone_ports::items::Items;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -352,8 +352,7 @@ fn kind_of(error: &Error) -> &'static str {
         Error::Refused { .. } => "it may not be done",
         Error::Unavailable(_) => "the store cannot be used now",
         Error::Unreadable { .. } => "what is stored cannot be read",
-        Error::Store(_) => "the items could not be asked, or refused",
+        Error::Store(_) => "the storage refused",
         Error::TooEarly { .. } => "too little is known yet",
-        Error::Keys(_) => "the keys of Redis could not be asked, or refused",
     }
 }

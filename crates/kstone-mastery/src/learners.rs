@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use kstone::Value;
 use kstone::ops::{KeyCondition, Placeholders, Query};
-use kstone::ports::Items;
 use kstone_keyspace::keys::mastery::{LearnerEntry, Shard};
 use kstone_keyspace::typed::TypedKey;
+use kstone_ports::items::Items;
 
 use crate::engine::Result;
 

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use kstone::ports::Items;
 use kstone_core::env::{Clock, Random};
-use kstone_redis::port::Keys;
+use kstone_ports::items::Items;
+use kstone_ports::keys::Keys;
 
 use kstone_base::Result;
 use kstone_base::audit::AuditLog;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use kstone_ports::keys::ErrorReply;
+
 /// An error reply: a code in capitals, a space, a message, as Redis's clients know them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -82,6 +84,18 @@ impl From<kstone_core::Error> for Fault {
             return Fault::TOO_MUCH_AT_ONCE;
         }
         Fault::new(format!("MISCONF the storage refused: {error}"))
+    }
+}
+
+impl From<Fault> for ErrorReply {
+    fn from(fault: Fault) -> Self {
+        ErrorReply::new(fault.0)
+    }
+}
+
+impl From<Fault> for kstone_ports::Error {
+    fn from(fault: Fault) -> Self {
+        kstone_ports::Error::Reply(fault.into())
     }
 }
 

@@ -26,10 +26,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kstone_core::{PurgeSnapshots, PurgeTarget, stripe_of};
+use kstone_ports::items::PurgeReport;
+use kstone_ports::keys::PurgeKeys;
+use kstone_ports::{Error, Result};
 
 use crate::Redis;
+use crate::port::LocalKeys;
 use crate::port::local::{execute, reply};
-use crate::port::{Error, LocalKeys, PurgeKeys, PurgeReport, Result};
 use crate::reply::Value;
 use crate::server::slowlog;
 use crate::session::Session;
@@ -40,7 +43,7 @@ const TOGETHER: usize = 64;
 /// How long readers have that still see what was deleted. Then they are ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What [`Keys::purge`](crate::port::Keys::purge) does.
+/// What [`Keys::purge`](kstone_ports::keys::Keys::purge) does.
 pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<PurgeReport> {
     let redis = keys.redis();
     let named = request.keys.iter().map(|(db, _)| db);

@@ -5,6 +5,8 @@
 
 use crate::fault::Fault;
 
+pub use kstone_ports::keys::Value;
+
 /// A position in the reply: where a length is filled in later ([`Sink::later`]), or what to
 /// [rewind](Sink::rewind) to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,83 +90,43 @@ pub(crate) fn replace_with_error(out: Out<'_>, start: Mark, fault: &Fault) {
     out.error(fault.message().as_bytes());
 }
 
-/// A reply as a tree.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// A status such as `OK`.
-    Simple(String),
-    /// An error: a code in capitals, a space, a message.
-    Error(Vec<u8>),
-    /// A whole number.
-    Integer(i64),
-    /// Any bytes.
-    Bulk(Vec<u8>),
-    /// Nothing, where a value could be.
-    Null,
-    /// Nothing, where a list could be.
-    NullArray,
-    /// A list.
-    Array(Vec<Value>),
-    /// Pairs.
-    Map(Vec<(Value, Value)>),
-    /// A set.
-    Set(Vec<Value>),
-    /// A message that is not a reply.
-    Push(Vec<Value>),
-    /// A number with a fraction.
-    Double(f64),
-    /// True or false.
-    Boolean(bool),
-    /// A number too large for 64 bits.
-    BigNumber(String),
-    /// A text with a hint at its format.
-    Verbatim(String, Vec<u8>),
-}
-
-impl Value {
-    /// Says it again.
-    pub fn write(&self, out: &mut dyn Sink) {
-        let each = |items: &[Value], out: &mut dyn Sink| {
-            for item in items {
-                item.write(out);
-            }
-        };
-        match self {
-            Value::Simple(text) => out.simple(text),
-            Value::Error(message) => out.error(message),
-            Value::Integer(number) => out.integer(*number),
-            Value::Bulk(bytes) => out.bulk(bytes),
-            Value::Null => out.null(),
-            Value::NullArray => out.null_array(),
-            Value::Array(items) => {
-                out.array(items.len());
-                each(items, out);
-            }
-            Value::Map(pairs) => {
-                out.map(pairs.len());
-                for (key, value) in pairs {
-                    key.write(out);
-                    value.write(out);
-                }
-            }
-            Value::Set(items) => {
-                out.set(items.len());
-                each(items, out);
-            }
-            Value::Push(items) => {
-                out.push(items.len());
-                each(items, out);
-            }
-            Value::Double(number) => out.double(*number),
-            Value::Boolean(value) => out.boolean(*value),
-            Value::BigNumber(digits) => out.big_number(digits),
-            Value::Verbatim(format, text) => out.verbatim(format, text),
+/// Writes a reply that is there as a tree.
+pub fn write_value(value: &Value, out: &mut dyn Sink) {
+    let each = |items: &[Value], out: &mut dyn Sink| {
+        for item in items {
+            write_value(item, out);
         }
-    }
-
-    /// A byte string.
-    pub fn bulk(bytes: impl AsRef<[u8]>) -> Value {
-        Value::Bulk(bytes.as_ref().to_vec())
+    };
+    match value {
+        Value::Simple(text) => out.simple(text),
+        Value::Error(message) => out.error(message),
+        Value::Integer(number) => out.integer(*number),
+        Value::Bulk(bytes) => out.bulk(bytes),
+        Value::Null => out.null(),
+        Value::NullArray => out.null_array(),
+        Value::Array(items) => {
+            out.array(items.len());
+            each(items, out);
+        }
+        Value::Map(pairs) => {
+            out.map(pairs.len());
+            for (key, value) in pairs {
+                write_value(key, out);
+                write_value(value, out);
+            }
+        }
+        Value::Set(items) => {
+            out.set(items.len());
+            each(items, out);
+        }
+        Value::Push(items) => {
+            out.push(items.len());
+            each(items, out);
+        }
+        Value::Double(number) => out.double(*number),
+        Value::Boolean(value) => out.boolean(*value),
+        Value::BigNumber(digits) => out.big_number(digits),
+        Value::Verbatim(format, text) => out.verbatim(format, text),
     }
 }
 

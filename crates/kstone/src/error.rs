@@ -1,7 +1,11 @@
 //! What can go wrong in the embedded database. The messages are the ones that Amazon DynamoDB
 //! gives, so that a program sees the same words here, at the door and in the cloud.
 
-use crate::value::{Corrupt, ItemBytes};
+use kstone_ports::{RequestError, canceled_message};
+
+use crate::value::{Corrupt, ItemBytes, NumberError};
+
+pub use kstone_ports::{CancellationCode, CancellationReason};
 
 /// The result of a database operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -96,6 +100,59 @@ impl From<crate::policy::Refused> for Error {
     }
 }
 
+impl From<RequestError> for Error {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Invalid(message) => Error::Validation(message),
+            RequestError::Corrupt(damage) => Error::Corrupt(damage),
+        }
+    }
+}
+
+impl From<NumberError> for Error {
+    fn from(error: NumberError) -> Self {
+        RequestError::from(error).into()
+    }
+}
+
+impl From<Error> for kstone_ports::Error {
+    fn from(error: Error) -> Self {
+        use kstone_ports::Error as PortError;
+        match error {
+            Error::Refused(rule) => PortError::Refused(rule),
+            Error::ConditionFailed { item } => PortError::ConditionFailed { item },
+            Error::NotFound(message) => PortError::NotFound(message),
+            Error::InUse(message) | Error::LimitExceeded(message) => PortError::Conflict(message),
+            Error::TransactionCanceled { reasons } => PortError::TransactionCanceled { reasons },
+            Error::IdempotentParameterMismatch(message) => PortError::TokenReused(message),
+            Error::Corrupt(_) | Error::UnknownVersion { .. } => {
+                PortError::Unreadable(error.to_string())
+            }
+            Error::Engine(error) => engine_error(&error),
+            Error::Validation(_)
+            | Error::DuplicateItem
+            | Error::ExpiredIterator(_)
+            | Error::TrimmedData(_) => PortError::Invalid(error.to_string()),
+        }
+    }
+}
+
+fn engine_error(error: &kstone_core::Error) -> kstone_ports::Error {
+    use kstone_core::Error as EngineError;
+    let message = error.to_string();
+    match error {
+        EngineError::Corruption { .. } | EngineError::Version { .. } => {
+            kstone_ports::Error::Unreadable(message)
+        }
+        EngineError::KeyTooLong { .. }
+        | EngineError::ValueTooLong { .. }
+        | EngineError::BatchTooLarge { .. } => kstone_ports::Error::TooLarge(message),
+        EngineError::NoSuchTable { .. } => kstone_ports::Error::NotFound(message),
+        EngineError::Invalid { .. } => kstone_ports::Error::Invalid(message),
+        _ => kstone_ports::Error::Unavailable(message),
+    }
+}
+
 /// An engine table that is gone is a table that was dropped after it was looked up.
 pub(crate) fn table_gone(error: kstone_core::Error) -> Error {
     match error {
@@ -104,58 +161,4 @@ pub(crate) fn table_gone(error: kstone_core::Error) -> Error {
         }
         other => Error::Engine(other),
     }
-}
-
-/// Why one action of a transaction did not pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CancellationReason {
-    /// What kind of reason.
-    pub code: CancellationCode,
-    /// What DynamoDB says of it; `None` when this action was fine.
-    pub message: Option<String>,
-    /// The item as it was, when the action asked for it.
-    pub item: Option<ItemBytes>,
-}
-
-impl CancellationReason {
-    /// An action that was fine.
-    pub fn none() -> Self {
-        CancellationReason { code: CancellationCode::None, message: None, item: None }
-    }
-}
-
-/// The kinds of reasons in [`CancellationReason`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancellationCode {
-    /// The action was fine.
-    None,
-    /// Its condition did not hold.
-    ConditionalCheckFailed,
-    /// Another request works on the item.
-    TransactionConflict,
-    /// The action is wrong as it stands.
-    ValidationError,
-    /// PartiQL: an item with this key exists.
-    DuplicateItem,
-}
-
-impl CancellationCode {
-    /// The name that DynamoDB gives it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CancellationCode::None => "None",
-            CancellationCode::ConditionalCheckFailed => "ConditionalCheckFailed",
-            CancellationCode::TransactionConflict => "TransactionConflict",
-            CancellationCode::ValidationError => "ValidationError",
-            CancellationCode::DuplicateItem => "DuplicateItem",
-        }
-    }
-}
-
-fn canceled_message(reasons: &[CancellationReason]) -> String {
-    let codes: Vec<&str> = reasons.iter().map(|reason| reason.code.as_str()).collect();
-    format!(
-        "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
-        codes.join(", ")
-    )
 }

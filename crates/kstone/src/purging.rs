@@ -33,13 +33,13 @@ use crate::cost::Costs;
 use crate::database::locking::Stop;
 use crate::database::{Database, DatabaseOptions};
 use crate::error::{Error, Result};
-use crate::ports::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use crate::staging::{Cause, Staged};
 use crate::stream::partition_of;
 use crate::stream::record::{self, StoredChange};
 use crate::table::live::Table;
 use crate::value::ItemBytes;
 use crate::write_policy::key_text;
+use kstone_ports::items::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 
 /// Items or stream records of one commit. Why not more: other writers wait for the locks of all
 /// their stripes.
@@ -117,7 +117,7 @@ impl Plan {
 }
 
 impl Database {
-    /// See [`Items::purge`](crate::ports::Items::purge).
+    /// See [`Items::purge`](kstone_ports::items::Items::purge).
     pub(crate) fn purge_now(&self, request: &PurgeItems) -> Result<PurgeReport> {
         let first_seq = self.engine().applied_seq() + 1;
         if *request == PurgeItems::default() {

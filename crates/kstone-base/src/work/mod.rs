@@ -38,4 +38,4 @@ pub use webhook::Webhook;
 pub use workers::{Workers, WorkersOptions};
 
 #[cfg(doc)]
-use kstone::ports::Items;
+use kstone_ports::items::Items;

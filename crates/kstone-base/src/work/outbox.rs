@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use kstone::ops::{TransactAction, TransactKind, TransactWrite, Update};
-use kstone::ports::Items;
 use kstone_core::env::{Clock, Random};
+use kstone_ports::items::Items;
 use tokio::sync::Notify;
 
 use super::job::{Due, Job, NewJob, job_key};

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use kstone::Item;
 use kstone::ops::{Query, Select, TransactKind, Update};
-use kstone::ports::Items;
+use kstone_ports::items::Items;
 use kstone_core::env::Clock;
 use kstone_keyspace::Millis;
 use kstone_keyspace::keys::platform::{DeadJob as DeadKey, JobId, Queue};
+use kstone_ports::items::Items;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 

@@ -4,9 +4,10 @@ use kstone::ops::{
     Condition, DeleteItem, GetItem, KeyCondition, Placeholders, Query, ReturnValues,
     TransactAction, TransactKind, TransactWrite, Update, UpdateItem,
 };
-use kstone::ports::Items;
+use kstone_ports::items::Items;
 use kstone::{CancellationCode, Item, ItemBytes, Value};
 use kstone_keyspace::typed::TypedKey;
+use kstone_ports::items::Items;
 
 use super::table::{PK, SK, TABLE};
 use crate::error::{Error, Result};
@@ -88,7 +89,7 @@ pub(crate) async fn update_if(
     };
     match items.update(&request).await {
         Ok(output) => output.attributes.map(|item| decoded(&item)).transpose(),
-        Err(kstone::Error::ConditionFailed { .. }) => Ok(None),
+        Err(kstone_ports::Error::ConditionFailed { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -109,7 +110,7 @@ pub(crate) async fn delete_if(
     };
     match items.delete(&request).await {
         Ok(_) => Ok(true),
-        Err(kstone::Error::ConditionFailed { .. }) => Ok(false),
+        Err(kstone_ports::Error::ConditionFailed { .. }) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
@@ -119,7 +120,7 @@ pub(crate) async fn transact_if(items: &dyn Items, actions: Vec<TransactAction>)
     let request = TransactWrite { actions, ..TransactWrite::default() };
     match items.transact_write(&request).await {
         Ok(_) => Ok(true),
-        Err(kstone::Error::TransactionCanceled { reasons })
+        Err(kstone_ports::Error::TransactionCanceled { reasons })
             if reasons.iter().any(|it| it.code == CancellationCode::ConditionalCheckFailed) =>
         {
             Ok(false)

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use kstone::Item;
 use kstone::ops::{TransactAction, TransactKind, Update};
-use kstone::ports::Items;
+use kstone_ports::items::Items;
 use kstone_core::env::Clock;
 use kstone_core::sync::Mutex;
 use kstone_keyspace::keys::platform::{Schedule as ScheduleKey, ScheduleName};
+use kstone_ports::items::Items;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;

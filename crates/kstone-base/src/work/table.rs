@@ -1,7 +1,7 @@
 //! The table of background work, with the index that finds due jobs.
 
-use kstone::ports::Items;
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
+use kstone_ports::items::Items;
 
 use crate::error::Result;
 
@@ -37,7 +37,7 @@ pub async fn require_table(items: &dyn Items) -> Result<()> {
     match found.spec.local.iter().any(|index| index.name == BY_DUE) {
         true => Ok(()),
         // A local index can only be made together with its table.
-        false => Err(kstone::Error::validation(format!(
+        false => Err(kstone_ports::Error::invalid(format!(
             "the table `{TABLE}` is there without the local index `{BY_DUE}`; delete it"
         ))
         .into()),

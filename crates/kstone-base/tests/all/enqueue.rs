@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use kstone::Item;
 use kstone::ops::{Condition, Placeholders, TransactAction, TransactKind, TransactWrite};
-use kstone::ports::Items;
 use kstone_base::Error;
 use kstone_base::time::Moment;
 use kstone_base::work::{JobError, NewJob};
+use kstone_ports::items::Items;
 use serde_json::json;
 
 use crate::support::{START_MS, empty_store, job, process_of, runs, store_and_process};

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use bytes::Bytes;
-use kstone_redis::port::{self, Keys};
+use kstone_ports::keys::Keys;
 use kstone_redis::{Redis, Session, Value, double_text};
 
 /// What is written if it is not there, so that the next start shows the same: their patterns let
@@ -50,7 +50,7 @@ pub fn prepare(redis: &Redis) -> Result<Vec<Question>> {
 }
 
 /// Writes the keys that have ended meanwhile. The port needs no password.
-pub async fn write_again(keys: &dyn Keys) -> Result<(), port::Error> {
+pub async fn write_again(keys: &dyn Keys) -> Result<(), kstone_ports::Error> {
     for words in KEYS {
         let words: Vec<Bytes> =
             words.iter().map(|word| Bytes::from_static(word.as_bytes())).collect();

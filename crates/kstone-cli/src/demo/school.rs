@@ -16,7 +16,7 @@ use kstone_core::env::{Clock, ManualClock, Random, SystemRandom};
 use kstone_mastery::domain::LearnerProfile;
 use kstone_mastery::engine::{CacheOptions, EngineParts, Error, MasteryEngine};
 use kstone_mastery::simulate::{Chance, Learner, School};
-use kstone_redis::port::Keys;
+use kstone_ports::keys::Keys;
 use tokio::task::JoinSet;
 
 use crate::demo::keys;

@@ -28,21 +28,15 @@ pub(crate) enum PageError {
 
 pub(crate) type PageResult<T = Markup> = Result<T, PageError>;
 
-impl From<kstone::Error> for PageError {
-    fn from(error: kstone::Error) -> Self {
+impl From<kstone_ports::Error> for PageError {
+    fn from(error: kstone_ports::Error) -> Self {
         match error {
-            kstone::Error::NotFound(_) => PageError::NotFound(error.to_string()),
-            kstone::Error::Validation(_) | kstone::Error::Refused(_) => {
+            kstone_ports::Error::NotFound(_) => PageError::NotFound(error.to_string()),
+            kstone_ports::Error::Invalid(_) | kstone_ports::Error::Refused(_) => {
                 PageError::Refused(error.to_string())
             }
             error => PageError::Failed(error.to_string()),
         }
-    }
-}
-
-impl From<kstone_redis::port::Error> for PageError {
-    fn from(error: kstone_redis::port::Error) -> Self {
-        PageError::Failed(error.to_string())
     }
 }
 

@@ -156,21 +156,23 @@ impl From<kstone_base::Error> for Problem {
     }
 }
 
-impl From<kstone::Error> for Problem {
-    fn from(error: kstone::Error) -> Problem {
+impl From<kstone_ports::Error> for Problem {
+    fn from(error: kstone_ports::Error) -> Problem {
         // A rule that a write breaks, of a person who was erased perhaps, tells so in the reasons.
-        if let kstone::Error::TransactionCanceled { reasons } = &error
+        if let kstone_ports::Error::TransactionCanceled { reasons } = &error
             && let Some(reason) = reasons.iter().find_map(refusal)
         {
             return Problem::new(Code::Refused, reason);
         }
         let code = match error {
-            kstone::Error::Refused(_) => Code::Refused,
-            kstone::Error::Validation(_) => Code::Invalid,
-            kstone::Error::TransactionCanceled { .. } | kstone::Error::ConditionFailed { .. } => {
-                Code::Conflict
-            }
-            kstone::Error::Engine(_) | kstone::Error::LimitExceeded(_) => Code::Unavailable,
+            kstone_ports::Error::Refused(_) => Code::Refused,
+            kstone_ports::Error::Invalid(_) => Code::Invalid,
+            kstone_ports::Error::TransactionCanceled { .. }
+            | kstone_ports::Error::ConditionFailed { .. } => Code::Conflict,
+            kstone_ports::Error::Conflict(_)
+            | kstone_ports::Error::Throttled(_)
+            | kstone_ports::Error::Unavailable(_)
+            | kstone_ports::Error::OutcomeUnknown(_) => Code::Unavailable,
             _ => Code::Internal,
         };
         Problem::new(code, error.to_string())

@@ -2,7 +2,7 @@
 
 use kstone::table::{
     BillingMode, KeyAttribute, KeyElement, KeyRole, KeyType, ProjectionType, RawIndex, RawStream,
-    RawTable, StreamView, TableSpec, Throughput,
+    RawTable, StreamView, Throughput,
 };
 
 use super::{Context, Response, description, parameters};
@@ -25,7 +25,7 @@ pub(super) fn start(json: &Json<'_>, context: &Context) -> Result<Response, Faul
         table_class: parameters::text(json, "TableClass"),
         tags: tags(json),
     };
-    let table = context.database.create_table(&TableSpec::resolve(&requested)?)?;
+    let table = context.database.create_table(&requested.resolve()?)?;
     Response::ready(|out| {
         out.name("TableDescription");
         description::write(out, &table, &context.region);

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kstone::ops::GetItem;
 use kstone::{Item, Value};
-use kstone_redis::Value as Reply;
+use kstone_ports::keys::Value as Reply;
 use serde_json::{Map, Value as Json, json};
 
 use super::holdings::{PersonalDataLocation, item_key, match_of};
@@ -155,7 +155,7 @@ impl Stores {
         let request =
             GetItem { table: table.to_owned(), key, consistent_read: true, ..GetItem::default() };
         let Some(item) = self.items.get(&request).await?.item else { return Ok(None) };
-        let mut item = item.decode().map_err(kstone::Error::from)?;
+        let mut item = item.decode().map_err(kstone_ports::Error::from)?;
         // The key and its end are shown beside the value.
         names.iter().map(String::as_str).chain(ttl).for_each(|name| drop(item.remove(name)));
         let found = match_of(&self.keyspace, &holding.location);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kstone::ops::{BatchGet, BatchGetTable, Projection};
 use kstone::{Item, ItemRef};
-use kstone_redis::Value as Reply;
+use kstone_ports::keys::Value as Reply;
 
 use super::shared::{self, Named, Share};
 use super::stores::{Result, Stores, TableKey, TableKeys, bytes_of, command, pipeline};

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use kstone::ops::{GetItem, Placeholders, PutItem, TransactAction, TransactKind, TransactWrite};
-use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Item, Value};
+use kstone_ports::items::Items;
 use serde::{Deserialize, Serialize};
 
 use super::receipt::{PatternCount, PurgeCount, Receipt, SignedReceipt};
@@ -263,10 +263,11 @@ impl Jobs<'_> {
             ..GetItem::default()
         };
         let found = match self.items.get(&request).await {
-            Err(kstone::Error::NotFound(_)) => return Ok(None),
+            Err(kstone_ports::Error::NotFound(_)) => return Ok(None),
             found => found?.item,
         };
-        let item = found.map(|item| item.decode()).transpose().map_err(kstone::Error::from)?;
+        let item =
+            found.map(|item| item.decode()).transpose().map_err(kstone_ports::Error::from)?;
         item.as_ref().map(record).transpose()
     }
 
@@ -279,7 +280,7 @@ impl Jobs<'_> {
     async fn partition(&self, pk: &str) -> Result<Vec<Item>> {
         let mut found = Vec::new();
         each_in_partition(self.items, ERASURES_TABLE, pk, |item| {
-            found.push(item.decode().map_err(kstone::Error::from)?);
+            found.push(item.decode().map_err(kstone_ports::Error::from)?);
             Ok(())
         })
         .await?;

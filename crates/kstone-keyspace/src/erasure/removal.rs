@@ -11,10 +11,10 @@ use kstone::ops::{
     Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, TransactWrite,
     Update,
 };
-use kstone::ports::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use kstone::{CancellationCode, Item, Value};
-use kstone_redis::Value as Reply;
-use kstone_redis::port::PurgeKeys;
+use kstone_ports::items::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
+use kstone_ports::keys::PurgeKeys;
+use kstone_ports::keys::Value as Reply;
 
 use super::holdings::{item_key, match_of};
 use super::shared::{self, Named, Share};
@@ -143,7 +143,7 @@ impl Stores {
             };
             let answer = match watch.command(&question).await {
                 // It holds something else by now, which names nobody.
-                Err(kstone_redis::port::Error::Reply(_)) => return Ok(()),
+                Err(kstone_ports::Error::Reply(_)) => return Ok(()),
                 answer => answer?,
             };
             let Some(change) = change_of_key(key, found, field, subject, &answer) else {
@@ -152,7 +152,7 @@ impl Stores {
             if let Some(replies) = watch.commit(&[change]).await? {
                 return match replies.into_iter().find_map(Result::err) {
                     None => Ok(()),
-                    Some(fault) => Err(kstone_redis::port::Error::from(fault).into()),
+                    Some(fault) => Err(kstone_ports::Error::from(fault).into()),
                 };
             }
         }
@@ -180,7 +180,7 @@ impl Stores {
             };
             let named = Named::in_item(found, field, stored.as_ref());
             let share = named.share_of(subject);
-            let item = stored.decode().map_err(kstone::Error::from)?;
+            let item = stored.decode().map_err(kstone_ports::Error::from)?;
             let is_theirs = |id: &str| subject.covers(&shared::person(found, id));
             let action = match share {
                 Share::Nothing => None,
@@ -216,7 +216,7 @@ impl Stores {
             ..DeleteItem::default()
         };
         match self.items.delete(&request).await {
-            Ok(_) | Err(kstone::Error::ConditionFailed { .. }) => Ok(()),
+            Ok(_) | Err(kstone_ports::Error::ConditionFailed { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -368,8 +368,8 @@ fn change_of_item(
 }
 
 /// Whether the error says that another write came first.
-fn is_lost_race(error: &kstone::Error) -> bool {
-    let kstone::Error::TransactionCanceled { reasons } = error else { return false };
+fn is_lost_race(error: &kstone_ports::Error) -> bool {
+    let kstone_ports::Error::TransactionCanceled { reasons } = error else { return false };
     reasons.iter().any(|reason| {
         use CancellationCode::{ConditionalCheckFailed, TransactionConflict};
         matches!(reason.code, ConditionalCheckFailed | TransactionConflict)

@@ -5,7 +5,7 @@
 //! that the value is deleted with any of them. A value that names somebody in both ways is theirs.
 
 use kstone::{ItemRef, ListRef, Value, ValueRef};
-use kstone_redis::Value as Reply;
+use kstone_ports::keys::Value as Reply;
 use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kstone::ops::{KeyCondition, Placeholders, Query};
 use kstone::policy::SUBJECTS_TABLE;
-use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeyType, TtlState};
 use kstone::{Item, ItemBytes, ItemRef, Number, Value, ValueRef};
-use kstone_redis::Value as Reply;
-use kstone_redis::port::{Error as KeysError, Keys};
+use kstone_ports::items::Items;
+use kstone_ports::keys::Keys;
+use kstone_ports::keys::Value as Reply;
 
 use crate::index::IndexEntryKey;
 use crate::keyspace::Keyspace;
@@ -29,12 +29,9 @@ pub struct Stores {
 /// Why data of a person could not be listed, exported or erased.
 #[derive(Debug, thiserror::Error)]
 pub enum ErasureError {
-    /// The items could not be asked, or refused.
+    /// The storage could not be asked, or refused.
     #[error(transparent)]
-    Items(#[from] kstone::Error),
-    /// The keys could not be asked, or refused.
-    #[error(transparent)]
-    Keys(#[from] KeysError),
+    Store(#[from] kstone_ports::Error),
     /// What is stored makes no sense here.
     #[error("{0}")]
     Unreadable(String),
@@ -48,6 +45,12 @@ pub enum ErasureError {
     /// A value changes faster than the person can be taken out of it. Ask again.
     #[error("{0} is being changed all the time; try again")]
     Busy(String),
+}
+
+impl From<kstone::Error> for ErasureError {
+    fn from(error: kstone::Error) -> ErasureError {
+        ErasureError::Store(error.into())
+    }
 }
 
 pub(crate) type Result<T, E = ErasureError> = std::result::Result<T, E>;
@@ -86,7 +89,7 @@ impl Stores {
     ) -> Result<Option<&'t TableKey>> {
         if !known.contains_key(name) {
             let described = match self.items.describe(name).await {
-                Err(kstone::Error::NotFound(_)) => None,
+                Err(kstone_ports::Error::NotFound(_)) => None,
                 described => Some(described?),
             };
             let key = described.and_then(|table| {
@@ -190,7 +193,7 @@ pub(super) async fn each_in_partition(
             ..Query::default()
         };
         let page = match items.query(&query).await {
-            Err(kstone::Error::NotFound(_)) => return Ok(()),
+            Err(kstone_ports::Error::NotFound(_)) => return Ok(()),
             page => page?,
         };
         page.items.iter().flatten().try_for_each(&mut each)?;
@@ -225,7 +228,7 @@ pub(super) async fn pipeline(keys: &dyn Keys, commands: &[Vec<Bytes>]) -> Result
                 Ok(reply) => reply,
                 // A key that holds something else by now.
                 Err(fault) if fault.to_string().starts_with("WRONGTYPE") => Reply::Null,
-                Err(fault) => return Err(KeysError::from(fault).into()),
+                Err(fault) => return Err(kstone_ports::Error::from(fault).into()),
             });
         }
     }

@@ -18,7 +18,6 @@
 
 use kstone::ops::{BatchWrite, DeleteItem, GetItem, KeyCondition, PutItem, Query, WriteRequest};
 use kstone::policy::PatternId;
-use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone::{Database, Durability, Error, Item, Result, Value, placeholders};
 use kstone_core::env::Random;
@@ -442,13 +441,13 @@ impl Governor {
     pub(super) async fn keep_token(&self, token: Token) -> Result<()> {
         let item = key(ERASED, &token.to_text()).with("at", self.db.engine().now_ms());
         let put = PutItem { table: TABLE.to_owned(), item, ..PutItem::default() };
-        Items::put(&self.db, &put).await.map(drop)
+        self.db.put_item(&put).await.map(drop)
     }
 
     pub(super) async fn forget_token(&self, token: Token) -> Result<()> {
         let key = key(ERASED, &token.to_text());
         let delete = DeleteItem { table: TABLE.to_owned(), key, ..DeleteItem::default() };
-        Items::delete(&self.db, &delete).await.map(drop)
+        self.db.delete_item(&delete).await.map(drop)
     }
 }
 

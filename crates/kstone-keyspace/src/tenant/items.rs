@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use kstone::expr::{Binder, ExpressionCache, KeyOp};
-use kstone::ops::{
+use kstone_ports::capabilities::Capabilities;
+use kstone_ports::expr::{Binder, ExpressionCache, KeyOp};
+use kstone_ports::items::{
     BatchGet, BatchGetOutput, BatchWrite, BatchWriteOutput, DeleteItem, GetItem, GetItemOutput,
-    KeyCondition, PutItem, Query, QueryOutput, Scan, TransactGet, TransactGetOutput, TransactKind,
-    TransactWrite, TransactWriteOutput, UpdateItem, WriteOutput, WriteRequest,
+    IndexState, Items, KeyCondition, KeySchema, KeyType, PurgeItems, PurgeReport, PutItem, Query,
+    QueryOutput, Scan, TableDescription, TableSpec, TransactGet, TransactGetOutput, TransactKind,
+    TransactWrite, TransactWriteOutput, TtlState, UpdateItem, WriteOutput, WriteRequest,
 };
-use kstone::ports::{Items, PortFuture, PurgeItems, PurgeReport};
-use kstone::table::{IndexState, KeySchema, KeyType, TableDescription, TableSpec, TtlState};
-use kstone::{Error, Item, Result, Value, ValueRef};
+use kstone_ports::value::{Item, Value, ValueRef};
+use kstone_ports::{Error, PortFuture, Result};
 use sha2::{Digest as _, Sha256};
 
 use crate::keyspace::{ItemKeyParts, KeyStore, Tenancy, WHOLE_KEY};
@@ -155,6 +156,14 @@ impl TenantItems {
 }
 
 impl Items for TenantItems {
+    fn capabilities(&self) -> Capabilities {
+        self.items.capabilities()
+    }
+
+    fn name(&self) -> String {
+        self.items.name()
+    }
+
     fn get<'a>(&'a self, request: &'a GetItem) -> PortFuture<'a, GetItemOutput> {
         Box::pin(async move {
             self.check(&request.table, std::iter::once(&request.key)).await?;

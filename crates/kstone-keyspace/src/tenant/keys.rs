@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kstone_redis::Value;
-use kstone_redis::port::{
-    Error, Keys, KeysPage, PortCommand, PortFuture, PurgeKeys, PurgeReport, Reply, Result,
-    ScanKeys, Watch,
-};
+use kstone_ports::capabilities::Capabilities;
+use kstone_ports::items::PurgeReport;
+use kstone_ports::keys::{Keys, KeysPage, PurgeKeys, Reply, ScanKeys, Value, Watch};
+use kstone_ports::{Error, PortFuture, Result};
+use kstone_redis::port::PortCommand;
 
 use crate::keyspace::KeyStore;
 use crate::tenant::{Tenant, commands};
@@ -74,6 +74,14 @@ fn refuse(tenant: &Tenant, what: &str, why: &str) -> Error {
 }
 
 impl Keys for TenantKeys {
+    fn capabilities(&self) -> Capabilities {
+        self.keys.capabilities()
+    }
+
+    fn name(&self) -> String {
+        self.keys.name()
+    }
+
     fn database(&self, db: u8) -> Option<Arc<dyn Keys>> {
         let keys = self.keys.database(db)?;
         Some(Arc::new(TenantKeys { tenant: self.tenant.clone(), keys }))

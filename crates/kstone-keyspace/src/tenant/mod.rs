@@ -18,8 +18,8 @@ pub use keys::TenantKeys;
 
 use std::sync::Arc;
 
-use kstone::ports::Items;
-use kstone_redis::port::Keys;
+use kstone_ports::items::Items;
+use kstone_ports::keys::Keys;
 
 use crate::keyspace::{KeyStore, Keyspace, Tenancy};
 

@@ -6,7 +6,7 @@ use kstone::table::{KeyAttribute, KeySchema, KeyType};
 use kstone::{Item, Value};
 use kstone_keyspace::Subject;
 use kstone_keyspace::erasure::PatternCount;
-use kstone_redis::Value as Reply;
+use kstone_ports::keys::Value as Reply;
 use kstone_sim::SimDisk;
 
 const CATALOGUE: &str = r#"

@@ -7,7 +7,7 @@ use kstone::Item;
 use kstone::table::{KeyAttribute, KeySchema};
 use kstone_keyspace::erasure::{ErasureState, Progress};
 use kstone_keyspace::{Governor, Subject};
-use kstone_redis::Value as Reply;
+use kstone_ports::keys::Value as Reply;
 use kstone_sim::SimDisk;
 
 const CATALOGUE: &str = r#"

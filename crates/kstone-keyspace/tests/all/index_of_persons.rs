@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::support::{Fixture, keyspace_of, now, say, sweep_all};
 use kstone::Item;
 use kstone_keyspace::{Governor, GovernorOptions, Subject};
-use kstone_redis::Value as Reply;
+use kstone_ports::keys::Value as Reply;
 use kstone_sim::SimDisk;
 
 const CATALOGUE: &str = r#"

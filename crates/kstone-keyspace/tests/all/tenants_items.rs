@@ -7,10 +7,11 @@ use kstone::ops::{
     Placeholders, PutItem, Query, Scan, Select, TransactAction, TransactGet, TransactGetRequest,
     TransactKind, TransactWrite, Update, UpdateItem, WriteRequest,
 };
-use kstone::ports::{Items, PurgeItems};
 use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
-use kstone::{Database, Durability, Error, Item, Value, placeholders};
+use kstone::{Database, Durability, Item, Value, placeholders};
 use kstone_keyspace::{Tenant, TenantItems, shipped};
+use kstone_ports::Error;
+use kstone_ports::items::{Items, PurgeItems};
 
 use crate::support::now;
 

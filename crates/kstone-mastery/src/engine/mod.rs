@@ -42,11 +42,11 @@ mod update_batcher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::ports::Items;
 use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone_core::env::{Clock, Random};
 use kstone_keyspace::keys::mastery::{ItemRating, StudentId};
-use kstone_redis::port::Keys;
+use kstone_ports::items::Items;
+use kstone_ports::keys::Keys;
 use quick_cache::sync::Cache;
 
 use kstone_base::store::Store;

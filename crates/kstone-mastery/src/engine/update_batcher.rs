@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kstone_core::sync::Mutex;
-use kstone_redis::port::Keys;
+use kstone_ports::keys::Keys;
 use tokio::sync::oneshot;
 
 use super::cache::{Invalidation, invalidation_command};

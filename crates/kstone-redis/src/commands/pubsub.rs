@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::command_spec::{Command, Context, Flow, Run, flag::*};
 use crate::fault::Result;
-use crate::reply::Sink;
+use crate::reply::{Sink, write_value};
 use crate::server::pubsub::Topic;
 
 const PUBLISH: u32 = PUBSUB | FAST | MAY_REPLICATE | NO_DATA;
@@ -55,7 +55,7 @@ fn spublish(context: &mut Context<'_, '_>, args: &[&[u8]]) -> Result<Flow> {
 fn write_sent(context: &mut Context<'_, '_>, sent: usize) {
     if context.caller == crate::command_spec::Caller::Client {
         for message in context.client.peer.take() {
-            message.write(context.out);
+            write_value(&message, context.out);
         }
     }
     context.out.integer(sent as i64);

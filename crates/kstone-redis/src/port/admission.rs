@@ -5,7 +5,8 @@ use bytes::Bytes;
 use crate::args;
 use crate::command_spec::{Command, Keys, access, flag};
 use crate::commands;
-use crate::port::{Error, Result, slot_of};
+use kstone_ports::keys::slot_of;
+use kstone_ports::{Error, Result};
 
 /// Commands without keys that say nothing about the store and change nothing in it.
 const WITHOUT_KEYS: [&str; 4] = ["echo", "ping", "publish", "time"];

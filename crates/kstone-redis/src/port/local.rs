@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kstone_core::sync::Mutex;
+use kstone_ports::capabilities::{Capabilities, Capability};
+use kstone_ports::items::PurgeReport;
+use kstone_ports::keys::{ErrorReply, Keys, KeysPage, PurgeKeys, Reply, ScanKeys, Watch};
+use kstone_ports::{Error, PortFuture, Result};
 
 use crate::Redis;
-use crate::fault::Fault;
 use crate::port::admission::{self, PortCommand};
-use crate::port::{
-    Error, Keys, KeysPage, PortFuture, PurgeKeys, PurgeReport, Reply, Result, ScanKeys, Watch,
-};
 use crate::reply::{Tree, Value};
 use crate::session::{CommandOutcome, Pipeline, Session};
 use crate::store::databases::DATABASES;
@@ -81,7 +81,7 @@ impl LocalKeys {
     async fn durable(&self, session: &Session) -> Result<()> {
         if self.redis.is_sync() {
             let synced = self.redis.server.engine.durable(session.seq()).await;
-            synced.map_err(|error| Error::Unavailable(error.to_string()))?;
+            synced.map_err(|error| Error::OutcomeUnknown(error.to_string()))?;
         }
         Ok(())
     }
@@ -143,12 +143,20 @@ async fn execute_some(session: &mut Session, commands: &[Vec<Bytes>]) -> Result<
 
 pub(crate) fn reply(value: Value) -> Reply {
     match value {
-        Value::Error(message) => Err(Fault::new(String::from_utf8_lossy(&message))),
+        Value::Error(message) => Err(ErrorReply::new(String::from_utf8_lossy(&message))),
         value => Ok(value),
     }
 }
 
 impl Keys for LocalKeys {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::of(&[Capability::ExactExpiry, Capability::Purge])
+    }
+
+    fn name(&self) -> String {
+        "this database".to_owned()
+    }
+
     fn database(&self, db: u8) -> Option<Arc<dyn Keys>> {
         self.at(db).map(|keys| Arc::new(keys) as Arc<dyn Keys>)
     }

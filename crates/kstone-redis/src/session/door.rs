@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::reply::{Out, Value};
+use crate::reply::{Out, Value, write_value};
 use crate::server::clients::state;
 use crate::server::config;
 use crate::session::Session;
@@ -103,7 +103,7 @@ impl Session {
         // They tell of what others have written.
         self.note_seq(self.server.engine.applied_seq());
         for message in self.client.peer.take() {
-            message.write(out);
+            write_value(&message, out);
         }
     }
 

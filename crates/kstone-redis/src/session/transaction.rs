@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::command_spec::{Caller, Command, Context, Flow, Request, Run, flag};
 use crate::fault::{Fault, Result};
-use crate::reply::{Out, Sink, replace_with_error};
+use crate::reply::{Out, Sink, replace_with_error, write_value};
 use crate::server::Server;
 use crate::server::clients::state;
 use crate::server::watches::Dirty;
@@ -278,7 +278,7 @@ impl Session {
             Run::Session(run) => match run(self, args, out)? {
                 // No command waits while it has all keys to itself: it replies how things stand.
                 Flow::Block(block) => {
-                    block.on_timeout.reply().write(out);
+                    write_value(&block.on_timeout.reply(), out);
                     Ok(Flow::Done)
                 }
                 flow => Ok(flow),

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::command_spec::{Block, Request};
 use crate::fault::Fault;
-use crate::reply::Out;
+use crate::reply::{Out, write_value};
 use crate::server::Server;
 use crate::server::blocked::{Served, Waiter};
 use crate::session::Session;
@@ -64,14 +64,14 @@ impl Waiting {
         // The sender is dropped unused only if serving failed halfway.
         let Ok(served) = served.await else { return out.null() };
         session.note_seq(served.seq);
-        served.reply.write(out);
+        write_value(&served.reply, out);
     }
 
     /// Ends the wait when its time is over: writes the reply for a timeout, or the command's own
     /// reply if it has just been served.
     pub async fn time_out(mut self, session: &mut Session, out: Out<'_>) {
         if self.server.blocked.give_up(&self.waiter) {
-            self.waiter.on_timeout().write(out);
+            write_value(&self.waiter.on_timeout(), out);
         } else {
             self.served(session, out).await;
         }

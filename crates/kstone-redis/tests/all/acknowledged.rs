@@ -8,7 +8,7 @@ use crate::support::{Client, bulk, error, int, ok};
 use kstone::{Database, DatabaseOptions};
 use kstone_core::Durability;
 use kstone_core::env::Env;
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 /// A client of a database on a disk that can be stalled.
 fn open() -> (Client, Disk) {

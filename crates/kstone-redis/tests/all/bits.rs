@@ -1,7 +1,7 @@
 //! Strings as rows of bits.
 
 use crate::support::{Client, bulk, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 fn ints(numbers: &[i64]) -> Value {
     Value::Array(numbers.iter().map(|number| int(*number)).collect())

@@ -2,7 +2,7 @@
 
 use crate::support::{Client, bulk, int, machine_with};
 use kstone::{Database, DatabaseOptions};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
 const ELEMENTS: usize = 18;

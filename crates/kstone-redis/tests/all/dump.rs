@@ -1,7 +1,7 @@
 //! DUMP and RESTORE.
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 fn dump(client: &mut Client, key: &str) -> Vec<u8> {
     match client.call(&["DUMP", key]) {

@@ -1,7 +1,7 @@
 //! Places on earth, as clients see them.
 
 use crate::support::{Client, bulk, bulks, error, int};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 fn sicily() -> Client {
     let mut client = Client::new();

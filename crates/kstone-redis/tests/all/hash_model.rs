@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::support::{Client, machine};
 use kstone_core::env::{Random, SeededRandom};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
 const FIELDS: [&str; 6] = ["f0", "f1", "f2", "f3", "f4", "f5"];

@@ -1,7 +1,7 @@
 //! Hashes, and fields that expire.
 
 use crate::support::{Client, bulk, bulks, error, int, machine, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 /// The parts of a list.
 #[track_caller]

@@ -1,7 +1,7 @@
 //! Counting different elements.
 
 use crate::support::{Client, bulk, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 #[test]
 fn elements_are_counted_once() {

@@ -1,7 +1,7 @@
 //! Commands on keys of any type.
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 /// A list whose elements are `count` times `len` bytes.
 fn push_list(client: &mut Client, key: &str, count: usize, len: usize) {

@@ -1,7 +1,7 @@
 //! MULTI and scripts that write more than one commit can hold.
 
 use crate::support::{Client, bulk, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 const MIB: usize = 1 << 20;
 const REFUSED: &str = "can write at most 64 MiB at once";

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::support::{Client, bulk, int, now, ok};
 use bytes::Bytes;
-use kstone_redis::port::{Error, Keys, ScanKeys};
+use kstone_ports::Error;
+use kstone_ports::keys::{Keys, ScanKeys};
 use kstone_redis::{Redis, Value};
 
 fn words(line: &str) -> Vec<Bytes> {

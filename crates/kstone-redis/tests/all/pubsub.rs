@@ -1,7 +1,7 @@
 //! Publishing and subscribing, and what happens to keys.
 
 use crate::support::{Client, bulk, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 fn message(words: &[&str]) -> Value {
     Value::Push(words.iter().map(bulk).collect())

@@ -4,7 +4,9 @@ use crate::support::{Client, bulk, int, machine_with, now};
 use bytes::Bytes;
 use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::{Compression, Options};
-use kstone_redis::port::{Error, Keys, PurgeKeys, PurgeReport};
+use kstone_ports::Error;
+use kstone_ports::items::PurgeReport;
+use kstone_ports::keys::{Keys, PurgeKeys};
 use kstone_redis::{Pipeline, Redis, Value};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::{Client, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 /// The cursor and the elements of a step.
 #[track_caller]

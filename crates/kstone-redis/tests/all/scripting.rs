@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 fn eval(client: &mut Client, script: &str) -> Value {
     client.call(&["EVAL", script, "0"])

@@ -1,7 +1,7 @@
 //! What clients may ask the server about itself and about each other.
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 fn text(value: Value) -> String {
     match value {

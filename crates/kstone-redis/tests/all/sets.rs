@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::{Client, bulk, error, int};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 /// The members in a reply.
 #[track_caller]

@@ -1,7 +1,7 @@
 //! SORT.
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 #[test]
 fn numbers_are_sorted_as_numbers_and_texts_as_texts() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 fn double(number: f64) -> Value {
     Value::Double(number)

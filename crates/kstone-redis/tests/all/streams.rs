@@ -1,7 +1,7 @@
 //! Streams.
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 /// An entry as replies show it.
 fn entry(id: &str, fields: &[&str]) -> Value {

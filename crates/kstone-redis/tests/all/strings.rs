@@ -1,7 +1,7 @@
 //! Strings, short and long.
 
 use crate::support::{Client, bulk, bulks, error, int, ok};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 /// A byte for each position, so that a wrong position is noticed.
 fn pattern(len: usize) -> Vec<u8> {

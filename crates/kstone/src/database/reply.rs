@@ -37,7 +37,7 @@ impl<T> Reply<T> {
         if let Some(durable) = self.durable {
             durable.wait()?;
         }
-        self.result.unwrap_or_else(|| Err(crate::Error::validation("the reply was taken already")))
+        self.result.unwrap_or_else(taken)
     }
 
     /// The same answer in another form.
@@ -53,13 +53,29 @@ impl<T> Reply<T> {
     /// The answer before it may be given: for a part of a larger answer, which will rest on at
     /// least as much.
     pub(crate) fn early(self) -> Result<T> {
-        self.result.unwrap_or_else(|| Err(crate::Error::validation("the reply was taken already")))
+        self.result.unwrap_or_else(taken)
+    }
+
+    /// The answer as the port to items gives it. If the disk fails after the work was done, nobody
+    /// knows whether a crash would take it back.
+    pub(crate) async fn into_port(self) -> kstone_ports::Result<T> {
+        let Reply { result, durable } = self;
+        if let Some(durable) = durable {
+            durable
+                .await
+                .map_err(|error| kstone_ports::Error::OutcomeUnknown(error.to_string()))?;
+        }
+        Ok(result.unwrap_or_else(taken)?)
     }
 
     /// Whether the answer may be given at once.
     pub fn is_ready(&self) -> bool {
         self.durable.is_none()
     }
+}
+
+fn taken<T>() -> Result<T> {
+    Err(crate::Error::validation("the reply was taken already"))
 }
 
 /// A [`Reply`] as a future. Works on any executor; the database's own thread wakes it.

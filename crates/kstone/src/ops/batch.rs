@@ -12,11 +12,12 @@ use crate::ops::binding::Unbound;
 use crate::ops::put::{encode_checked, stripes_of_put};
 use crate::ops::write_output::collection_metrics;
 use crate::ops::{
-    CapacityDetail, CollectionMetrics, Consumed, Placeholders, Projection, add_consumed,
+    BatchGet, BatchGetOutput, BatchWrite, BatchWriteOutput, CollectionMetrics, WriteRequest,
+    add_consumed,
 };
 use crate::policy::Effect;
 use crate::table::live::Table;
-use crate::value::{Item, ItemBytes};
+use crate::value::ItemBytes;
 
 /// The keys of a [`BatchGet`].
 const GETS_MAX: usize = 100;
@@ -24,72 +25,6 @@ const GETS_MAX: usize = 100;
 const WRITES_MAX: usize = 25;
 /// The bytes of items that a [`BatchGet`] returns.
 const GET_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// Reads up to 100 items of one or more tables.
-#[derive(Debug, Clone, Default)]
-pub struct BatchGet {
-    /// Each table with the keys to read.
-    pub tables: Vec<BatchGetTable>,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-}
-
-/// The keys to read of one table.
-#[derive(Debug, Clone, Default)]
-pub struct BatchGetTable {
-    /// The table's name.
-    pub table: String,
-    /// The keys.
-    pub keys: Vec<Item>,
-    /// Which attributes to return.
-    pub projection: Option<Projection>,
-    /// What the projection's placeholders stand for.
-    pub placeholders: Placeholders,
-    /// Costs twice the capacity units.
-    pub consistent_read: bool,
-}
-
-/// The answer to [`BatchGet`].
-#[derive(Debug, Clone, Default)]
-pub struct BatchGetOutput {
-    /// The items found, by table, in the order asked; a table without any is there too.
-    pub found: Vec<(String, Vec<ItemBytes>)>,
-    /// The keys beyond 16 MB of answer, as indexes into [`BatchGetTable::keys`], by table.
-    pub unprocessed: Vec<(String, Vec<usize>)>,
-    /// Capacity units by table, when asked for.
-    pub consumed: Vec<Consumed>,
-}
-
-/// Puts and deletes up to 25 items of one or more tables; each for itself, not as a transaction.
-#[derive(Debug, Clone, Default)]
-pub struct BatchWrite {
-    /// Each table with what to write.
-    pub tables: Vec<(String, Vec<WriteRequest>)>,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-    /// Whether to estimate the item collections' sizes.
-    pub collection_metrics: bool,
-}
-
-/// One write of a [`BatchWrite`].
-#[derive(Debug, Clone)]
-pub enum WriteRequest {
-    /// Writes an item.
-    Put(Item),
-    /// Deletes the item with this key.
-    Delete(Item),
-}
-
-/// The answer to [`BatchWrite`].
-#[derive(Debug, Clone, Default)]
-pub struct BatchWriteOutput {
-    /// What was not done, as indexes into the requests, by table; empty here in practice.
-    pub unprocessed: Vec<(String, Vec<usize>)>,
-    /// Capacity units by table, when asked for.
-    pub consumed: Vec<Consumed>,
-    /// Item collection sizes, when asked for.
-    pub collections: Vec<CollectionMetrics>,
-}
 
 impl Database {
     /// Reads many items, each for itself, but all as of one moment.

@@ -7,31 +7,10 @@ use crate::database::locking::{Changed, Stop};
 use crate::database::{Database, Reply};
 use crate::error::Result;
 use crate::ops::binding::{Unbound, check};
-use crate::ops::write_output::{WriteOutput, collection_metrics, returns_old};
-use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues};
+use crate::ops::write_output::{collection_metrics, returns_old};
+use crate::ops::{DeleteItem, WriteOutput};
 use crate::staging::Stored;
-use crate::value::{Item, ItemBytes};
-
-/// Deletes the item with a key, if there is one.
-#[derive(Debug, Clone, Default)]
-pub struct DeleteItem {
-    /// The table's name.
-    pub table: String,
-    /// The key attributes.
-    pub key: Item,
-    /// What the item must be like.
-    pub condition: Option<Condition>,
-    /// What the condition's placeholders stand for.
-    pub placeholders: Placeholders,
-    /// [`ReturnValues::None`] or [`ReturnValues::AllOld`].
-    pub return_values: ReturnValues,
-    /// Whether a failed condition's error carries the item.
-    pub return_on_failure: bool,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-    /// Whether to estimate the item collection's size.
-    pub collection_metrics: bool,
-}
+use crate::value::ItemBytes;
 
 impl Database {
     /// Deletes the item with a key, if there is one.

@@ -6,34 +6,8 @@ use crate::cost::Costs;
 use crate::database::{Database, Reply};
 use crate::error::{Result, table_gone};
 use crate::ops::binding::Unbound;
-use crate::ops::{CapacityDetail, Consumed, Placeholders, Projection};
-use crate::value::{Item, ItemBytes};
-
-/// Reads one item by its key.
-#[derive(Debug, Clone, Default)]
-pub struct GetItem {
-    /// The table's name.
-    pub table: String,
-    /// The key attributes.
-    pub key: Item,
-    /// Which attributes to return; all of them when `None`.
-    pub projection: Option<Projection>,
-    /// What the projection's placeholders stand for.
-    pub placeholders: Placeholders,
-    /// Costs twice the capacity units; every read here is consistent.
-    pub consistent_read: bool,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-}
-
-/// The answer to [`GetItem`].
-#[derive(Debug, Clone, Default)]
-pub struct GetItemOutput {
-    /// The item, if there is one.
-    pub item: Option<ItemBytes>,
-    /// Capacity units, when asked for.
-    pub consumed: Option<Consumed>,
-}
+use crate::ops::{GetItem, GetItemOutput};
+use crate::value::ItemBytes;
 
 impl Database {
     /// Reads one item by its key.

@@ -14,140 +14,16 @@ mod transact;
 mod update;
 mod write_output;
 
-pub use batch::{
-    BatchGet, BatchGetOutput, BatchGetTable, BatchWrite, BatchWriteOutput, WriteRequest,
+pub use kstone_ports::items::{
+    BatchGet, BatchGetOutput, BatchGetTable, BatchWrite, BatchWriteOutput, CapacityDetail,
+    CapacityKind, CollectionMetrics, Condition, Consumed, DeleteItem, GetItem, GetItemOutput,
+    KeyCondition, Placeholders, Projection, PutItem, Query, QueryOutput, ReturnValues, Scan,
+    Segment, Select, TransactAction, TransactGet, TransactGetOutput, TransactGetRequest,
+    TransactKind, TransactWrite, TransactWriteOutput, Update, UpdateItem, WriteOutput,
+    WriteRequest,
 };
-pub use delete::DeleteItem;
-pub use get::{GetItem, GetItemOutput};
-pub use put::PutItem;
 pub(crate) use put::{encode_checked, is_too_large};
 pub(crate) use query::check_holds_filter;
-pub use query::{Query, QueryOutput, Select};
-pub use scan::{Scan, Segment};
-pub use transact::{
-    TransactAction, TransactGet, TransactGetOutput, TransactGetRequest, TransactKind,
-    TransactWrite, TransactWriteOutput,
-};
-pub use update::UpdateItem;
-pub use write_output::WriteOutput;
-
-use crate::expr::{BoundCondition, BoundKeyCondition, BoundUpdate};
-use crate::value::{Item, Value};
-
-/// `ExpressionAttributeNames` and `ExpressionAttributeValues`: what the placeholders of an
-/// operation's expressions stand for. `None` and empty differ: DynamoDB refuses the empty one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Placeholders {
-    /// `#name` with the attribute name that it stands for.
-    pub names: Option<Vec<(String, String)>>,
-    /// `:value` with the value that it stands for.
-    pub values: Option<Vec<(String, Value)>>,
-}
-
-/// A condition on an item: as text, or as built from a legacy parameter.
-#[derive(Debug, Clone)]
-pub enum Condition {
-    /// `ConditionExpression` or `FilterExpression`.
-    Text(String),
-    /// The same for what a PartiQL statement asks: it may be longer, as a statement may.
-    Statement(String),
-    /// `Expected`, `QueryFilter` or `ScanFilter`, by [`legacy`](crate::expr::legacy).
-    Built(BoundCondition),
-}
-
-/// Which items a query looks at.
-#[derive(Debug, Clone)]
-pub enum KeyCondition {
-    /// `KeyConditionExpression`.
-    Text(String),
-    /// `KeyConditions`, by [`legacy`](crate::expr::legacy).
-    Built(BoundKeyCondition),
-}
-
-/// What to change in an item.
-#[derive(Debug, Clone)]
-pub enum Update {
-    /// `UpdateExpression`.
-    Text(String),
-    /// The same for what a PartiQL statement changes: it may be longer, as a statement may.
-    Statement(String),
-    /// `AttributeUpdates`, by [`legacy`](crate::expr::legacy).
-    Built(BoundUpdate),
-}
-
-/// Which attributes to return.
-#[derive(Debug, Clone)]
-pub enum Projection {
-    /// `ProjectionExpression`.
-    Text(String),
-    /// `AttributesToGet`: top-level names.
-    Attributes(Vec<String>),
-}
-
-/// What a write returns of the item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ReturnValues {
-    /// Nothing.
-    #[default]
-    None,
-    /// The item as it was.
-    AllOld,
-    /// What the update changed, as it was.
-    UpdatedOld,
-    /// The item as it is now.
-    AllNew,
-    /// What the update changed, as it is now.
-    UpdatedNew,
-}
-
-/// How much to say about consumed capacity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CapacityDetail {
-    /// Nothing.
-    #[default]
-    None,
-    /// One sum.
-    Total,
-    /// The sum, and what the table and each index took.
-    Indexes,
-}
-
-/// Capacity units that an operation on one table took.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Consumed {
-    /// The table's name.
-    pub table: String,
-    /// How much detail was asked for.
-    pub detail: CapacityDetail,
-    /// Units of the table itself.
-    pub table_units: f64,
-    /// Units of local indexes, by name.
-    pub local: Vec<(String, f64)>,
-    /// Units of global indexes, by name.
-    pub global: Vec<(String, f64)>,
-    /// Whether these are read or write units.
-    pub kind: CapacityKind,
-    /// Whether a transaction took them, which says how many were for reading and for writing.
-    pub transactional: bool,
-}
-
-/// Whether capacity was for reading or for writing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CapacityKind {
-    /// For reading.
-    #[default]
-    Read,
-    /// For writing.
-    Write,
-}
-
-impl Consumed {
-    /// All units together.
-    pub fn total(&self) -> f64 {
-        let indexes = self.local.iter().chain(&self.global);
-        self.table_units + indexes.map(|(_, units)| units).sum::<f64>()
-    }
-}
 
 /// Adds what one operation took to what others took, by table.
 pub(crate) fn add_consumed(all: &mut Vec<Consumed>, one: Consumed) {
@@ -164,15 +40,4 @@ pub(crate) fn add_consumed(all: &mut Vec<Consumed>, one: Consumed) {
             }
         }
     }
-}
-
-/// The size of an item collection (all items of one partition, on a table with local indexes).
-#[derive(Debug, Clone, PartialEq)]
-pub struct CollectionMetrics {
-    /// The table's name.
-    pub table: String,
-    /// The partition key attribute with its value.
-    pub key: Item,
-    /// Lower and upper bound in GB.
-    pub size_estimate_gb: [f64; 2],
 }

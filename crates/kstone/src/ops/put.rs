@@ -7,33 +7,12 @@ use crate::database::locking::{Changed, Stop};
 use crate::database::{Database, Reply};
 use crate::error::{Error, Result};
 use crate::ops::binding::{Unbound, check};
-use crate::ops::write_output::{WriteOutput, collection_metrics, returns_old};
-use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues};
+use crate::ops::write_output::{collection_metrics, returns_old};
+use crate::ops::{CapacityDetail, PutItem, WriteOutput};
 use crate::policy::Effect;
 use crate::staging::Stored;
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes, Value, check_name};
-
-/// Writes a whole item, in place of the one with the same key.
-#[derive(Debug, Clone, Default)]
-pub struct PutItem {
-    /// The table's name.
-    pub table: String,
-    /// The item with its key attributes.
-    pub item: Item,
-    /// What the item in its place must be like.
-    pub condition: Option<Condition>,
-    /// What the condition's placeholders stand for.
-    pub placeholders: Placeholders,
-    /// [`ReturnValues::None`] or [`ReturnValues::AllOld`].
-    pub return_values: ReturnValues,
-    /// Whether a failed condition's error carries the item.
-    pub return_on_failure: bool,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-    /// Whether to estimate the item collection's size.
-    pub collection_metrics: bool,
-}
 
 impl Database {
     /// Writes a whole item.
@@ -94,7 +73,7 @@ pub(crate) fn check_values(item: &Item) -> Result<()> {
     }
     item.iter().try_for_each(|(name, value)| {
         check_name(name)?;
-        value.check_sets()
+        Ok(value.check_sets()?)
     })
 }
 

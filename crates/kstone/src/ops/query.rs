@@ -11,67 +11,10 @@ use crate::error::{Error, Result, table_gone};
 use crate::expr::{BoundCondition, BoundProjection};
 use crate::ops::binding::{Bound as Bindings, Unbound};
 use crate::ops::plan::{SortRange, plan};
-use crate::ops::{CapacityDetail, Condition, Consumed, KeyCondition, Placeholders, Projection};
+use crate::ops::{Condition, Projection, Query, QueryOutput, Select};
 use crate::table::live::{Index, Scope, Table};
 use crate::table::{IndexProjection, Status};
 use crate::value::{Item, ItemBytes, ItemRef};
-
-/// Reads the items of one partition in the order of their sort key.
-#[derive(Debug, Clone, Default)]
-pub struct Query {
-    /// The table's name.
-    pub table: String,
-    /// The index to ask instead of the table.
-    pub index: Option<String>,
-    /// Which partition, and which part of it.
-    pub key_condition: Option<KeyCondition>,
-    /// Which of the items found to return.
-    pub filter: Option<Condition>,
-    /// Which attributes to return.
-    pub projection: Option<Projection>,
-    /// What the placeholders of all expressions stand for.
-    pub placeholders: Placeholders,
-    /// What to return; `None` is DynamoDB's default for the request.
-    pub select: Option<Select>,
-    /// How many items to look at, at most.
-    pub limit: Option<u32>,
-    /// Where the page before ended.
-    pub start: Option<Item>,
-    /// From the greatest sort key down.
-    pub backward: bool,
-    /// Costs twice the capacity units; refused on global indexes.
-    pub consistent_read: bool,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-}
-
-/// What a query or scan returns of the items it finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Select {
-    /// Every attribute of the item, fetched from the table if the index lacks them.
-    AllAttributes,
-    /// Every attribute that the index holds.
-    AllProjectedAttributes,
-    /// Those that the projection names.
-    SpecificAttributes,
-    /// How many, and no item.
-    Count,
-}
-
-/// The answer to [`Query`] and [`Scan`](crate::ops::Scan): one page.
-#[derive(Debug, Clone, Default)]
-pub struct QueryOutput {
-    /// The items, unless only their count was asked for.
-    pub items: Option<Vec<ItemBytes>>,
-    /// How many passed the filter.
-    pub count: u32,
-    /// How many were looked at.
-    pub scanned: u32,
-    /// Where the next page begins; `None` after the last.
-    pub next: Option<Item>,
-    /// Capacity units, when asked for.
-    pub consumed: Option<Consumed>,
-}
 
 /// The bytes of items, as DynamoDB counts them, that one page looks at.
 pub(crate) const PAGE_BYTES_MAX: usize = 1024 * 1024;

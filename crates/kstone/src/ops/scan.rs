@@ -7,45 +7,7 @@ use crate::database::{Database, Reply};
 use crate::error::{Error, Result, table_gone};
 use crate::ops::binding::Unbound;
 use crate::ops::query::{Full, Page, Source, check_select};
-use crate::ops::{CapacityDetail, Condition, Placeholders, Projection, QueryOutput, Select};
-use crate::value::Item;
-
-/// Reads every item of a table or an index. Answers with a
-/// [`QueryOutput`](crate::ops::QueryOutput).
-#[derive(Debug, Clone, Default)]
-pub struct Scan {
-    /// The table's name.
-    pub table: String,
-    /// The index to read instead of the table.
-    pub index: Option<String>,
-    /// Which of the items found to return.
-    pub filter: Option<Condition>,
-    /// Which attributes to return.
-    pub projection: Option<Projection>,
-    /// What the placeholders of all expressions stand for.
-    pub placeholders: Placeholders,
-    /// What to return; `None` is DynamoDB's default for the request.
-    pub select: Option<Select>,
-    /// How many items to look at, at most.
-    pub limit: Option<u32>,
-    /// Where the page before ended.
-    pub start: Option<Item>,
-    /// The part of the table that this worker reads.
-    pub segment: Option<Segment>,
-    /// Costs twice the capacity units; refused on global indexes.
-    pub consistent_read: bool,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-}
-
-/// One of several parts that together are the whole table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
-    /// Which part, from 0.
-    pub index: u32,
-    /// How many parts there are, 1 to 1,000,000.
-    pub total: u32,
-}
+use crate::ops::{QueryOutput, Scan, Segment};
 
 impl Database {
     /// Reads every item of a table or an index: one page of them.

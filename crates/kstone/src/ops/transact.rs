@@ -16,111 +16,18 @@ use crate::ops::token::{self, Repeated};
 use crate::ops::update::check_keeps_key;
 use crate::ops::write_output::collection_metrics;
 use crate::ops::{
-    CapacityDetail, CollectionMetrics, Condition, Consumed, Placeholders, Projection, Update,
+    TransactAction, TransactGet, TransactGetOutput, TransactKind, TransactWrite,
+    TransactWriteOutput,
 };
 use crate::policy::Effect;
 use crate::staging::{Staged, Stored};
 use crate::table::live::Table;
-use crate::value::{Item, ItemBytes};
+use crate::value::ItemBytes;
 
 /// The actions of a transaction.
 const ACTIONS_MAX: usize = 100;
 /// The bytes of items in a transaction.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
-
-/// Reads up to 100 items as of one moment.
-#[derive(Debug, Clone, Default)]
-pub struct TransactGet {
-    /// What to read.
-    pub gets: Vec<TransactGetRequest>,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-}
-
-/// One read of a [`TransactGet`].
-#[derive(Debug, Clone, Default)]
-pub struct TransactGetRequest {
-    /// The table's name.
-    pub table: String,
-    /// The key attributes.
-    pub key: Item,
-    /// Which attributes to return.
-    pub projection: Option<Projection>,
-    /// What the projection's placeholders stand for.
-    pub placeholders: Placeholders,
-}
-
-/// The answer to [`TransactGet`].
-#[derive(Debug, Clone, Default)]
-pub struct TransactGetOutput {
-    /// One for each read, in order.
-    pub items: Vec<Option<ItemBytes>>,
-    /// Capacity units by table, when asked for.
-    pub consumed: Vec<Consumed>,
-}
-
-/// Up to 100 writes and checks, all or nothing.
-#[derive(Debug, Clone, Default)]
-pub struct TransactWrite {
-    /// What to do.
-    pub actions: Vec<TransactAction>,
-    /// The client's token: a repetition within ten minutes does nothing and succeeds.
-    pub token: Option<String>,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-    /// Whether to estimate the item collections' sizes.
-    pub collection_metrics: bool,
-}
-
-/// One action of a [`TransactWrite`].
-#[derive(Debug, Clone)]
-pub struct TransactAction {
-    /// The table's name.
-    pub table: String,
-    /// What to do.
-    pub kind: TransactKind,
-    /// What the item must be like. A check must have one.
-    pub condition: Option<Condition>,
-    /// What the placeholders of all expressions stand for.
-    pub placeholders: Placeholders,
-    /// Whether a failed condition's reason carries the item.
-    pub return_on_failure: bool,
-}
-
-impl TransactAction {
-    /// An action without a condition.
-    pub fn new(table: &str, kind: TransactKind) -> Self {
-        TransactAction {
-            table: table.to_owned(),
-            kind,
-            condition: None,
-            placeholders: Placeholders::default(),
-            return_on_failure: false,
-        }
-    }
-}
-
-/// What an action of a transaction does.
-#[derive(Debug, Clone)]
-pub enum TransactKind {
-    /// Only checks the condition on the item with this key.
-    Check(Item),
-    /// Writes an item.
-    Put(Item),
-    /// Deletes the item with this key.
-    Delete(Item),
-    /// Changes the item with this key.
-    Update(Item, Update),
-}
-
-/// The answer to [`TransactWrite`].
-#[derive(Debug, Clone, Default)]
-pub struct TransactWriteOutput {
-    /// Capacity units by table, when asked for.
-    pub consumed: Vec<Consumed>,
-    /// Item collection sizes, when asked for.
-    pub collections: Vec<CollectionMetrics>,
-}
 
 impl Database {
     /// Reads up to 100 items as of one moment.

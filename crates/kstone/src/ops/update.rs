@@ -9,36 +9,12 @@ use crate::error::{Error, Result};
 use crate::expr::{BoundUpdate, too_large};
 use crate::ops::binding::{Unbound, check};
 use crate::ops::put::{check_values, is_too_large};
-use crate::ops::write_output::{WriteOutput, collection_metrics};
-use crate::ops::{CapacityDetail, Condition, Placeholders, ReturnValues, Update};
+use crate::ops::write_output::collection_metrics;
+use crate::ops::{ReturnValues, UpdateItem, WriteOutput};
 use crate::policy::Effect;
 use crate::staging::{Staged, Stored};
 use crate::table::live::Table;
-use crate::value::{Item, ItemBytes};
-
-/// Changes attributes of an item; makes the item if there is none, unless all it does is to take
-/// something away.
-#[derive(Debug, Clone, Default)]
-pub struct UpdateItem {
-    /// The table's name.
-    pub table: String,
-    /// The key attributes.
-    pub key: Item,
-    /// What to change; `None` only makes the item.
-    pub update: Option<Update>,
-    /// What the item must be like.
-    pub condition: Option<Condition>,
-    /// What the placeholders of both expressions stand for.
-    pub placeholders: Placeholders,
-    /// What to return of the item.
-    pub return_values: ReturnValues,
-    /// Whether a failed condition's error carries the item.
-    pub return_on_failure: bool,
-    /// How much to say about consumed capacity.
-    pub capacity: CapacityDetail,
-    /// Whether to estimate the item collection's size.
-    pub collection_metrics: bool,
-}
+use crate::value::ItemBytes;
 
 impl Database {
     /// Changes attributes of an item; makes the item if there is none.
@@ -113,7 +89,7 @@ impl Staged<'_> {
         check_values(&item)?;
         let after = ItemBytes::encode(&item);
         if is_too_large(&after) {
-            return Err(too_large());
+            return Err(too_large().into());
         }
         if table.check_index_keys(after.as_ref()).is_err() {
             check_updated_index_keys(table, &after)?;

@@ -3,21 +3,9 @@
 use crate::database::locking::Changed;
 use crate::database::{Database, Reply};
 use crate::error::{Error, Result};
-use crate::ops::{CollectionMetrics, Consumed, ReturnValues};
+use crate::ops::{CollectionMetrics, ReturnValues, WriteOutput};
 use crate::table::live::Table;
 use crate::value::{Item, ItemBytes};
-
-/// The answer to [`PutItem`](crate::ops::PutItem), [`UpdateItem`](crate::ops::UpdateItem) and
-/// [`DeleteItem`](crate::ops::DeleteItem).
-#[derive(Debug, Clone, Default)]
-pub struct WriteOutput {
-    /// What the request's `return_values` asked for.
-    pub attributes: Option<ItemBytes>,
-    /// Capacity units, when asked for.
-    pub consumed: Option<Consumed>,
-    /// The item collection's size, when asked for.
-    pub collection: Option<CollectionMetrics>,
-}
 
 impl Database {
     /// The answer to a write, with what it cost.

@@ -122,7 +122,7 @@ fn set(elements: &[Expr], path: &str) -> Result<Value> {
         return Err(Error::validation("Empty bags are not supported"));
     }
     if strings.len() == elements.len() {
-        return Value::string_set(strings);
+        return Ok(Value::string_set(strings)?);
     }
     if numbers.len() == elements.len() {
         return Value::number_set(numbers).map_err(|_| {

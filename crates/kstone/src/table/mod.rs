@@ -3,7 +3,6 @@
 
 pub(crate) mod catalog;
 mod constraint;
-mod definition;
 pub(crate) mod live;
 mod operations;
 mod raw;
@@ -12,7 +11,10 @@ mod tags;
 mod validate;
 mod validate_change;
 
-pub use definition::*;
+pub use kstone_ports::items::{
+    IndexProjection, IndexSpec, IndexState, KeyAttribute, KeySchema, KeyType, Status, StreamView,
+    TableDescription, TableSpec, Throughput, TtlState,
+};
 pub(crate) use operations::no_such_table;
 pub use operations::{Billing, TableChange};
 pub use raw::{

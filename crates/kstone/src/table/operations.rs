@@ -52,7 +52,7 @@ pub enum Billing {
 impl Database {
     /// Makes a table. It can be used when this returns.
     pub fn create_table(&self, spec: &TableSpec) -> Result<TableDescription> {
-        let spec = &TableSpec::resolve(&RawTable::from(spec))?;
+        let spec = &RawTable::from(spec).resolve()?;
         self.check_may_write(&spec.name)?;
         let inner = self.inner();
         let mut changing = inner.catalog.change(&inner.engine);

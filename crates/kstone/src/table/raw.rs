@@ -1,6 +1,6 @@
 //! Unvalidated table requests as clients send them: attribute types apart from keys, key elements in
 //! any order, billing and throughput that may contradict each other. A door fills these in from a
-//! request; [`TableSpec::resolve`] and [`Database::update_table_as_requested`] check them the way
+//! request; [`RawTable::resolve`] and [`Database::update_table_as_requested`] check them the way
 //! DynamoDB does, in its order and words, and give what the database works with.
 //!
 //! What is typed already ([`TableSpec`], [`TableChange`]) is turned back into these forms to be
@@ -164,22 +164,10 @@ pub struct RawTableChange {
     pub table_class: Option<String>,
 }
 
-impl TableSpec {
-    /// The attributes of all keys, by name: the `AttributeDefinitions` of this table.
-    pub fn attribute_definitions(&self) -> Vec<KeyAttribute> {
-        let mut defined = definitions(self.key_attributes());
-        defined.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        defined
-    }
-
-    /// The attributes of all keys, as often as they are in one.
-    pub(crate) fn key_attributes(&self) -> impl Iterator<Item = &KeyAttribute> {
-        let indexes = self.local.iter().chain(&self.global);
-        self.key.attributes().chain(indexes.flat_map(|index| index.key.attributes()))
-    }
-
+impl RawTable {
     /// What to create a table from, if DynamoDB would accept the request.
-    pub fn resolve(raw: &RawTable) -> Result<TableSpec> {
+    pub fn resolve(&self) -> Result<TableSpec> {
+        let raw = self;
         validate::table(raw)?;
         let types = Types::new(&raw.attributes);
         let indexes = |raw: &Option<Vec<RawIndex>>| {

@@ -7,15 +7,12 @@
 )]
 
 mod basics;
-mod expressions;
 mod filters;
 mod golden;
 mod governed;
 mod indexes;
-mod item_encoding;
 mod key_design;
 mod key_order;
-mod numbers;
 mod partiql;
 mod purge;
 mod streams;

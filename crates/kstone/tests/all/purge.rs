@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use kstone::ops::PutItem;
-use kstone::ports::{Items, PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use kstone::stream::ShardPosition;
 use kstone::table::{
     IndexProjection, IndexSpec, KeyAttribute, KeySchema, StreamView, TableChange, TableSpec,
@@ -13,6 +12,7 @@ use kstone::table::{
 use kstone::{Database, DatabaseOptions, Item, Result, Value, ValueRef};
 use kstone_core::env::{Env, ManualClock, SeededRandom};
 use kstone_core::{Compression, Options, Tuning};
+use kstone_ports::items::{Items, PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
 const TABLE: &str = "people";
@@ -129,7 +129,7 @@ fn request() -> PurgeItems {
     }
 }
 
-fn purge(db: &Database, request: &PurgeItems) -> Result<PurgeReport> {
+fn purge(db: &Database, request: &PurgeItems) -> kstone_ports::Result<PurgeReport> {
     let mut answer = db.purge(request);
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(report) => report,

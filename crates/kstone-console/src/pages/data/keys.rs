@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use bytes::Bytes;
 use kstone_keyspace::{KeyStore, Subjects};
-use kstone_redis::Value as Reply;
-use kstone_redis::port::{Keys, KeysPage, ScanKeys};
+use kstone_ports::keys::Value as Reply;
+use kstone_ports::keys::{Keys, KeysPage, ScanKeys};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -137,7 +137,7 @@ async fn kinds(keys: &dyn Keys, names: &[Bytes]) -> PageResult<Vec<(String, Opti
         .flat_map(|name| [words(&["TYPE"], name, &[]), words(&["PTTL"], name, &[])])
         .collect();
     let replies = keys.pipeline(&commands).await?;
-    let pair = |pair: &[kstone_redis::port::Reply]| {
+    let pair = |pair: &[kstone_ports::keys::Reply]| {
         let kind = match pair.first() {
             Some(Ok(Reply::Simple(kind))) => kind.clone(),
             _ => String::new(),

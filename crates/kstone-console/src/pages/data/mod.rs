@@ -25,7 +25,7 @@ pub(crate) async fn show(pages: State<Pages>) -> PageResult {
         match items.describe(&name).await {
             Ok(description) => tables.push(description),
             // It was dropped meanwhile.
-            Err(kstone::Error::NotFound(_)) => {}
+            Err(kstone_ports::Error::NotFound(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }

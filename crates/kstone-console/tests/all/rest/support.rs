@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::ports::Items;
 use kstone::{Database, Durability};
 use kstone_base::persons::LocalPersons;
 use kstone_console::server_status::NoServerStatus;
@@ -14,7 +13,6 @@ use kstone_keyspace::erasure::{Eraser, ReceiptKey};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
 use kstone_platform::{Platform, PlatformParts};
 use kstone_redis::Redis;
-use kstone_redis::port::Keys;
 use serde_json::Value as Json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};

@@ -3,8 +3,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use kstone::Item;
 use kstone_mastery::domain::{Components, MasteryResult};
-use kstone_redis::Value as Reply;
-use kstone_redis::port::Keys;
+use kstone_ports::keys::Keys;
+use kstone_ports::keys::Value as Reply;
 use sha2::{Digest, Sha256};
 
 use crate::specification::fixture::{EXAMPLE, Fixture};

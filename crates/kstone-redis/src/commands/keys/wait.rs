@@ -3,7 +3,7 @@
 use crate::args;
 use crate::command_spec::{Block, Command, Flow, Keys, Run, TimeoutReply, flag::*};
 use crate::fault::{Fault, Result};
-use crate::reply::{Out, Value};
+use crate::reply::{Out, Value, write_value};
 use crate::session::Session;
 
 pub(super) const WAIT: Command = Command {
@@ -63,7 +63,7 @@ fn waitaof(session: &mut Session, args: &[&[u8]], out: Out<'_>) -> Result<Flow> 
     let mut block = block(session, timeout, TimeoutReply::Acknowledged(engine.clone(), seq))?;
     if replicas == 0 {
         if local == 0 || engine.durable_seq() >= seq {
-            block.on_timeout.reply().write(out);
+            write_value(&block.on_timeout.reply(), out);
             return Ok(Flow::Done);
         }
         // The disk is asked now, whatever the server's own interval is.

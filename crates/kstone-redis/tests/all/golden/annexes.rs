@@ -1,7 +1,7 @@
 //! Keys whose parts are in an annex.
 
 use kstone_core::{Engine, Key, Options, TableId};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 use crate::golden::records::{self, CATALOG, KEYS, Record};
 use crate::golden::script::text;

@@ -1,6 +1,6 @@
 //! What is done with the golden database: the commands that write it, and what it answers.
 
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 use crate::support::Client;
 

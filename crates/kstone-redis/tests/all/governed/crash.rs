@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kstone::{Database, DatabaseOptions};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 use kstone_sim::{CrashPolicy, SimDisk, Trigger};
 
 use crate::governed::index_of;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use kstone::Database;
 use kstone::policy::SUBJECTS_TABLE;
 use kstone_core::env::ManualClock;
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 use crate::support::Client;
 use policy::Rules;

@@ -2,7 +2,7 @@
 //! index of persons has every key of a person.
 
 use kstone_core::env::{Random, SeededRandom};
-use kstone_redis::Value;
+use kstone_ports::keys::Value;
 
 use crate::governed::Governed;
 

@@ -6,9 +6,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use kstone::ops::{TransactKind, Update, WriteRequest};
-use kstone::ports::Items;
 use kstone::{Database, Item};
 use kstone_core::sync::Mutex;
+use kstone_ports::items::Items;
 use proptest::prelude::*;
 
 use crate::governed::support::{

@@ -2,7 +2,7 @@
 
 use kstone::table::{
     Billing, BillingMode, RawIndex, RawStream, RawTable, RawTableChange, Status, StreamView,
-    TableChange, TableSpec,
+    TableChange,
 };
 use kstone::{Database, Error, Item};
 
@@ -387,7 +387,7 @@ fn while_an_index_is_filled_the_table_stays_and_only_that_index_can_be_dropped()
     )
     .unwrap();
     let table = RawTable { global: Some(vec![index("gsi", "b H")]), ..raw("a b", "a H") };
-    db.create_table(&TableSpec::resolve(&table).unwrap()).unwrap();
+    db.create_table(&table.resolve().unwrap()).unwrap();
     put(&db, "orders", Item::new().with("a", "1").with("c", "x")).unwrap();
     let filling = new_index(index("new", "c H"), "c");
     let made = db.update_table_as_requested("orders", &filling).unwrap();

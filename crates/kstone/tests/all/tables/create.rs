@@ -29,7 +29,7 @@ fn a_request_gives_the_table_that_it_describes() {
         tags: vec![("team".to_owned(), "core".to_owned())],
         ..raw("a b:N c:B d e", "a H b R")
     };
-    let spec = TableSpec::resolve(&request).unwrap();
+    let spec = request.resolve().unwrap();
     let (a, b) = (KeyAttribute::string("a"), KeyAttribute::number("b"));
     assert_eq!(spec.key, KeySchema::hash_range(a.clone(), b.clone()));
     assert_eq!(spec.local[0].key, KeySchema::hash_range(a, KeyAttribute::binary("c")));
@@ -77,7 +77,7 @@ fn a_table_has_a_name_of_3_to_255_letters_digits_and_signs() {
     ] {
         assert_eq!(refusal(&named(name)), expected);
     }
-    assert!(TableSpec::resolve(&named("A.b_9-")).is_ok());
+    assert!(named("A.b_9-").resolve().is_ok());
     // A name that no table can have is reported alone.
     assert!(!refusal(&RawTable { key: Vec::new(), ..named("ab") }).contains("keySchema"));
 }
@@ -127,7 +127,7 @@ fn units_are_given_if_and_only_if_they_are_provisioned() {
         refusal(&request(None, units(1_000_000_000_001, 1))),
         "Given value 1000000000001 for ReadCapacityUnits is out of bounds"
     );
-    assert!(TableSpec::resolve(&request(None, units(1, 1))).is_ok());
+    assert!(request(None, units(1, 1)).resolve().is_ok());
     let maximum = RawTable { on_demand: Some((Some(5), None)), ..request(None, units(1, 1)) };
     assert_eq!(
         refusal(&maximum),
@@ -239,7 +239,7 @@ fn a_global_index_has_up_to_four_attributes_in_each_part_of_its_key() {
         "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"
     );
     let eight = index("gsi", "b H c H d H e H f R g R h R i R");
-    assert!(TableSpec::resolve(&with_global(definitions, "a H", vec![eight])).is_ok());
+    assert!(with_global(definitions, "a H", vec![eight]).resolve().is_ok());
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn all_indexes_together_include_at_most_100_attributes() {
         let indexes = (0..10).map(|n| including(&format!("gsi{n}"), "b H", &names)).collect();
         with_global("a b", "a H", indexes)
     };
-    assert!(TableSpec::resolve(&request(10)).is_ok());
+    assert!(request(10).resolve().is_ok());
     assert!(refusal(&request(11)).ends_with("exceeds per-table limit of 100"));
 }
 
@@ -311,12 +311,12 @@ fn a_table_has_at_most_5_local_and_20_global_indexes_with_names_of_their_own() {
     let many = |count: usize, elements: &str| -> Vec<RawIndex> {
         (0..count).map(|n| index(&format!("idx{n}"), elements)).collect()
     };
-    assert!(TableSpec::resolve(&with_local("a b", "a H b R", many(5, "a H b R"))).is_ok());
+    assert!(with_local("a b", "a H b R", many(5, "a H b R")).resolve().is_ok());
     assert_eq!(
         refusal(&with_local("a b", "a H b R", many(6, "a H b R"))),
         format!("{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of 5")
     );
-    assert!(TableSpec::resolve(&with_global("a b", "a H", many(20, "b H"))).is_ok());
+    assert!(with_global("a b", "a H", many(20, "b H")).resolve().is_ok());
     assert_eq!(
         refusal(&with_global("a b", "a H", many(21, "b H"))),
         format!("{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of 20")
@@ -358,7 +358,7 @@ fn an_index_is_billed_as_its_table_is() {
         refusal(&provisioned(index("gsi", "b H"))),
         format!("{INVALID}ProvisionedThroughput is not specified for index: gsi")
     );
-    assert!(TableSpec::resolve(&provisioned(with_units)).is_ok());
+    assert!(provisioned(with_units).resolve().is_ok());
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn a_stream_says_what_it_holds_if_and_only_if_there_is_one() {
              be specified"
         )
     );
-    assert_eq!(TableSpec::resolve(&request(false, None)).unwrap().stream, None);
+    assert_eq!(request(false, None).resolve().unwrap().stream, None);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn tables_with_all_that_belongs_to_them_are_there_after_a_restart() {
     };
     let before = {
         let db = open(&env).unwrap();
-        db.create_table(&TableSpec::resolve(&table).unwrap()).unwrap();
+        db.create_table(&table.resolve().unwrap()).unwrap();
         db.create_table(&spec("gone")).unwrap();
         db.delete_table("gone").unwrap();
         db.tag("orders", &[("team".to_owned(), "core".to_owned())]).unwrap();

@@ -63,7 +63,7 @@ pub fn raw(attributes: &str, elements: &str) -> RawTable {
 }
 
 pub fn refusal(raw: &RawTable) -> String {
-    match TableSpec::resolve(raw) {
+    match raw.resolve() {
         Err(Error::Validation(message)) => message,
         other => panic!("{other:?}"),
     }
@@ -80,7 +80,7 @@ pub fn spec(name: &str) -> TableSpec {
 /// A database in memory with this table.
 pub fn with_table(raw: &RawTable) -> Database {
     let db = Database::memory().unwrap();
-    db.create_table(&TableSpec::resolve(raw).unwrap()).unwrap();
+    db.create_table(&raw.resolve().unwrap()).unwrap();
     db
 }
 
