@@ -5,12 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kstone_ports::capabilities::Capabilities;
 use kstone_ports::items::PurgeReport;
-use kstone_ports::keys::{Keys, KeysPage, PurgeKeys, Reply, ScanKeys, Value, Watch};
+use kstone_ports::keys::{Keys, KeysPage, PortCommand, PurgeKeys, Reply, ScanKeys, Value, Watch};
 use kstone_ports::{Error, PortFuture, Result};
-use kstone_redis::port::PortCommand;
 
 use crate::keyspace::KeyStore;
-use crate::tenant::{Tenant, commands};
+use crate::tenant::Tenant;
 
 /// A port to keys that reaches those of one tenant.
 ///
@@ -48,13 +47,10 @@ impl TenantKeys {
 fn check(tenant: &Tenant, given: &[Bytes]) -> Result<()> {
     let asked = PortCommand::of(given)?;
     let name = asked.name.to_ascii_uppercase().replace('|', " ");
-    if asked.runs_script {
-        return Err(refuse(tenant, &name, "a script may touch any key"));
+    if !asked.is_confined {
+        return Err(refuse(tenant, &name, "it may reach further than the keys that it names"));
     }
-    if !commands::are_confined(asked.name) {
-        return Err(refuse(tenant, &name, "it is not known to keep to its keys"));
-    }
-    let keys = asked.keys.iter().filter_map(|key| given.get(key.position));
+    let keys = asked.keys.iter().filter_map(|at| given.get(*at));
     check_keys(tenant, keys)
 }
 

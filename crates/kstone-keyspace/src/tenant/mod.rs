@@ -9,7 +9,6 @@
 //!
 //! Both are ports themselves, so code that was written for a port works for a tenant as it is.
 
-mod commands;
 mod items;
 mod keys;
 

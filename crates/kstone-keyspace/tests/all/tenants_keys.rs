@@ -6,7 +6,9 @@ use bytes::Bytes;
 use kstone::{Database, DatabaseOptions, Durability};
 use kstone_core::env::ManualClock;
 use kstone_keyspace::{Tenant, TenantKeys};
-use kstone_redis::port::{Error, Keys, PortCommand, PurgeKeys, ScanKeys, known_commands, slot_of};
+use kstone_ports::Error;
+use kstone_ports::keys::{Keys, PortCommand, PurgeKeys, ScanKeys, slot_of};
+use kstone_redis::port::known_commands;
 use kstone_redis::{Redis, Value};
 
 use crate::support::{keyspace_of, memory_env, now, words};
@@ -362,7 +364,7 @@ fn a_walk_over_the_keys_shows_a_tenant_its_own() {
 fn the_keys_that_the_port_finds_are_those_of_the_command_table() {
     for given in pairs() {
         if let Ok(asked) = PortCommand::of(&given) {
-            let named = asked.keys.iter().map(|key| &given[key.position]);
+            let named = asked.keys.iter().map(|at| &given[*at]);
             let schools = given.iter().filter(|arg| arg.starts_with(b"school:"));
             assert!(named.eq(schools), "{given:?}");
         }

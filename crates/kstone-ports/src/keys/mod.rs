@@ -19,6 +19,7 @@
 //!
 //! [slot]: slot_of
 
+mod command;
 mod purge;
 mod reply;
 mod slot;
@@ -32,6 +33,7 @@ use crate::PortFuture;
 use crate::capabilities::Capabilities;
 use crate::items::PurgeReport;
 
+pub use command::PortCommand;
 pub use purge::PurgeKeys;
 pub use reply::{ErrorReply, Reply, Value};
 pub use slot::{SLOTS, slot_of};

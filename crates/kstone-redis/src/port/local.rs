@@ -6,11 +6,12 @@ use bytes::Bytes;
 use kstone_core::sync::Mutex;
 use kstone_ports::capabilities::{Capabilities, Capability};
 use kstone_ports::items::PurgeReport;
-use kstone_ports::keys::{ErrorReply, Keys, KeysPage, PurgeKeys, Reply, ScanKeys, Watch};
+use kstone_ports::keys::{
+    ErrorReply, Keys, KeysPage, PortCommand, PurgeKeys, Reply, ScanKeys, Watch,
+};
 use kstone_ports::{Error, PortFuture, Result};
 
 use crate::Redis;
-use crate::port::admission::{self, PortCommand};
 use crate::reply::{Tree, Value};
 use crate::session::{CommandOutcome, Pipeline, Session};
 use crate::store::databases::DATABASES;
@@ -193,7 +194,7 @@ impl Keys for LocalKeys {
 
     fn transaction<'a>(&'a self, commands: &'a [Vec<Bytes>]) -> PortFuture<'a, Vec<Reply>> {
         Box::pin(async move {
-            admission::of_one_slot(commands, None)?;
+            PortCommand::all_of_one_slot(commands, None)?;
             let mut session = self.session();
             let done = self.exec(&mut session, commands).await?;
             self.give_back(session);
@@ -287,7 +288,7 @@ impl Watch for LocalWatch {
         commands: &'a [Vec<Bytes>],
     ) -> PortFuture<'a, Option<Vec<Reply>>> {
         Box::pin(async move {
-            admission::of_one_slot(commands, self.slot)?;
+            PortCommand::all_of_one_slot(commands, self.slot)?;
             let done = self.keys.exec(&mut self.session, commands).await?;
             self.keys.give_back(self.session);
             Ok(done)

@@ -1,7 +1,7 @@
-//! The port to keys on the keys of this process ([`LocalKeys`]), and which commands it accepts.
+//! The port to keys on the keys of this process.
 
-mod admission;
+mod known;
 pub(crate) mod local;
 
-pub use admission::{KnownCommand, NamedKey, PortCommand, known_commands};
+pub use known::{KnownCommand, known_commands};
 pub use local::LocalKeys;
