@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kstone::ops::{Condition, PutItem};
-use kstone_ports::items::Items;
 use kstone::{Item, Value};
 use kstone_core::env::{Clock, Random};
 use kstone_keyspace::keys::platform::{Idempotency as Key, Request};

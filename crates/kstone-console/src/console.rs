@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone_ports::items::Items;
 use kstone_base::audit::AuditEntry;
 use kstone_base::time::Moment;
 use kstone_core::env::{Clock, Random};
@@ -12,6 +11,7 @@ use kstone_door::Limits;
 use kstone_keyspace::{Governor, Subject};
 use kstone_mastery::engine::MasteryEngine;
 use kstone_platform::Platform;
+use kstone_ports::items::Items;
 use kstone_ports::keys::Keys;
 
 use crate::admission::Token;

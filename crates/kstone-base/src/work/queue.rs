@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use kstone::Item;
 use kstone::ops::{Query, Select, TransactKind, Update};
-use kstone_ports::items::Items;
 use kstone_core::env::Clock;
 use kstone_keyspace::Millis;
 use kstone_keyspace::keys::platform::{DeadJob as DeadKey, JobId, Queue};

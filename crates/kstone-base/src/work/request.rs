@@ -4,7 +4,6 @@ use kstone::ops::{
     Condition, DeleteItem, GetItem, KeyCondition, Placeholders, Query, ReturnValues,
     TransactAction, TransactKind, TransactWrite, Update, UpdateItem,
 };
-use kstone_ports::items::Items;
 use kstone::{CancellationCode, Item, ItemBytes, Value};
 use kstone_keyspace::typed::TypedKey;
 use kstone_ports::items::Items;

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use kstone::Item;
 use kstone::ops::{TransactAction, TransactKind, Update};
-use kstone_ports::items::Items;
 use kstone_core::env::Clock;
 use kstone_core::sync::Mutex;
 use kstone_keyspace::keys::platform::{Schedule as ScheduleKey, ScheduleName};

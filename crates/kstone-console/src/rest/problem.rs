@@ -149,7 +149,7 @@ impl From<kstone_base::Error> for Problem {
             kstone_base::Error::Conflict { .. } => Code::Conflict,
             kstone_base::Error::Refused { .. } => Code::Refused,
             kstone_base::Error::TooEarly { .. } => Code::TooEarly,
-            kstone_base::Error::Unavailable(_) | kstone_base::Error::Keys(_) => Code::Unavailable,
+            kstone_base::Error::Unavailable(_) => Code::Unavailable,
             _ => Code::Internal,
         };
         Problem::new(code, error.to_string())

@@ -12,6 +12,8 @@ use kstone_core::env::{SeededRandom, SystemClock, SystemRandom};
 use kstone_keyspace::erasure::{Eraser, ReceiptKey};
 use kstone_keyspace::{Governor, GovernorOptions, shipped};
 use kstone_platform::{Platform, PlatformParts};
+use kstone_ports::items::Items;
+use kstone_ports::keys::Keys;
 use kstone_redis::Redis;
 use serde_json::Value as Json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -17,7 +17,8 @@ use kstone_keyspace::erasure::{Eraser, ReceiptKey, SignedReceipt};
 use kstone_keyspace::{
     Catalogue, Governor, GovernorOptions, Keyspace, Recount, Subject, UnknownKeys, shipped,
 };
-use kstone_redis::port::{Keys, LocalKeys};
+use kstone_ports::keys::Keys;
+use kstone_redis::port::LocalKeys;
 use kstone_redis::{Redis, Session, Value as Reply};
 use kstone_sim::{CrashPolicy, SimDisk};
 
