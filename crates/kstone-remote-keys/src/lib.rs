@@ -1,0 +1,1 @@
+//! The port to keys on Redis or Valkey, one server or a cluster.

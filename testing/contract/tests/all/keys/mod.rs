@@ -1,0 +1,1 @@
+//! The contract of keys on each store.
