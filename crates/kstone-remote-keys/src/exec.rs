@@ -1,0 +1,72 @@
+//! MULTI, some commands, EXEC: sent as one message, and what comes back.
+
+use kstone_ports::keys::{ErrorReply, Reply};
+use redis::{Pipeline, cmd};
+
+use crate::node::packed;
+use crate::reply::{Nil, Verdict, reply_of, verdict_of_error};
+use crate::store::Job;
+
+/// What became of a transaction.
+#[derive(Debug)]
+pub(crate) enum Executed {
+    /// It was executed; these are the replies.
+    Replies(Vec<Reply>),
+    /// A watched key has changed, so nothing was done.
+    Changed,
+    /// It was not executed, for this reason; never [`Verdict::Done`] with a value.
+    Not(Verdict),
+    /// The node did not accept the beginning, so that the commands were executed one by one.
+    Torn(ErrorReply),
+}
+
+/// The message. With `asking` it is for a node that the slot is still moving to.
+pub(crate) fn message(jobs: &[Job<'_>], asking: bool) -> Pipeline {
+    let mut message = Pipeline::with_capacity(jobs.len() + 3);
+    if asking {
+        message.add_command(cmd("ASKING"));
+    }
+    message.add_command(cmd("MULTI"));
+    for job in jobs {
+        message.add_command(packed(job.given));
+    }
+    message.add_command(cmd("EXEC"));
+    message
+}
+
+/// What the replies to [`message`] mean. `asked` is who replied.
+pub(crate) fn executed(
+    replies: Vec<redis::Value>,
+    jobs: &[Job<'_>],
+    slot: Option<u16>,
+    asking: bool,
+    asked: &str,
+) -> Executed {
+    let mut replies = replies.into_iter().skip(usize::from(asking));
+    let begun = reply_of(replies.next().unwrap_or_default(), Nil::Value);
+    if let Err(error) = begun {
+        return Executed::Torn(error);
+    }
+    let last = replies.next_back().unwrap_or_default();
+    match last {
+        redis::Value::Array(values) => {
+            let nils = jobs.iter().map(|job| Nil::of(job.command.name, job.given));
+            Executed::Replies(
+                values.into_iter().zip(nils).map(|(it, nil)| reply_of(it, nil)).collect(),
+            )
+        }
+        redis::Value::Nil => Executed::Changed,
+        other => {
+            let mut queued = replies.map(|it| reply_of(it, Nil::Value));
+            let error = match reply_of(other, Nil::Value) {
+                // Why it was aborted is the answer to the command that was not accepted.
+                Err(error) if error.code() == "EXECABORT" => {
+                    queued.find_map(Reply::err).unwrap_or(error)
+                }
+                Err(error) => error,
+                Ok(other) => ErrorReply::new(format!("ERR EXEC answered {other:?}")),
+            };
+            Executed::Not(verdict_of_error(error, slot, asked))
+        }
+    }
+}
