@@ -3,8 +3,9 @@
 use kstone_ports::keys::{ErrorReply, Reply};
 use redis::{Pipeline, cmd};
 
+use crate::form::{Form, reply_of};
 use crate::node::packed;
-use crate::reply::{Nil, Verdict, reply_of, verdict_of_error};
+use crate::reply::{Verdict, verdict_of_error};
 use crate::store::Job;
 
 /// What became of a transaction.
@@ -43,22 +44,22 @@ pub(crate) fn executed(
     asked: &str,
 ) -> Executed {
     let mut replies = replies.into_iter().skip(usize::from(asking));
-    let begun = reply_of(replies.next().unwrap_or_default(), Nil::Value);
+    let begun = reply_of(replies.next().unwrap_or_default(), Form::Plain);
     if let Err(error) = begun {
         return Executed::Torn(error);
     }
     let last = replies.next_back().unwrap_or_default();
     match last {
         redis::Value::Array(values) => {
-            let nils = jobs.iter().map(|job| Nil::of(job.command.name, job.given));
+            let forms = jobs.iter().map(|job| Form::of(job.command.name, job.given));
             Executed::Replies(
-                values.into_iter().zip(nils).map(|(it, nil)| reply_of(it, nil)).collect(),
+                values.into_iter().zip(forms).map(|(it, form)| reply_of(it, form)).collect(),
             )
         }
         redis::Value::Nil => Executed::Changed,
         other => {
-            let mut queued = replies.map(|it| reply_of(it, Nil::Value));
-            let error = match reply_of(other, Nil::Value) {
+            let mut queued = replies.map(|it| reply_of(it, Form::Plain));
+            let error = match reply_of(other, Form::Plain) {
                 // Why it was aborted is the answer to the command that was not accepted.
                 Err(error) if error.code() == "EXECABORT" => {
                     queued.find_map(Reply::err).unwrap_or(error)

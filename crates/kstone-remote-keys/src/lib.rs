@@ -6,7 +6,7 @@
 //! protocol, and nothing else of this project than the port and the wrapper around a mutex.
 //!
 //! - What the port refuses is refused here, before anything is sent.
-//! - Replies have the forms of RESP2, which are those that our own engine gives at the port.
+//! - Replies arrive in RESP2, and get the forms that our own engine gives at the port.
 //! - A command that a node has refused for certain (its slot is elsewhere, the cluster elects a
 //!   master, the server is loading) is sent again until [`RemoteOptions::patience`] is over. One
 //!   whose fate is not known is sent again only if it changes nothing; otherwise the caller gets
@@ -21,6 +21,7 @@
 
 mod address;
 mod exec;
+mod form;
 mod keys;
 mod node;
 mod options;

@@ -90,7 +90,7 @@ struct Shared {
 impl Node {
     /// A node that nobody has connected to yet.
     pub fn new(address: String, store: &Address, options: &RemoteOptions) -> Node {
-        // RESP2, because its forms of replies are those that this database gives at its port.
+        // RESP2, because its lists are those of our engine at the port: RESP3 nests them differently.
         let mut info = RedisConnectionInfo::default()
             .set_protocol(ProtocolVersion::RESP2)
             .set_db(i64::from(store.db))

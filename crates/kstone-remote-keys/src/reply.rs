@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use kstone_ports::Error;
-use kstone_ports::keys::{ErrorReply, PortCommand, Reply, Value};
+use kstone_ports::keys::{ErrorReply, PortCommand, Reply};
+
+use crate::form::{Form, reply_of};
 
 /// What a reply means for the command that it answers.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +26,7 @@ pub(crate) fn verdict(
     command: &PortCommand,
     asked: &str,
 ) -> Verdict {
-    match reply_of(reply, Nil::of(command.name, given)) {
+    match reply_of(reply, Form::of(command.name, given)) {
         Err(error) => verdict_of_error(error, command.slot, asked),
         value => Verdict::Done(value),
     }
@@ -60,7 +62,7 @@ fn in_script(error: &ErrorReply) -> bool {
 
 /// A node that tells of another may leave out the host, which then is its own.
 pub(crate) fn endpoint(named: &str, asked: &str) -> String {
-    match named.strip_prefix(':') {
+    match named.strip_prefix(':').filter(|port| !port.contains(':')) {
         Some(port) => format!("{}:{port}", asked.rsplit_once(':').map_or(asked, |it| it.0)),
         None => match named.rsplit_once(':') {
             // As nodes write IPv6 here.
@@ -97,84 +99,6 @@ pub(crate) fn error_of(error: ErrorReply) -> Error {
             _ => Error::Reply(error),
         },
         _ => Error::Reply(error),
-    }
-}
-
-/// What kind of nothing a command answers with. RESP2 has two, and the library that reads it shows
-/// them as one; our engine tells them apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nil {
-    /// No value, wherever it stands.
-    Value,
-    /// No list, where the whole reply is nothing.
-    List,
-    /// No list, wherever it stands.
-    Lists,
-}
-
-impl Nil {
-    /// Of a command, by its name in lower case.
-    pub fn of(name: &str, given: &[Bytes]) -> Nil {
-        match name {
-            "lpop" | "rpop" if given.len() > 2 => Nil::List,
-            "zrank" | "zrevrank" if given.len() > 3 => Nil::List,
-            "lmpop" | "zmpop" | "xread" | "xreadgroup" => Nil::List,
-            "geopos" => Nil::Lists,
-            _ => Nil::Value,
-        }
-    }
-}
-
-/// A reply as our engine would give it.
-pub(crate) fn reply_of(value: redis::Value, nil: Nil) -> Reply {
-    match value {
-        redis::Value::ServerError(error) => Err(error_reply(&error)),
-        value => Ok(value_of(value, nil)),
-    }
-}
-
-fn error_reply(error: &redis::ServerError) -> ErrorReply {
-    match error.details() {
-        Some(details) => ErrorReply::new(format!("{} {details}", error.code())),
-        None => ErrorReply::new(error.code()),
-    }
-}
-
-fn value_of(value: redis::Value, nil: Nil) -> Value {
-    let inner = if nil == Nil::Lists { Nil::Lists } else { Nil::Value };
-    let all =
-        |values: Vec<redis::Value>| values.into_iter().map(|it| value_of(it, inner)).collect();
-    match value {
-        redis::Value::Nil if nil == Nil::Value => Value::Null,
-        redis::Value::Nil => Value::NullArray,
-        redis::Value::Int(number) => Value::Integer(number),
-        redis::Value::BulkString(bytes) => Value::Bulk(bytes),
-        redis::Value::Array(values) => Value::Array(all(values)),
-        redis::Value::SimpleString(text) => Value::Simple(text),
-        redis::Value::Okay => Value::Simple("OK".to_owned()),
-        redis::Value::ServerError(error) => {
-            Value::Error(error_reply(&error).message().as_bytes().to_vec())
-        }
-        // RESP2 has none of the following, so this is only what a careless server might send.
-        redis::Value::Set(values) => Value::Set(all(values)),
-        redis::Value::Push { data, .. } => Value::Push(all(data)),
-        redis::Value::Map(pairs) => Value::Map(
-            pairs
-                .into_iter()
-                .map(|(key, it)| (value_of(key, inner), value_of(it, inner)))
-                .collect(),
-        ),
-        redis::Value::Attribute { data, .. } => value_of(*data, nil),
-        redis::Value::Double(number) => Value::Double(number),
-        redis::Value::Boolean(truth) => Value::Boolean(truth),
-        redis::Value::VerbatimString { text, .. } => {
-            Value::Verbatim("txt".to_owned(), text.into_bytes())
-        }
-        redis::Value::BigNumber(digits) => {
-            Value::BigNumber(String::from_utf8_lossy(&digits).into_owned())
-        }
-        // The library may learn of more.
-        other => Value::Simple(format!("{other:?}")),
     }
 }
 

@@ -9,9 +9,10 @@ use kstone_ports::keys::{KeysPage, SLOTS, ScanKeys};
 use kstone_ports::{Error, Result};
 use redis::{Pipeline, cmd};
 
+use crate::form::{Form, reply_of};
 use crate::node::{NoReply, Node};
 use crate::patience::Patience;
-use crate::reply::{Nil, error_of, reply_of, verdict_of_error};
+use crate::reply::{error_of, verdict_of_error};
 use crate::slots::Slots;
 use crate::store::{Again, Store};
 
@@ -80,7 +81,7 @@ async fn page_of(
                 other => Err(Error::Unreadable(format!("SCAN answered {other:?}"))),
             }
         }
-        other => match reply_of(other, Nil::Value) {
+        other => match reply_of(other, Form::Plain) {
             Ok(other) => Err(Error::Unreadable(format!("SCAN answered {other:?}"))),
             Err(error) => match Again::after(verdict_of_error(error, None, &node.address)) {
                 Ok(again) => Ok(Err(again)),
