@@ -1,6 +1,9 @@
 //! The contract of keys on each store.
 
+mod cluster;
 mod door;
+mod servers;
+mod single;
 
 /// The contract on the keys of this process.
 mod local {
