@@ -1,1 +1,7 @@
 //! The contract of items on each store.
+
+mod door;
+mod dynamodb_local;
+mod embedded;
+mod faults;
+mod proxy;

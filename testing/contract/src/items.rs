@@ -1,1 +1,0 @@
-//! The contract of the port to items.
