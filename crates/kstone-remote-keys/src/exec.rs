@@ -17,7 +17,7 @@ pub(crate) enum Executed {
     Changed,
     /// It was not executed, for this reason; never [`Verdict::Done`] with a value.
     Not(Verdict),
-    /// The node did not accept the beginning, so that the commands were executed one by one.
+    /// The node did not accept the beginning, so that commands were executed one by one.
     Torn(ErrorReply),
 }
 
@@ -46,7 +46,11 @@ pub(crate) fn executed(
     let mut replies = replies.into_iter().skip(usize::from(asking));
     let begun = reply_of(replies.next().unwrap_or_default(), Form::Plain);
     if let Err(error) = begun {
-        return Executed::Torn(error);
+        let is_error = |it| matches!(it, redis::Value::ServerError(_));
+        return match replies.all(is_error) {
+            true => Executed::Not(verdict_of_error(error, slot, asked)),
+            false => Executed::Torn(error),
+        };
     }
     let last = replies.next_back().unwrap_or_default();
     match last {
@@ -69,5 +73,42 @@ pub(crate) fn executed(
             };
             Executed::Not(verdict_of_error(error, slot, asked))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::Value::{Array, Int, Nil, Okay};
+
+    use super::*;
+
+    fn error(message: &'static str) -> redis::Value {
+        // The library has no other way to make one.
+        redis::parse_redis_value(format!("-{message}\r\n").as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_answers_tell_what_was_done() {
+        let given = [bytes::Bytes::from_static(b"INCR"), bytes::Bytes::from_static(b"a")];
+        let jobs = [Job::of(&given).unwrap()];
+        let slot = jobs[0].command.slot;
+        let meaning = |replies| executed(replies, &jobs, slot, false, "h:1");
+        let replies = meaning(vec![Okay, Okay, Array(vec![Int(2)])]);
+        assert!(matches!(&replies, Executed::Replies(all) if all.len() == 1), "{replies:?}");
+        assert!(matches!(meaning(vec![Okay, Okay, Nil]), Executed::Changed));
+        let moved = error("MOVED 15495 h:2");
+        let aborted = error("EXECABORT Transaction discarded");
+        let answer = meaning(vec![Okay, moved.clone(), aborted.clone()]);
+        assert!(matches!(answer, Executed::Not(Verdict::Moved(_))), "{answer:?}");
+        let answer = meaning(vec![Okay, Okay, moved]);
+        assert!(matches!(answer, Executed::Not(Verdict::Moved(_))), "{answer:?}");
+        let answer = meaning(vec![Okay, error("ERR syntax error"), aborted]);
+        assert!(matches!(answer, Executed::Not(Verdict::Done(Err(_)))), "{answer:?}");
+        // Without a beginning: nothing was done, or one by one.
+        let refused = error("NOAUTH Authentication required.");
+        let answer = meaning(vec![refused.clone(), refused.clone(), refused.clone()]);
+        assert!(matches!(answer, Executed::Not(_)), "{answer:?}");
+        let answer = meaning(vec![refused.clone(), Int(1), refused]);
+        assert!(matches!(answer, Executed::Torn(_)), "{answer:?}");
     }
 }

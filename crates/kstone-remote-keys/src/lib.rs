@@ -14,6 +14,8 @@
 //! - In a pipeline, commands on one slot are executed in order, except while the slot moves to
 //!   another node: then those on keys that have moved may be overtaken by those on keys that have
 //!   not.
+//! - A pipeline of which nothing was executed fails as a whole, and so does one of which a command's
+//!   fate is not known. Otherwise what was not executed is answered with an error, `CLUSTERDOWN`.
 //! - A walk over the keys may miss a key while its slot is on the way from one node to another.
 //! - A key whose time is over is never shown. Bytes cannot be purged. A failover of a cluster may
 //!   take back what was acknowledged.
@@ -25,6 +27,7 @@ mod form;
 mod keys;
 mod node;
 mod options;
+mod part;
 mod patience;
 mod reads;
 mod reply;

@@ -112,7 +112,11 @@ impl Node {
 
     /// Sends some commands as one message on the connection that all share.
     pub async fn send(&self, commands: &Pipeline) -> Result<Vec<redis::Value>, NoReply> {
-        self.shared().await?.send(commands).await
+        match self.shared().await?.send(commands).await {
+            // It was seen to end in between.
+            Err(NoReply::NotSent(_)) => self.shared().await?.send(commands).await,
+            sent => sent,
+        }
     }
 
     async fn shared(&self) -> Result<Connection, NoReply> {

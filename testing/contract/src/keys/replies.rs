@@ -72,7 +72,9 @@ pub(super) async fn lists_hashes_and_sets(shelf: Shelf) {
 
 pub(super) async fn sorted_sets_with_scores(shelf: Shelf) {
     let scored = |all: &[(&str, f64)]| {
-        Value::Array(all.iter().flat_map(|(member, score)| [bulk(member), number(*score)]).collect())
+        Value::Array(
+            all.iter().flat_map(|(member, score)| [bulk(member), number(*score)]).collect(),
+        )
     };
     let popped = vec![bulk(&shelf.key("z")), Value::Array(vec![scored(&[("a", 1.0)])])];
     let infinite = f64::INFINITY;

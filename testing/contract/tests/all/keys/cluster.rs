@@ -1,6 +1,7 @@
 //! The contract on a cluster, and what becomes of calls when one of its masters is killed.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use kstone_ports::keys::{Keys, Value, slot_of};
 use kstone_remote_keys::{RemoteKeys, RemoteOptions};
 use tokio::time::{Instant, timeout};
 
-use super::servers::{Cluster, PATIENCE, are_installed, wait_until};
+use super::servers::{Cluster, PATIENCE, Server, are_installed, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_keeps_the_contract_of_keys_and_survives_its_masters() {
@@ -23,7 +24,67 @@ async fn a_cluster_keeps_the_contract_of_keys_and_survives_its_masters() {
     assert!(keys.database(1).is_none());
     let keys: Arc<dyn Keys> = Arc::new(keys);
     kstone_contract::keys::check(Arc::clone(&keys), "cluster").await;
+    a_slot_moves_under_the_calls(&cluster, &keys).await;
     counters_outlive_a_master(&mut cluster, &keys).await;
+}
+
+/// One slot moves from a master to another, key by key, while callers count, commit and walk: each
+/// call is executed once, at the one or at the other.
+async fn a_slot_moves_under_the_calls(cluster: &Cluster, keys: &Arc<dyn Keys>) {
+    let words = |line: &str| -> Vec<Bytes> {
+        line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
+    };
+    let masters: Vec<&Server> = cluster.nodes.iter().filter(|node| node.is_master()).collect();
+    let slot = slot_of(b"moving");
+    let has = |node: &&&Server| slots_of(node).iter().any(|range| range.contains(&slot));
+    let from = *masters.iter().find(has).unwrap();
+    let to = *masters.iter().find(|node| !has(node)).unwrap();
+    let names: Vec<String> = (0..10).map(|at| format!("{{moving}}{at}")).collect();
+    for name in &names {
+        keys.command(&words(&format!("SET {name} 0"))).await.unwrap();
+    }
+    let id = |node: &Server| node.say(&["CLUSTER", "MYID"]).trim().to_owned();
+    let (from_id, to_id, slot) = (id(from), id(to), slot.to_string());
+    to.say(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &from_id]);
+    from.say(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to_id]);
+    let port = to.port.to_string();
+    for (at, name) in names.iter().enumerate() {
+        assert_eq!(from.say(&["MIGRATE", "127.0.0.1", &port, name, "0", "5000"]).trim(), "OK");
+        // Some keys are here and some are there.
+        for name in &names {
+            keys.command(&words(&format!("INCR {name}"))).await.unwrap();
+        }
+        let incr = [words(&format!("INCR {name}")), words(&format!("GET {name}"))];
+        let replies = keys.transaction(&incr).await.unwrap();
+        assert_eq!(replies[1], Ok(Value::bulk((at + 2).to_string())));
+        let other = &names[(at + 5) % 10];
+        let pipeline: Vec<_> = [name, other].map(|name| words(&format!("INCRBY {name} 0"))).into();
+        assert!(keys.pipeline(&pipeline).await.unwrap().iter().all(Result::is_ok));
+        let mut watch = keys.watch(&[Bytes::from(name.clone())]).await.unwrap();
+        let read = watch.command(&words(&format!("GET {name}"))).await;
+        assert_eq!(read, Ok(Value::bulk((at + 2).to_string())));
+        let set = [words(&format!("INCR {name}"))];
+        assert_eq!(watch.commit(&set).await, Ok(Some(vec![Ok(int(at + 3))])));
+        keys.command(&words(&format!("DECRBY {name} 2"))).await.unwrap();
+    }
+    // Keys on both sides are waited for until the move is over.
+    let both = words(&format!("MGET {} {{moving}}none", names[0]));
+    let (asking, keys_too) = (both.clone(), Arc::clone(keys));
+    let waiting = tokio::spawn(async move { keys_too.command(&asking).await });
+    for node in [to, from] {
+        node.say(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]);
+    }
+    assert!(waiting.await.unwrap().is_ok());
+    for name in &names {
+        let value = keys.command(&words(&format!("GET {name}"))).await;
+        assert_eq!(value, Ok(Value::bulk("10")), "{name}");
+    }
+    let watch = keys.watch(&[Bytes::from(names[0].clone())]).await.unwrap();
+    assert!(watch.commit(&[both]).await.unwrap().is_some());
+}
+
+fn int(number: usize) -> Value {
+    Value::Integer(number.try_into().unwrap())
 }
 
 /// What a writer knows of its key.
@@ -124,16 +185,18 @@ async fn count(keys: &Arc<dyn Keys>, command: &[Bytes], known: &Known) {
 }
 
 /// A master: its position among the nodes, and its slots.
-fn master(cluster: &Cluster) -> (usize, Vec<std::ops::RangeInclusive<u16>>) {
-    let is_master = |node: &super::servers::Server| {
-        node.info("replication", "role").is_some_and(|role| role == "master")
-    };
-    let at = cluster.nodes.iter().position(is_master).unwrap();
-    let all = cluster.nodes[at].say(&["CLUSTER", "NODES"]);
+fn master(cluster: &Cluster) -> (usize, Vec<RangeInclusive<u16>>) {
+    let at = cluster.nodes.iter().position(Server::is_master).unwrap();
+    (at, slots_of(&cluster.nodes[at]))
+}
+
+/// The slots of a node.
+fn slots_of(node: &Server) -> Vec<RangeInclusive<u16>> {
+    let all = node.say(&["CLUSTER", "NODES"]);
     let own = all.lines().find(|line| line.contains("myself")).unwrap();
-    let ranges = own.split(' ').skip(8).filter_map(|range| {
-        let (first, last) = range.split_once('-')?;
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
         Some(first.parse().ok()?..=last.parse().ok()?)
-    });
-    (at, ranges.collect())
+    };
+    own.split(' ').skip(8).filter_map(range).collect()
 }

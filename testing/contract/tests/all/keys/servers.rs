@@ -91,6 +91,11 @@ impl Server {
         found.map(|value| value.trim().to_owned())
     }
 
+    /// Whether it is a master.
+    pub fn is_master(&self) -> bool {
+        self.info("replication", "role").is_some_and(|role| role == "master")
+    }
+
     /// Ends it at once, as `kill -9` does.
     pub fn kill(&mut self) {
         let _ = self.child.kill();

@@ -1,6 +1,7 @@
 //! The contract on one server of Redis, and what becomes of calls when it goes away.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use kstone_ports::Error;
@@ -49,4 +50,64 @@ async fn a_server_that_is_gone_is_unavailable_until_one_is_back() {
     server.start_again();
     wait_until("the server is back", || server.say(&["PING"]).contains("PONG")).await;
     assert_eq!(keys.command(&words("INCR a")).await, Ok(Value::Integer(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_without_a_reply_is_not_sent_again() {
+    if !are_installed() {
+        return;
+    }
+    let server = Server::start().await;
+    let url = format!("redis://127.0.0.1:{}", server.port);
+    let reply_timeout = Duration::from_millis(100);
+    let options = RemoteOptions { reply_timeout, ..RemoteOptions::default() };
+    let keys = RemoteKeys::open(&url, options).unwrap();
+    assert_eq!(keys.command(&words("INCR n")).await, Ok(Value::Integer(1)));
+    let pause = || server.say(&["CLIENT", "PAUSE", "400", "ALL"]);
+    pause();
+    let answer = keys.command(&words("INCR n")).await;
+    assert!(matches!(answer, Err(Error::OutcomeUnknown(_))), "{answer:?}");
+    // A read is sent until it is answered.
+    let value = keys.command(&words("GET n")).await.unwrap();
+    assert!(value == Value::bulk("1") || value == Value::bulk("2"), "{value:?}");
+    pause();
+    let answer = keys.transaction(&[words("INCR m"), words("INCR m")]).await;
+    assert!(matches!(answer, Err(Error::OutcomeUnknown(_))), "{answer:?}");
+    // One command whose fate is not known makes that of the whole pipeline unknown.
+    let answer = keys.pipeline(&[words("GET n"), words("INCR m")]).await;
+    assert!(matches!(answer, Err(Error::OutcomeUnknown(_))), "{answer:?}");
+    server.say(&["CLIENT", "UNPAUSE"]);
+    let known = keys.transaction(&[words("GET n"), words("GET m")]).await;
+    assert!(matches!(known, Err(Error::Refused(_))), "two slots: {known:?}");
+    let at_most = |value: Value, most: &[&str]| {
+        assert!(
+            value == Value::Null || most.iter().any(|it| value == Value::bulk(it)),
+            "{value:?}"
+        );
+    };
+    at_most(keys.command(&words("GET n")).await.unwrap(), &["1", "2"]);
+    at_most(keys.command(&words("GET m")).await.unwrap(), &["1", "2", "3"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_is_given_and_not_told() {
+    if !are_installed() {
+        return;
+    }
+    let server = Server::start().await;
+    server.say(&["ACL", "SETUSER", "ann", "on", ">p@ss", "~*", "+@all"]);
+    server.say(&["CONFIG", "SET", "requirepass", "secret"]);
+    let at = format!("127.0.0.1:{}", server.port);
+    let open = |url: String| RemoteKeys::open(&url, RemoteOptions::default()).unwrap();
+    for url in [format!("redis://:secret@{at}"), format!("redis://ann:p%40ss@{at}")] {
+        let keys = open(url);
+        keys.command(&words("SET a 1")).await.unwrap();
+        let told = format!("{keys:?} {}", keys.name());
+        assert!(!told.contains("secret") && !told.contains("p@ss"), "{told}");
+    }
+    for url in [format!("redis://{at}"), format!("redis://ann:wrong@{at}")] {
+        let answer = open(url).command(&words("GET a")).await;
+        let Err(Error::Unavailable(why)) = answer else { panic!("{answer:?}") };
+        assert!(!why.contains("wrong@"), "{why}");
+    }
 }
