@@ -167,3 +167,35 @@ fn value_of(value: redis::Value, nil_is_list: bool) -> Value {
         other => Value::Simple(format!("{other:?}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(line: &str) -> Vec<Bytes> {
+        line.split(' ').map(|word| Bytes::copy_from_slice(word.as_bytes())).collect()
+    }
+
+    fn read(line: &str, reply: &str) -> Value {
+        let given = given(line);
+        let name = line.split(' ').next().unwrap_or_default().to_ascii_lowercase();
+        let reply = redis::parse_redis_value(reply.as_bytes()).unwrap();
+        reply_of(reply, Form::of(&name, &given)).unwrap()
+    }
+
+    #[test]
+    fn the_command_tells_what_the_wire_does_not() {
+        let bulk = |text: &str| Value::bulk(text);
+        let pair = "*2\r\n$1\r\na\r\n$1\r\n2\r\n";
+        assert_eq!(read("HGETALL h", pair), Value::Map(vec![(bulk("a"), bulk("2"))]));
+        assert_eq!(read("SMEMBERS s", pair), Value::Set(vec![bulk("a"), bulk("2")]));
+        let scored = Value::Array(vec![bulk("a"), Value::Double(2.0)]);
+        assert_eq!(read("ZRANGE z 0 -1 WithScores", pair), scored);
+        assert_eq!(read("LRANGE l 0 -1", pair), Value::Array(vec![bulk("a"), bulk("2")]));
+        assert_eq!(read("ZSCORE z a", "$4\r\n-inf\r\n"), Value::Double(f64::NEG_INFINITY));
+        assert_eq!(read("LPOP l", "$-1\r\n"), Value::Null);
+        assert_eq!(read("LPOP l 2", "*-1\r\n"), Value::NullArray);
+        // A member may be called like an option.
+        assert_eq!(read("ZADD z 1 incr", ":1\r\n"), Value::Integer(1));
+    }
+}

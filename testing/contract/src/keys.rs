@@ -25,11 +25,12 @@ macro_rules! cases {
 }
 
 /// All of the contract.
-const CASES: [Case; 19] = cases![
+const CASES: [Case; 20] = cases![
     replies::strings_and_numbers,
     replies::lists_hashes_and_sets,
     replies::sorted_sets_with_scores,
     replies::streams_and_places,
+    replies::maps_within_replies,
     replies::scripts,
     replies::nothing_has_two_forms,
     replies::an_error_of_a_command_is_an_error,

@@ -128,6 +128,26 @@ pub(super) async fn streams_and_places(shelf: Shelf) {
         .await;
 }
 
+pub(super) async fn maps_within_replies(shelf: Shelf) {
+    shelf.expect([("MSET $a abc $b abd", ok()), ("XGROUP CREATE $s g 0 MKSTREAM", ok())]).await;
+    let matched = Value::Array(vec![Value::Array(vec![Value::Array(vec![int(0), int(1)]); 2])]);
+    let found = Value::Map(vec![(bulk("matches"), matched), (bulk("len"), int(2))]);
+    shelf.expect([("LCS $a $b IDX", found), ("LCS $a $b", bulk("ab"))]).await;
+    let has = |value: &Value, name: &str, wanted: &Value| match value {
+        Value::Map(pairs) => pairs.contains(&(bulk(name), wanted.clone())),
+        _ => false,
+    };
+    let stream = shelf.say("XINFO STREAM $s").await.unwrap();
+    assert!(has(&stream, "groups", &int(1)), "{stream:?}");
+    let Ok(Value::Array(groups)) = shelf.say("XINFO GROUPS $s").await else { panic!("no list") };
+    assert!(has(&groups[0], "name", &bulk("g")), "{groups:?}");
+    let full = shelf.say("XINFO STREAM $s FULL").await.unwrap();
+    let Value::Map(pairs) = &full else { panic!("{full:?}") };
+    let groups = pairs.iter().find(|(name, _)| *name == bulk("groups")).map(|(_, groups)| groups);
+    let Some(Value::Array(groups)) = groups else { panic!("{full:?}") };
+    assert!(has(&groups[0], "name", &bulk("g")), "{full:?}");
+}
+
 pub(super) async fn scripts(shelf: Shelf) {
     let body = "return {ARGV[1], redis.call('INCR', KEYS[1]), false, 3.7, redis.status_reply('S')}";
     let mut given = shelf.words("EVAL body 1 $n x");

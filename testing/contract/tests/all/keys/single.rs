@@ -40,7 +40,8 @@ async fn a_server_that_is_gone_is_unavailable_until_one_is_back() {
     server.say(&["CLIENT", "KILL", "TYPE", "normal"]);
     assert_eq!(keys.command(&words("GET a")).await, Ok(Value::bulk("1")));
     // But what was watched on it may have changed.
-    assert_eq!(watch.commit(&[words("SET a 2")]).await, Ok(None));
+    let answer = watch.commit(&[words("SET a 2")]).await;
+    assert!(matches!(answer, Ok(None) | Err(Error::OutcomeUnknown(_))), "{answer:?}");
     server.kill();
     assert!(matches!(keys.command(&words("GET a")).await, Err(Error::Unavailable(_))));
     let answer = keys.transaction(&[words("INCR a")]).await;
@@ -63,22 +64,17 @@ async fn a_write_without_a_reply_is_not_sent_again() {
     let options = RemoteOptions { reply_timeout, ..RemoteOptions::default() };
     let keys = RemoteKeys::open(&url, options).unwrap();
     assert_eq!(keys.command(&words("INCR n")).await, Ok(Value::Integer(1)));
-    let pause = || server.say(&["CLIENT", "PAUSE", "400", "ALL"]);
-    pause();
+    server.say(&["CLIENT", "PAUSE", "60000", "WRITE"]);
     let answer = keys.command(&words("INCR n")).await;
     assert!(matches!(answer, Err(Error::OutcomeUnknown(_))), "{answer:?}");
-    // A read is sent until it is answered.
-    let value = keys.command(&words("GET n")).await.unwrap();
-    assert!(value == Value::bulk("1") || value == Value::bulk("2"), "{value:?}");
-    pause();
     let answer = keys.transaction(&[words("INCR m"), words("INCR m")]).await;
     assert!(matches!(answer, Err(Error::OutcomeUnknown(_))), "{answer:?}");
     // One command whose fate is not known makes that of the whole pipeline unknown.
     let answer = keys.pipeline(&[words("GET n"), words("INCR m")]).await;
     assert!(matches!(answer, Err(Error::OutcomeUnknown(_))), "{answer:?}");
     server.say(&["CLIENT", "UNPAUSE"]);
-    let known = keys.transaction(&[words("GET n"), words("GET m")]).await;
-    assert!(matches!(known, Err(Error::Refused(_))), "two slots: {known:?}");
+    // A read is sent until it is answered.
+    server.say(&["CLIENT", "PAUSE", "400", "ALL"]);
     let at_most = |value: Value, most: &[&str]| {
         assert!(
             value == Value::Null || most.iter().any(|it| value == Value::bulk(it)),
