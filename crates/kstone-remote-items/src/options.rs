@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::config::{
 };
 use aws_sdk_dynamodb::{Client, Config};
 use kstone_core::env::{Random, SystemRandom};
+use kstone_ports::{Error, Result};
 
 /// How long an idle connection is kept. Servers close idle connections, and a write that meets such a
 /// close has an unknown outcome: so ours go first.
@@ -103,6 +104,20 @@ impl RemoteItemsOptions {
         }
     }
 
+    /// Refuses an address that no request could reach, before it looks like a store that is down.
+    pub(crate) fn check(&self) -> Result<()> {
+        let url = &self.url;
+        let wrong = |what: &str| Err(Error::Invalid(format!("the store's address {url:?} {what}")));
+        match url.split_once("://") {
+            Some(("http", host)) if !host.is_empty() => Ok(()),
+            Some(("https", host)) if !host.is_empty() => match cfg!(feature = "tls") {
+                true => Ok(()),
+                false => wrong("needs TLS, which this program was built without"),
+            },
+            _ => wrong("does not begin with http:// or https:// and a host"),
+        }
+    }
+
     pub(crate) fn client(&self) -> Client {
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(self.connect_timeout)
@@ -138,4 +153,22 @@ fn http_client() -> SharedHttpClient {
         .pool_idle_timeout(CONNECTION_IDLE)
         .tls_provider(Provider::Rustls(CryptoMode::Ring))
         .build_https()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_no_request_could_reach_is_refused() {
+        let checked = |url: &str| {
+            RemoteItemsOptions::new(url, "us-east-1", Login::key("id", "secret")).check()
+        };
+        checked("http://127.0.0.1:8000").unwrap();
+        assert_eq!(checked("https://127.0.0.1:8000").is_ok(), cfg!(feature = "tls"));
+        for wrong in ["", "127.0.0.1:8000", "http://", "redis://127.0.0.1"] {
+            let error = checked(wrong).unwrap_err();
+            assert!(matches!(error, Error::Invalid(_)), "{wrong}: {error:?}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use kstone_ports::items::{
     Items, PurgeItems, PurgeReport, PutItem, Query, QueryOutput, Scan, TableDescription, TableSpec,
     TransactGet, TransactGetOutput, TransactWrite, TransactWriteOutput, UpdateItem, WriteOutput,
 };
-use kstone_ports::{Error, PortFuture};
+use kstone_ports::{Error, PortFuture, Result};
 
 use crate::attempts::Attempts;
 use crate::options::RemoteItemsOptions;
@@ -24,14 +24,18 @@ pub struct RemoteItems {
 
 impl RemoteItems {
     /// A store, which is not asked anything yet: whether it is there shows with the first call.
-    pub fn new(options: RemoteItemsOptions) -> RemoteItems {
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], when the address is none that this program can speak to.
+    pub fn new(options: RemoteItemsOptions) -> Result<RemoteItems> {
+        options.check()?;
         let attempts = Attempts {
             max: options.attempts,
             pause: options.pause,
             pause_max: options.pause_max,
             random: options.random.clone(),
         };
-        RemoteItems { client: options.client(), attempts, options }
+        Ok(RemoteItems { client: options.client(), attempts, options })
     }
 
     /// A token that no other transaction has.

@@ -14,7 +14,8 @@ pub struct GetItem {
     pub projection: Option<Projection>,
     /// What the projection's placeholders stand for.
     pub placeholders: Placeholders,
-    /// Costs twice the capacity units; every read here is consistent.
+    /// Sees every write that was acknowledged before, at twice the capacity units. Without it a
+    /// remote store may answer with the item as it was a moment ago; the embedded database never does.
     pub consistent_read: bool,
     /// How much to say about consumed capacity.
     pub capacity: CapacityDetail,
@@ -150,7 +151,8 @@ pub struct BatchGetTable {
 /// The answer to [`BatchGet`].
 #[derive(Debug, Clone, Default)]
 pub struct BatchGetOutput {
-    /// The items found, by table, in the order asked; a table without any is there too.
+    /// The items found, by table, in the order asked; a table without any is there too. A remote
+    /// store's items have no order when the projection leaves out their keys.
     pub found: Vec<(String, Vec<ItemBytes>)>,
     /// The keys beyond 16 MB of answer, as indexes into [`BatchGetTable::keys`], by table.
     pub unprocessed: Vec<(String, Vec<usize>)>,

@@ -48,7 +48,7 @@ macro_rules! tests {
             #[tokio::test]
             async fn $case() {
                 let door = Door::open().await;
-                let items = RemoteItems::new(options(door.address));
+                let items = RemoteItems::new(options(door.address)).unwrap();
                 let store = Store::new(Arc::new(items), "door");
                 kstone_contract::items::$module::$case(&store).await;
                 drop(store);

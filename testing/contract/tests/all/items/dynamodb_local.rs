@@ -99,6 +99,6 @@ async fn dynamodb_local_keeps_the_contract() {
         }
         Err(error) => panic!("{error}"),
     };
-    let items = RemoteItems::new(options(local.address));
+    let items = RemoteItems::new(options(local.address)).unwrap();
     run_all(Store::new(Arc::new(items), "local")).await;
 }

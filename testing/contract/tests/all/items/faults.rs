@@ -24,7 +24,7 @@ async fn behind(
     let mut options = options(proxy.address);
     options.pause = Duration::from_millis(1);
     options.pause_max = Duration::from_millis(20);
-    let store = Store::new(Arc::new(RemoteItems::new(options)), "faults");
+    let store = Store::new(Arc::new(RemoteItems::new(options).unwrap()), "faults");
     (door, proxy, store)
 }
 
@@ -215,7 +215,7 @@ async fn a_store_that_refuses_connections_is_unavailable() {
     let mut options = options(address);
     options.attempts = 3;
     options.pause = Duration::from_millis(1);
-    let items = RemoteItems::new(options);
+    let items = RemoteItems::new(options).unwrap();
     let get = GetItem { table: "table".to_owned(), key: key("a", "b"), ..GetItem::default() };
     for error in [
         items.put(&put("table")).await.unwrap_err(),
@@ -234,7 +234,7 @@ async fn a_store_that_does_not_answer_in_time_leaves_a_write_unknown() {
     options.answer_timeout = Duration::from_millis(100);
     options.attempts = 2;
     options.pause = Duration::from_millis(1);
-    let items = RemoteItems::new(options);
+    let items = RemoteItems::new(options).unwrap();
     let error = items.put(&put("table")).await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
     let get = GetItem { table: "table".to_owned(), key: key("a", "b"), ..GetItem::default() };
@@ -248,7 +248,7 @@ async fn tables_are_not_made_where_they_must_not_be() {
     let mut options = options(door.address);
     options.make_tables = false;
     options.transactions = false;
-    let items = RemoteItems::new(options);
+    let items = RemoteItems::new(options).unwrap();
     let spec = kstone_ports::items::TableSpec {
         name: "missing-table".to_owned(),
         key: kstone_contract::items::pk_and_sk(),
