@@ -263,3 +263,55 @@ async fn tables_are_not_made_where_they_must_not_be() {
     drop(items);
     door.close().await;
 }
+
+#[tokio::test]
+async fn an_error_of_the_service_says_what_the_caller_can_do() {
+    // One kind of error for each request, in turn; the last is answered by the door.
+    const KINDS: [&str; 8] = [
+        "UnknownOperationException",
+        "AccessDeniedException",
+        "ItemCollectionSizeLimitExceededException",
+        "ResourceNotFoundException",
+        "ValidationException",
+        // These are tried again.
+        "TransactionConflictException",
+        "ReplicatedWriteConflictException",
+        "RequestLimitExceeded",
+    ];
+    let (door, proxy, store) = behind(|operation, before| match operation {
+        "PutItem" => KINDS.get(before).map_or(Fate::Answered, |kind| Fate::Refused(kind)),
+        _ => Fate::Answered,
+    })
+    .await;
+    let table = store.table("kinds").await;
+    let mut errors = Vec::new();
+    for _ in 0..5 {
+        errors.push(store.items.put(&put(&table)).await.unwrap_err());
+    }
+    let [unknown, denied, large, missing, wrong] = &errors[..] else { panic!("{errors:?}") };
+    assert!(matches!(unknown, Error::Unsupported(_)), "{unknown:?}");
+    assert!(matches!(denied, Error::Refused(_)), "{denied:?}");
+    assert!(matches!(large, Error::TooLarge(_)), "{large:?}");
+    assert!(matches!(missing, Error::NotFound(_)), "{missing:?}");
+    assert!(matches!(wrong, Error::Invalid(_)), "{wrong:?}");
+    store.items.put(&put(&table)).await.unwrap();
+    drop((store, proxy));
+    door.close().await;
+}
+
+#[tokio::test]
+async fn a_transaction_canceled_for_want_of_capacity_is_tried_again() {
+    const THROTTLED: &str = r#"{
+        "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        "CancellationReasons": [{"Code": "ThrottlingError", "Message": "too much"}]}"#;
+    let (door, proxy, store) = behind(|operation, before| match (operation, before) {
+        ("TransactWriteItems", 0 | 1) => Fate::AnsweredWith(400, THROTTLED),
+        _ => Fate::Answered,
+    })
+    .await;
+    let table = store.table("capacity").await;
+    store.items.transact_write(&add_one_in_a_transaction(&table)).await.unwrap();
+    assert_eq!(store.get(&table, key("a", "b")).await, Some(key("a", "b").with("n", 1)));
+    drop((store, proxy));
+    door.close().await;
+}
