@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use kstone::ops::{
     BatchGet, BatchGetTable, Condition, GetItem, KeyCondition, Placeholders, Query, TransactAction,
-    TransactGet, TransactGetRequest, TransactKind, TransactWrite,
+    TransactGet, TransactGetRequest, TransactKind,
 };
 use kstone::{CancellationCode, CancellationReason, Item, ItemBytes, Value, ValueRef};
 use kstone_keyspace::typed::TypedKey;
-use kstone_ports::items::Items;
+use kstone_ports::items::{Items, write_together};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -245,9 +245,8 @@ impl Store {
 
     /// Commits a transaction: all writes or none.
     pub async fn commit(&self, actions: Vec<TransactAction>) -> Result<(), CommitError> {
-        let request = TransactWrite { actions, ..TransactWrite::default() };
-        match self.items.transact_write(&request).await {
-            Ok(_) => Ok(()),
+        match write_together(&*self.items, actions).await {
+            Ok(()) => Ok(()),
             Err(kstone_ports::Error::TransactionCanceled { reasons }) => {
                 Err(CommitError::of(reasons))
             }

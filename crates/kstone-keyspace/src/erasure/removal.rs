@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kstone::ops::{
-    Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, TransactWrite,
-    Update,
+    Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, Update,
 };
 use kstone::{CancellationCode, Item, Value};
-use kstone_ports::items::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
+use kstone_ports::items::{
+    PurgeItems, PurgeReport, StreamImage, StreamImageFilter, write_together,
+};
 use kstone_ports::keys::PurgeKeys;
 use kstone_ports::keys::Value as Reply;
 
@@ -191,9 +192,8 @@ impl Stores {
                 Share::Whole => deletion(table, key, &item, field),
             };
             let Some(action) = action else { return Ok(()) };
-            let request = TransactWrite { actions: vec![action], ..TransactWrite::default() };
-            match self.items.transact_write(&request).await {
-                Ok(_) => return Ok(()),
+            match write_together(&*self.items, vec![action]).await {
+                Ok(()) => return Ok(()),
                 Err(error) if is_lost_race(&error) => {}
                 Err(error) => return Err(error.into()),
             }

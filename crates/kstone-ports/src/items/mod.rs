@@ -16,6 +16,7 @@ mod read;
 mod request;
 mod table;
 mod write;
+mod write_together;
 
 use std::fmt::Debug;
 
@@ -36,6 +37,7 @@ pub use write::{
     BatchWrite, BatchWriteOutput, DeleteItem, PutItem, TransactAction, TransactKind, TransactWrite,
     TransactWriteOutput, UpdateItem, WriteOutput, WriteRequest,
 };
+pub use write_together::write_together;
 
 /// The actions of one transaction, and the items of one batch of reads.
 pub const TRANSACTION_ACTIONS_MAX: usize = 100;
