@@ -7,13 +7,14 @@
 
 use std::sync::Arc;
 
-use kstone::ops::{
+use kstone_keyspace::typed::TypedKey;
+use kstone_ports::items::{
     BatchGet, BatchGetTable, Condition, GetItem, KeyCondition, Placeholders, Query, TransactAction,
     TransactGet, TransactGetRequest, TransactKind,
 };
-use kstone::{CancellationCode, CancellationReason, Item, ItemBytes, Value, ValueRef};
-use kstone_keyspace::typed::TypedKey;
 use kstone_ports::items::{Items, write_together};
+use kstone_ports::value::{Item, ItemBytes, Value, ValueRef};
+use kstone_ports::{CancellationCode, CancellationReason};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -281,7 +282,8 @@ impl CommitError {
         if !failed.is_empty() {
             return CommitError::PreconditionsFailed(failed);
         }
-        if !at(CancellationCode::TransactionConflict).is_empty() {
+        let is_busy = |code| !at(code).is_empty();
+        if is_busy(CancellationCode::TransactionConflict) || is_busy(CancellationCode::Throttled) {
             return CommitError::Busy;
         }
         CommitError::Error(kstone_ports::Error::TransactionCanceled { reasons }.into())

@@ -72,6 +72,8 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
         }
     }
     let snapshots = PurgeSnapshots::EndAfter(PATIENCE);
+    // From here on this thread is busy for long.
+    server.task_handoff.hand_off();
     let purged = server.engine.purge(&targets(request, has_annexes), snapshots);
     let purged = purged.map_err(unavailable)?;
     Ok(PurgeReport {

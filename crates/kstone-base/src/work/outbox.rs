@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use kstone::ops::{TransactAction, TransactKind, Update};
 use kstone_core::env::{Clock, Random};
 use kstone_ports::items::{Items, write_together};
+use kstone_ports::items::{TransactAction, TransactKind, Update};
 use tokio::sync::Notify;
 
 use super::job::{Due, Job, NewJob, job_key};

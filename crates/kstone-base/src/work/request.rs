@@ -1,12 +1,13 @@
 //! Short forms of requests to the table of background work.
 
-use kstone::ops::{
+use kstone_keyspace::typed::TypedKey;
+use kstone_ports::CancellationCode;
+use kstone_ports::items::{
     Condition, DeleteItem, GetItem, KeyCondition, Placeholders, Query, ReturnValues,
     TransactAction, TransactKind, Update, UpdateItem,
 };
-use kstone::{CancellationCode, Item, ItemBytes, Value};
-use kstone_keyspace::typed::TypedKey;
 use kstone_ports::items::{Items, write_together};
+use kstone_ports::value::{Item, ItemBytes, Value};
 
 use super::table::{PK, SK, TABLE};
 use crate::error::{Error, Result};

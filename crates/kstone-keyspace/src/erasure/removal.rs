@@ -7,15 +7,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kstone::ops::{
+use kstone_ports::CancellationCode;
+use kstone_ports::items::{
     Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, Update,
 };
-use kstone::{CancellationCode, Item, Value};
 use kstone_ports::items::{
     PurgeItems, PurgeReport, StreamImage, StreamImageFilter, write_together,
 };
 use kstone_ports::keys::PurgeKeys;
 use kstone_ports::keys::Value as Reply;
+use kstone_ports::value::{Item, Value};
 
 use super::holdings::{item_key, match_of};
 use super::shared::{self, Named, Share};
@@ -371,7 +372,7 @@ fn change_of_item(
 fn is_lost_race(error: &kstone_ports::Error) -> bool {
     let kstone_ports::Error::TransactionCanceled { reasons } = error else { return false };
     reasons.iter().any(|reason| {
-        use CancellationCode::{ConditionalCheckFailed, TransactionConflict};
-        matches!(reason.code, ConditionalCheckFailed | TransactionConflict)
+        use CancellationCode::{ConditionalCheckFailed, Throttled, TransactionConflict};
+        matches!(reason.code, ConditionalCheckFailed | Throttled | TransactionConflict)
     })
 }

@@ -30,7 +30,7 @@ pub use read::{
 };
 pub use request::{
     CapacityDetail, CapacityKind, CollectionMetrics, Condition, Consumed, KeyCondition,
-    Placeholders, Projection, ReturnValues, Update,
+    Placeholders, Projection, ReturnValues, Update, placeholders,
 };
 pub use table::*;
 pub use write::{

@@ -14,7 +14,8 @@ pub struct GetItem {
     pub projection: Option<Projection>,
     /// What the projection's placeholders stand for.
     pub placeholders: Placeholders,
-    /// Costs twice the capacity units; every read here is consistent.
+    /// Sees every write that was acknowledged before. Costs twice the capacity units; the embedded
+    /// database always reads like that.
     pub consistent_read: bool,
     /// How much to say about consumed capacity.
     pub capacity: CapacityDetail,

@@ -4,13 +4,15 @@ use crate::items::{
     DeleteItem, Items, PutItem, TransactAction, TransactKind, TransactWrite, UpdateItem,
     WriteOutput,
 };
+use crate::value::ItemBytes;
 use crate::{CancellationCode, CancellationReason, Error, Result};
 
 /// Carries out all of these actions or none. One alone is a plain write, which costs a remote store
-/// half of what a transaction does, and cannot conflict with another.
+/// half of what a transaction does.
 ///
 /// # Errors
-/// [`Error::TransactionCanceled`] if a condition does not hold, also for one action alone.
+/// [`Error::TransactionCanceled`], also for one action alone, if a condition does not hold, a rule
+/// refuses the write, or somebody else is changing the item.
 pub async fn write_together(items: &dyn Items, mut actions: Vec<TransactAction>) -> Result<()> {
     let is_plain =
         matches!(actions.as_slice(), [one] if !matches!(one.kind, TransactKind::Check(_)));
@@ -19,14 +21,24 @@ pub async fn write_together(items: &dyn Items, mut actions: Vec<TransactAction>)
         return items.transact_write(&request).await.map(drop);
     };
     match write_plainly(items, action).await {
-        Err(Error::ConditionFailed { item }) => {
-            let code = CancellationCode::ConditionalCheckFailed;
-            let message = Some("The conditional request failed".to_owned());
-            let reasons = vec![CancellationReason { code, message, item }];
-            Err(Error::TransactionCanceled { reasons })
-        }
-        done => done.map(drop),
+        Ok(_) => Ok(()),
+        Err(error) => Err(match error {
+            Error::ConditionFailed { item } => {
+                let message = "The conditional request failed".to_owned();
+                canceled(CancellationCode::ConditionalCheckFailed, message, item)
+            }
+            Error::Refused(rule) => canceled(CancellationCode::ValidationError, rule, None),
+            Error::Conflict(why) => canceled(CancellationCode::TransactionConflict, why, None),
+            Error::Throttled(why) => canceled(CancellationCode::Throttled, why, None),
+            error => error,
+        }),
     }
+}
+
+/// What a transaction of this one action would answer.
+fn canceled(code: CancellationCode, message: String, item: Option<ItemBytes>) -> Error {
+    let reasons = vec![CancellationReason { code, message: Some(message), item }];
+    Error::TransactionCanceled { reasons }
 }
 
 async fn write_plainly(items: &dyn Items, action: TransactAction) -> Result<WriteOutput> {
