@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use kstone::{Item, Number, Value};
+use kstone_ports::value::{Item, Number, Value};
 
 use crate::time::{Date, Timestamp};
 

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::ops::{Condition, PutItem};
-use kstone::{Item, Value};
 use kstone_core::env::{Clock, Random};
 use kstone_keyspace::keys::platform::{Idempotency as Key, Request};
 use kstone_ports::items::Items;
+use kstone_ports::items::{Condition, PutItem};
+use kstone_ports::value::{Item, Value};
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;

@@ -7,13 +7,14 @@
 
 use std::sync::Arc;
 
-use kstone::ops::{
-    BatchGet, BatchGetTable, Condition, GetItem, KeyCondition, Placeholders, Query, TransactAction,
-    TransactGet, TransactGetRequest, TransactKind, TransactWrite,
-};
-use kstone::{CancellationCode, CancellationReason, Item, ItemBytes, Value, ValueRef};
 use kstone_keyspace::typed::TypedKey;
-use kstone_ports::items::Items;
+use kstone_ports::items::{
+    BatchGet, BatchGetTable, Condition, GetItem, KeyCondition, Placeholders, Query, TransactAction,
+    TransactGet, TransactGetRequest, TransactKind,
+};
+use kstone_ports::items::{Items, write_together};
+use kstone_ports::value::{Item, ItemBytes, Value, ValueRef};
+use kstone_ports::{CancellationCode, CancellationReason};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -245,9 +246,8 @@ impl Store {
 
     /// Commits a transaction: all writes or none.
     pub async fn commit(&self, actions: Vec<TransactAction>) -> Result<(), CommitError> {
-        let request = TransactWrite { actions, ..TransactWrite::default() };
-        match self.items.transact_write(&request).await {
-            Ok(_) => Ok(()),
+        match write_together(&*self.items, actions).await {
+            Ok(()) => Ok(()),
             Err(kstone_ports::Error::TransactionCanceled { reasons }) => {
                 Err(CommitError::of(reasons))
             }
@@ -282,7 +282,8 @@ impl CommitError {
         if !failed.is_empty() {
             return CommitError::PreconditionsFailed(failed);
         }
-        if !at(CancellationCode::TransactionConflict).is_empty() {
+        let is_busy = |code| !at(code).is_empty();
+        if is_busy(CancellationCode::TransactionConflict) || is_busy(CancellationCode::Throttled) {
             return CommitError::Busy;
         }
         CommitError::Error(kstone_ports::Error::TransactionCanceled { reasons }.into())

@@ -66,6 +66,7 @@ mod wal;
 
 pub use batch::{BATCH_LEN_MAX, VALUE_LEN_MAX, WriteBatch};
 pub use engine::Engine;
+pub use engine::admission::RunLongWork;
 pub use engine::locks::Locked;
 pub use engine::write::{Commit, Durability, Durable, Written};
 pub use entry::Seq;

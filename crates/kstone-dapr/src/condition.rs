@@ -1,8 +1,9 @@
 //! Conditions of writes as DynamoDB's expressions. An expired item counts as absent, even if the
 //! database has not removed it yet.
 
-use kstone::ops::Placeholders;
-use kstone::{Item, Value, placeholders};
+use kstone_ports::items::Placeholders;
+use kstone_ports::items::placeholders;
+use kstone_ports::value::{Item, Value};
 
 use crate::entry::{ETAG, PK, TTL, VALUE};
 

@@ -1,7 +1,7 @@
 //! Conversion between a key's value with its settings and the item that stores them.
 
 use bytes::Bytes;
-use kstone::{Item, Value};
+use kstone_ports::value::{Item, Value};
 
 use crate::etag::Etag;
 use crate::key::ItemKey;

@@ -12,7 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kstone::{Item, ItemBytes, Value};
+use kstone_ports::value::{Item, ItemBytes, Value};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::entry::{ETAG, PK, SK};

@@ -1,7 +1,7 @@
 //! Keys of state, and the primary keys of the items that store them.
 
-use kstone::Item;
 use kstone_keyspace::{ItemKeyParts, Keyspace, WHOLE_KEY};
+use kstone_ports::value::Item;
 
 use crate::entry::{PK, SK};
 use crate::error::{Error, Result};

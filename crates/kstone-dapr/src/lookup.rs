@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kstone::Item;
-use kstone::ops::{BatchGet, BatchGetTable, GetItem};
+use kstone_ports::items::{BatchGet, BatchGetTable, GetItem};
+use kstone_ports::value::Item;
 
 use crate::entry::{self, Entry};
 use crate::error::Result;

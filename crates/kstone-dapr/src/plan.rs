@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use kstone::Item;
+use kstone_ports::value::Item;
 
 use crate::error::{Error, Result};
 use crate::key::ItemKey;

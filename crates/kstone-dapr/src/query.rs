@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use kstone::ops::{self, KeyCondition, Placeholders, QueryOutput, Scan};
-use kstone::{Item, Value};
+use kstone_ports::items::{self, KeyCondition, Placeholders, QueryOutput, Scan};
+use kstone_ports::value::{Item, Value};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
@@ -298,7 +298,7 @@ impl State {
             }
             Some(pk) => {
                 let condition = KeyCondition::Text("#pk = :pk".to_owned());
-                let query = ops::Query {
+                let query = items::Query {
                     table,
                     key_condition: Some(condition),
                     placeholders: Placeholders {
@@ -307,7 +307,7 @@ impl State {
                     },
                     start,
                     consistent_read,
-                    ..ops::Query::default()
+                    ..items::Query::default()
                 };
                 self.items().query(&query).await
             }

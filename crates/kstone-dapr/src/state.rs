@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kstone::ops::{Condition, DeleteItem, PutItem, TransactAction, TransactKind, TransactWrite};
-use kstone::table::{KeyAttribute, KeySchema, TableSpec};
-use kstone::{CancellationCode, Item};
 use kstone_core::env::Clock;
 use kstone_keyspace::{Keyspace, RequestedTtl, Ttl};
+use kstone_ports::CancellationCode;
 use kstone_ports::items::Items;
+use kstone_ports::items::{
+    Condition, DeleteItem, PutItem, TransactAction, TransactKind, TransactWrite,
+};
+use kstone_ports::items::{KeyAttribute, KeySchema, TableSpec};
+use kstone_ports::value::Item;
 
 use crate::condition;
 use crate::entry::{self, Expiry, PK, SK, TTL};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use kstone::Value;
-use kstone::ops::{KeyCondition, Placeholders, Query};
 use kstone_keyspace::keys::mastery::{LearnerEntry, Shard};
 use kstone_keyspace::typed::TypedKey;
 use kstone_ports::items::Items;
+use kstone_ports::items::{KeyCondition, Placeholders, Query};
+use kstone_ports::value::Value;
 
 use crate::engine::Result;
 
@@ -47,7 +47,7 @@ impl LearnerPages {
         let mut learners = Vec::new();
         for item in page.items.iter().flatten() {
             // What follows the partition is the learner's id.
-            if let Some(kstone::ValueRef::S(id)) = item.as_ref().get("sk") {
+            if let Some(kstone_ports::value::ValueRef::S(id)) = item.as_ref().get("sk") {
                 learners.push(id.to_owned());
             }
         }

@@ -9,7 +9,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a port did not do what it was asked.
 ///
-/// Nothing was written when one of these comes back, except after [`Error::OutcomeUnknown`].
+/// Nothing was written when one of these comes back, except after [`Error::OutcomeUnknown`], and except
+/// by calls that can be asked again whatever happened before: `purge`, `require_table`, and batches,
+/// whose parts are independent of each other.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

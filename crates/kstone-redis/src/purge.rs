@@ -71,9 +71,9 @@ pub(crate) async fn purge(keys: &LocalKeys, request: &PurgeKeys) -> Result<Purge
             delete(&copy, request).await?;
         }
     }
+    let snapshots = PurgeSnapshots::EndAfter(PATIENCE);
     // From here on this thread is busy for long.
     server.task_handoff.hand_off();
-    let snapshots = PurgeSnapshots::EndAfter(PATIENCE);
     let purged = server.engine.purge(&targets(request, has_annexes), snapshots);
     let purged = purged.map_err(unavailable)?;
     Ok(PurgeReport {

@@ -18,7 +18,7 @@ use crate::patience::Patience;
 use crate::reads::only_reads;
 use crate::reply::error_of;
 use crate::scan::scan;
-use crate::store::{Again, Failure, Job, Store, Target, lost};
+use crate::store::{Again, Failure, Job, Store, Target};
 use crate::watch::watch;
 
 /// How many databases a server has.
@@ -112,7 +112,7 @@ impl RemoteKeys {
                     Err(NoReply::Lost(why)) if jobs.iter().all(|it| only_reads(&it.command)) => {
                         Again::lost_read(&node.address, &why)
                     }
-                    Err(NoReply::Lost(why)) => return Err(lost(&node.address, &why)),
+                    Err(NoReply::Lost(why)) => return Err(self.store.lost(&node.address, &why)),
                 },
             };
             if !self.store.prepare(slots.version, &again, &mut patience).await {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use kstone_core::sync::Mutex;
@@ -97,7 +98,7 @@ impl Again {
     pub fn after(verdict: Verdict) -> Result<Again, kstone_ports::keys::Reply> {
         let redirect = |address: String, asking| Again {
             why: Error::Unavailable(format!(
-                "the slot is at {address}, another node of a cluster, whose URL begins with redis-cluster://"
+                "the slot is at {address} (the URL of a cluster begins with redis-cluster://)"
             )),
             to: Some(Target { address, asking }),
             cause: if asking { Cause::Asked } else { Cause::Moved },
@@ -135,6 +136,9 @@ pub(crate) struct Store {
     pub options: RemoteOptions,
     nodes: Mutex<HashMap<String, Arc<Node>>>,
     slots: Mutex<Arc<Slots>>,
+    /// Whether a node kept silent since the cluster was last asked. Nobody says MOVED for a node that
+    /// hangs, so the next call asks whether another has taken its place.
+    is_doubtful: AtomicBool,
     /// Held by who asks the cluster for its slots. How often that was done: each time another node
     /// comes first, because one that is cut off from the others goes on telling what was.
     asked: tokio::sync::Mutex<usize>,
@@ -148,6 +152,7 @@ impl Store {
             options,
             nodes: Mutex::new(HashMap::new()),
             slots: Mutex::new(Arc::default()),
+            is_doubtful: AtomicBool::new(false),
             asked: tokio::sync::Mutex::default(),
         };
         if !store.address.is_cluster {
@@ -166,11 +171,20 @@ impl Store {
     /// Who is thought to have which slot, after the cluster was asked at least once.
     pub async fn slots(&self) -> Result<Arc<Slots>> {
         let slots = Arc::clone(&self.slots.lock());
-        if slots.version > 0 {
+        if slots.version > 0 && !self.is_doubtful.swap(false, Ordering::Relaxed) {
             return Ok(slots);
         }
-        self.refresh(0).await?;
-        Ok(Arc::clone(&self.slots.lock()))
+        match self.refresh(slots.version).await {
+            // What was is a better guess than nothing.
+            Err(error) if slots.version == 0 => Err(error),
+            _ => Ok(Arc::clone(&self.slots.lock())),
+        }
+    }
+
+    /// A node kept silent: what [`lost`] says, and the next call finds out whether it is replaced.
+    pub fn lost(&self, address: &str, why: &str) -> Error {
+        self.is_doubtful.store(true, Ordering::Relaxed);
+        lost(address, why)
     }
 
     /// Asks the cluster who has which slot, unless somebody did since the answer with this version.
@@ -270,10 +284,14 @@ impl Store {
             let first = again.iter().find(waits).or_else(|| again.first());
             let is_unknown =
                 |it: &Option<Result<Value, Failure>>| matches!(it, Some(Err(Failure::Unknown(_))));
+            let is_any_unknown = done.iter().any(is_unknown);
+            if is_any_unknown {
+                self.is_doubtful.store(true, Ordering::Relaxed);
+            }
             let goes_on = match first {
                 None => break,
                 // The call fails as a whole, so nothing more should be done of it.
-                Some(_) if done.iter().any(is_unknown) => false,
+                Some(_) if is_any_unknown => false,
                 Some((_, again)) => self.prepare(slots.version, again, &mut patience).await,
             };
             if !goes_on {

@@ -21,11 +21,12 @@ mod write_policy;
 
 pub use database::{Database, DatabaseOptions, Reply, ReplyFuture};
 pub use error::{CancellationCode, CancellationReason, Error, Result};
-pub use handle::{Entries, Entry, Query, Scan, Table, placeholders};
+pub use handle::{Entries, Entry, Query, Scan, Table};
 pub use kstone_core::{Durability, Key};
 pub(crate) use kstone_ports::value;
 pub use kstone_ports::{
     RequestError, expr,
+    items::placeholders,
     value::{
         Attributes, Corrupt, DecimalText, EncodedValue, Item, ItemBuilder, ItemBytes, ItemRef,
         ListBuilder, ListRef, Number, NumberError, NumberRef, SetKind, SetRef, TextForm, Value,

@@ -28,46 +28,46 @@ impl Items for Database {
     }
 
     fn get<'a>(&'a self, request: &'a GetItem) -> PortFuture<'a, GetItemOutput> {
-        Box::pin(async move { self.get_item(request).into_port().await })
+        Box::pin(async move { self.get_item(request).read().await })
     }
 
     fn put<'a>(&'a self, request: &'a PutItem) -> PortFuture<'a, WriteOutput> {
-        Box::pin(async move { self.put_item(request).into_port().await })
+        Box::pin(async move { self.put_item(request).written().await })
     }
 
     fn update<'a>(&'a self, request: &'a UpdateItem) -> PortFuture<'a, WriteOutput> {
-        Box::pin(async move { self.update_item(request).into_port().await })
+        Box::pin(async move { self.update_item(request).written().await })
     }
 
     fn delete<'a>(&'a self, request: &'a DeleteItem) -> PortFuture<'a, WriteOutput> {
-        Box::pin(async move { self.delete_item(request).into_port().await })
+        Box::pin(async move { self.delete_item(request).written().await })
     }
 
     fn query<'a>(&'a self, request: &'a Query) -> PortFuture<'a, QueryOutput> {
-        Box::pin(async move { self.query_items(request).into_port().await })
+        Box::pin(async move { self.query_items(request).read().await })
     }
 
     fn scan<'a>(&'a self, request: &'a Scan) -> PortFuture<'a, QueryOutput> {
-        Box::pin(async move { self.scan_items(request).into_port().await })
+        Box::pin(async move { self.scan_items(request).read().await })
     }
 
     fn batch_get<'a>(&'a self, request: &'a BatchGet) -> PortFuture<'a, BatchGetOutput> {
-        Box::pin(async move { Database::batch_get(self, request).into_port().await })
+        Box::pin(async move { Database::batch_get(self, request).read().await })
     }
 
     fn batch_write<'a>(&'a self, request: &'a BatchWrite) -> PortFuture<'a, BatchWriteOutput> {
-        Box::pin(async move { Database::batch_write(self, request).into_port().await })
+        Box::pin(async move { Database::batch_write(self, request).written().await })
     }
 
     fn transact_get<'a>(&'a self, request: &'a TransactGet) -> PortFuture<'a, TransactGetOutput> {
-        Box::pin(async move { Database::transact_get(self, request).into_port().await })
+        Box::pin(async move { Database::transact_get(self, request).read().await })
     }
 
     fn transact_write<'a>(
         &'a self,
         request: &'a TransactWrite,
     ) -> PortFuture<'a, TransactWriteOutput> {
-        Box::pin(async move { Database::transact_write(self, request).into_port().await })
+        Box::pin(async move { Database::transact_write(self, request).written().await })
     }
 
     fn require_table<'a>(

@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use kstone::ops::{Query, TransactKind};
 use kstone_core::env::Clock;
 use kstone_keyspace::Millis;
 use kstone_keyspace::keys::platform::{Alert as AlertKey, AlertId};
 use kstone_ports::items::Items;
+use kstone_ports::items::{Query, TransactKind};
 use serde::{Deserialize, Serialize};
 
 use super::job::NewJob;

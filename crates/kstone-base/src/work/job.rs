@@ -1,7 +1,7 @@
 //! Jobs: how they are described, stored and handed to their handler.
 
-use kstone::Item;
 use kstone_keyspace::keys::platform::{Job as JobKey, JobId, Part, Queue};
+use kstone_ports::value::Item;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};

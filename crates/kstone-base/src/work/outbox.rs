@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use kstone::ops::{TransactAction, TransactKind, TransactWrite, Update};
 use kstone_core::env::{Clock, Random};
-use kstone_ports::items::Items;
+use kstone_ports::items::{Items, write_together};
+use kstone_ports::items::{TransactAction, TransactKind, Update};
 use tokio::sync::Notify;
 
 use super::job::{Due, Job, NewJob, job_key};
@@ -63,7 +63,7 @@ impl Outbox {
     /// If it is wrong, or the store refuses.
     pub async fn enqueue(&self, job: NewJob) -> Result<()> {
         let actions = vec![self.action(&job)?];
-        self.items.transact_write(&TransactWrite { actions, ..TransactWrite::default() }).await?;
+        write_together(&*self.items, actions).await?;
         self.wake();
         Ok(())
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::Item;
-use kstone::ops::{Query, Select, TransactKind, Update};
 use kstone_core::env::Clock;
 use kstone_keyspace::Millis;
 use kstone_keyspace::keys::platform::{DeadJob as DeadKey, JobId, Queue};
 use kstone_ports::items::Items;
+use kstone_ports::items::{Query, Select, TransactKind, Update};
+use kstone_ports::value::Item;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 

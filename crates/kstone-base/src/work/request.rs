@@ -1,12 +1,13 @@
 //! Short forms of requests to the table of background work.
 
-use kstone::ops::{
-    Condition, DeleteItem, GetItem, KeyCondition, Placeholders, Query, ReturnValues,
-    TransactAction, TransactKind, TransactWrite, Update, UpdateItem,
-};
-use kstone::{CancellationCode, Item, ItemBytes, Value};
 use kstone_keyspace::typed::TypedKey;
-use kstone_ports::items::Items;
+use kstone_ports::CancellationCode;
+use kstone_ports::items::{
+    Condition, DeleteItem, GetItem, KeyCondition, Placeholders, Query, ReturnValues,
+    TransactAction, TransactKind, Update, UpdateItem,
+};
+use kstone_ports::items::{Items, write_together};
+use kstone_ports::value::{Item, ItemBytes, Value};
 
 use super::table::{PK, SK, TABLE};
 use crate::error::{Error, Result};
@@ -114,11 +115,10 @@ pub(crate) async fn delete_if(
     }
 }
 
-/// Commits a transaction if all its conditions hold, and answers whether they held.
+/// Writes all of these if all conditions hold, and answers whether they held.
 pub(crate) async fn transact_if(items: &dyn Items, actions: Vec<TransactAction>) -> Result<bool> {
-    let request = TransactWrite { actions, ..TransactWrite::default() };
-    match items.transact_write(&request).await {
-        Ok(_) => Ok(true),
+    match write_together(items, actions).await {
+        Ok(()) => Ok(true),
         Err(kstone_ports::Error::TransactionCanceled { reasons })
             if reasons.iter().any(|it| it.code == CancellationCode::ConditionalCheckFailed) =>
         {

@@ -9,12 +9,12 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::Item;
-use kstone::ops::{TransactAction, TransactKind, Update};
 use kstone_core::env::Clock;
 use kstone_core::sync::Mutex;
 use kstone_keyspace::keys::platform::{Schedule as ScheduleKey, ScheduleName};
 use kstone_ports::items::Items;
+use kstone_ports::items::{TransactAction, TransactKind, Update};
+use kstone_ports::value::Item;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;

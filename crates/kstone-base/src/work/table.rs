@@ -1,7 +1,7 @@
 //! The table of background work, with the index that finds due jobs.
 
-use kstone::table::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
 use kstone_ports::items::Items;
+use kstone_ports::items::{IndexProjection, IndexSpec, KeyAttribute, KeySchema, TableSpec};
 
 use crate::error::Result;
 

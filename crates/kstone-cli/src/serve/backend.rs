@@ -42,6 +42,15 @@ pub struct Backend {
     pub lines: Vec<String>,
 }
 
+/// Has the runtime do this thread's other tasks on another thread while this one is busy.
+fn run_beside_other_tasks(work: &mut dyn FnMut()) {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
 impl Backend {
     /// Opens the database, and starts what is built on it.
     pub fn open(
@@ -51,6 +60,7 @@ impl Backend {
         out: &mut Output,
     ) -> Result<Backend> {
         let db = open_database(settings)?;
+        db.engine().run_long_work_with(run_beside_other_tasks);
         let (governor, lines) = keyspace::begin(settings, &db, out)?;
         let notice = match &settings.dir {
             Some(dir) => Some(

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use kstone::{CancellationCode, CancellationReason};
 use kstone_base::field::Invalid;
+use kstone_ports::{CancellationCode, CancellationReason};
 use serde::Serialize;
 
 use crate::request;
@@ -169,7 +169,10 @@ impl From<kstone_ports::Error> for Problem {
             kstone_ports::Error::Invalid(_) => Code::Invalid,
             kstone_ports::Error::TransactionCanceled { .. }
             | kstone_ports::Error::ConditionFailed { .. } => Code::Conflict,
-            kstone_ports::Error::Conflict(_)
+            kstone_ports::Error::TooLarge(_) => Code::Invalid,
+            kstone_ports::Error::Reply(_)
+            | kstone_ports::Error::Unsupported(_)
+            | kstone_ports::Error::Conflict(_)
             | kstone_ports::Error::Throttled(_)
             | kstone_ports::Error::Unavailable(_)
             | kstone_ports::Error::OutcomeUnknown(_) => Code::Unavailable,

@@ -57,6 +57,13 @@ impl Engine {
             && inner.background.stopped_stripes().is_none()
     }
 
+    /// Sets how work that takes long is run: waiting for room in the write buffer, and purges. The
+    /// executor of a server has its other tasks done on other threads meanwhile. The first function
+    /// stays: all callers in a process run on the same executor.
+    pub fn run_long_work_with(&self, run: RunLongWork) {
+        let _ = self.inner().run_long_work.set(run);
+    }
+
     /// Whether writes are accepted at all.
     ///
     /// # Errors
@@ -66,6 +73,9 @@ impl Engine {
         self.inner().check_writable()
     }
 }
+
+/// Runs the work that it is given once, on the thread that calls it.
+pub type RunLongWork = fn(&mut dyn FnMut());
 
 /// [`Engine::has_room`] says no when less than this part of the write buffer is left. A larger part
 /// would have the last writes before each flush handed over for nothing.
@@ -124,12 +134,20 @@ impl Inner {
             return Ok(());
         }
         let started = self.clock.monotonic();
-        let result = self.wait_for_room(bytes, stripes);
+        let result = self.run_long_work(|| self.wait_for_room(bytes, stripes));
         let us = self.clock.monotonic().saturating_sub(started).as_micros() as u64;
         self.admission.stalls.fetch_add(1, Ordering::Relaxed);
         self.admission.stalled_us.fetch_add(us, Ordering::Relaxed);
         self.admission.longest_stall_us.fetch_max(us, Ordering::Relaxed);
         result
+    }
+
+    /// Runs what keeps this thread busy or waiting for long.
+    pub(crate) fn run_long_work<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Some(run) = self.run_long_work.get() else { return work() };
+        let (mut work, mut result) = (Some(work), None);
+        run(&mut || result = work.take().map(|work| work()));
+        result.unwrap_or_else(|| Err(Error::invalid("the executor did not run the engine's work")))
     }
 
     fn wait_for_room(self: &Arc<Self>, bytes: usize, stripes: &StripeSet) -> Result<()> {
@@ -195,7 +213,37 @@ impl Inner {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Durability, Engine, KeyRef, Options, TableId, WriteBatch};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use crate::{
+        Durability, Engine, KeyRef, Options, PurgeSnapshots, PurgeTarget, TableId, WriteBatch,
+    };
+
+    /// How often work was run.
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+
+    fn run_and_count(work: &mut dyn FnMut()) {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        work();
+    }
+
+    #[test]
+    fn waiting_for_room_and_purges_are_run_as_the_executor_wants() {
+        let options = Options { memory_budget_bytes: 1 << 20, ..Options::default() };
+        let engine = Engine::memory(options).unwrap();
+        engine.run_long_work_with(run_and_count);
+        let mut batch = WriteBatch::new();
+        batch.put(TableId::DEFAULT, KeyRef::new(b"k"), &[7; 4000]).unwrap();
+        for _ in 0..2000 {
+            drop(engine.write(&batch, Durability::Os).unwrap());
+        }
+        let stalls = engine.inner().admission.stalls.load(Ordering::Relaxed) as usize;
+        assert!(stalls > 0);
+        assert_eq!(RUNS.load(Ordering::Relaxed), stalls);
+        engine.purge(&[PurgeTarget::Remains], PurgeSnapshots::End).unwrap();
+        assert_eq!(RUNS.load(Ordering::Relaxed), stalls + 1);
+        assert!(engine.get(TableId::DEFAULT, KeyRef::new(b"k")).unwrap().is_some());
+    }
 
     #[test]
     fn the_cache_has_what_unflushed_writes_leave_of_the_budget() {

@@ -21,8 +21,8 @@ pub(crate) mod write;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 
 use crate::commit::Log;
 use crate::entry::Seq;
@@ -41,7 +41,7 @@ use crate::tree::stripe::Stripe;
 
 pub(crate) use open::{lock_folder, refuse_other_folder};
 
-use admission::Admission;
+use admission::{Admission, RunLongWork};
 use background::Background;
 use clock::EngineClock;
 use snapshots::Snapshots;
@@ -108,6 +108,8 @@ pub(crate) struct Inner {
     pub(crate) handles: Arc<FileHandles>,
     pub(crate) counters: Counters,
     pub(crate) purge_gauge: PurgeGauge,
+    /// See [`Engine::run_long_work_with`].
+    pub(crate) run_long_work: OnceLock<RunLongWork>,
     /// Memory for memtables.
     pub(crate) chunk_pool: Arc<ChunkPool>,
     /// Commits on their way to the memtables.

@@ -1,6 +1,7 @@
 //! Opens a database: takes the lock, reads the manifest, finds the files that it names, replays the log.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::batch::{Op, Ops};
@@ -99,6 +100,7 @@ pub(crate) fn open(env: Env, dir: &Path, options: Options) -> Result<Inner> {
         handles,
         counters: Counters::default(),
         purge_gauge: PurgeGauge::default(),
+        run_long_work: OnceLock::new(),
         chunk_pool,
         deferred: Default::default(),
         latest_stripe: Default::default(),

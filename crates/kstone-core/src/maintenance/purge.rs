@@ -160,7 +160,7 @@ impl Engine {
         if let Some(id) = unknown.into_iter().find(|id| !tables.known.contains_key(id)) {
             return Err(Error::NoSuchTable { id });
         }
-        self.inner().purge(self, targets, snapshots)
+        self.inner().run_long_work(|| self.inner().purge(self, targets, snapshots))
     }
 
     /// How far the purge is that is under way; that of a checkpoint when it has come to those.

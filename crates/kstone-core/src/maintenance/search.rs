@@ -238,6 +238,26 @@ mod tests {
         assert_eq!((progress.stripes_done, progress.stripes), (256, 256));
     }
 
+    #[test]
+    fn a_purged_key_between_two_others_is_in_no_block_index_either() {
+        let env = Env { threads: None, ..Env::memory() };
+        let engine = Engine::open_with(env.clone(), "db", options(Compression::None)).unwrap();
+        let key = |n: u32| Key::with_sk("class", format!("learner-{n:03}:mastery"));
+        // Each value fills a block, so that there is a separator between any two.
+        let value = vec![b'v'; 8000];
+        for n in 0..40 {
+            write(&engine, |it| it.put(TableId::DEFAULT, &key(n), &value).unwrap());
+        }
+        for n in (1..40).step_by(2) {
+            write(&engine, |it| it.delete(TableId::DEFAULT, &key(n)).unwrap());
+        }
+        engine.purge(&[PurgeTarget::Remains], PurgeSnapshots::End).unwrap();
+        let names: Vec<String> = (0..40).map(|n| format!("learner-{n:03}")).collect();
+        let found = find_all(&env, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        let expected: Vec<bool> = (0..40).map(|n| n % 2 == 0).collect();
+        assert_eq!(found, expected);
+    }
+
     fn find_all(env: &Env, needles: &[&str]) -> Vec<bool> {
         let found = find_bytes(&copied(env), "db", needles).unwrap();
         (0..needles.len()).map(|at| found.iter().any(|it| it.needle == at)).collect()

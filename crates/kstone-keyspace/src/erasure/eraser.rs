@@ -20,9 +20,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kstone::policy::SUBJECTS_TABLE;
-use kstone::{Item, Value};
 use kstone_core::env::{Clock, Random};
 use kstone_ports::items::{PurgeItems, PurgeReport};
+use kstone_ports::value::{Item, Value};
 
 use super::holdings::{Ownership, SurveyedPlace};
 use super::job::{

@@ -5,9 +5,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kstone::ops::GetItem;
-use kstone::{Item, Value};
+use kstone_ports::items::GetItem;
 use kstone_ports::keys::Value as Reply;
+use kstone_ports::value::{Item, Value};
 use serde_json::{Map, Value as Json, json};
 
 use super::holdings::{PersonalDataLocation, item_key, match_of};

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kstone::ops::{BatchGet, BatchGetTable, Projection};
-use kstone::{Item, ItemRef};
+use kstone_ports::items::{BatchGet, BatchGetTable, Projection};
 use kstone_ports::keys::Value as Reply;
+use kstone_ports::value::{Item, ItemRef};
 
 use super::shared::{self, Named, Share};
 use super::stores::{Result, Stores, TableKey, TableKeys, bytes_of, command, pipeline};
@@ -306,7 +306,7 @@ impl Stores {
         key: &TableKey,
         places: &[&Location],
         wanted: impl Iterator<Item = Item>,
-    ) -> Result<Vec<kstone::ItemBytes>> {
+    ) -> Result<Vec<kstone_ports::value::ItemBytes>> {
         let mut names: BTreeSet<&str> = BTreeSet::from([key.pk.name.as_str()]);
         names.extend(key.sk.as_ref().map(|sk| sk.name.as_str()));
         names.extend(key.ttl.as_deref());

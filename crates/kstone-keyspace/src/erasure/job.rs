@@ -13,10 +13,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use kstone::ops::{GetItem, Placeholders, PutItem, TransactAction, TransactKind, TransactWrite};
-use kstone::table::{KeyAttribute, KeySchema, TableSpec};
-use kstone::{Item, Value};
-use kstone_ports::items::Items;
+use kstone_ports::items::{GetItem, Placeholders, PutItem, TransactAction, TransactKind};
+use kstone_ports::items::{Items, write_together};
+use kstone_ports::items::{KeyAttribute, KeySchema, TableSpec};
+use kstone_ports::value::{Item, Value};
 use serde::{Deserialize, Serialize};
 
 use super::receipt::{PatternCount, PurgeCount, Receipt, SignedReceipt};
@@ -176,7 +176,7 @@ impl Jobs<'_> {
         };
         let listed = key(ALL, &job.id).with("state", "running").with("began_ms", job.began_ms);
         let actions = vec![put(job.item()?), put(listed)];
-        self.items.transact_write(&TransactWrite { actions, ..TransactWrite::default() }).await?;
+        write_together(self.items, actions).await?;
         Ok(())
     }
 

@@ -7,14 +7,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kstone::ops::{
-    Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, TransactWrite,
-    Update,
+use kstone_ports::CancellationCode;
+use kstone_ports::items::{
+    Condition, DeleteItem, GetItem, Placeholders, TransactAction, TransactKind, Update,
 };
-use kstone::{CancellationCode, Item, Value};
-use kstone_ports::items::{PurgeItems, PurgeReport, StreamImage, StreamImageFilter};
+use kstone_ports::items::{
+    PurgeItems, PurgeReport, StreamImage, StreamImageFilter, write_together,
+};
 use kstone_ports::keys::PurgeKeys;
 use kstone_ports::keys::Value as Reply;
+use kstone_ports::value::{Item, Value};
 
 use super::holdings::{item_key, match_of};
 use super::shared::{self, Named, Share};
@@ -191,9 +193,8 @@ impl Stores {
                 Share::Whole => deletion(table, key, &item, field),
             };
             let Some(action) = action else { return Ok(()) };
-            let request = TransactWrite { actions: vec![action], ..TransactWrite::default() };
-            match self.items.transact_write(&request).await {
-                Ok(_) => return Ok(()),
+            match write_together(&*self.items, vec![action]).await {
+                Ok(()) => return Ok(()),
                 Err(error) if is_lost_race(&error) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -371,7 +372,7 @@ fn change_of_item(
 fn is_lost_race(error: &kstone_ports::Error) -> bool {
     let kstone_ports::Error::TransactionCanceled { reasons } = error else { return false };
     reasons.iter().any(|reason| {
-        use CancellationCode::{ConditionalCheckFailed, TransactionConflict};
-        matches!(reason.code, ConditionalCheckFailed | TransactionConflict)
+        use CancellationCode::{ConditionalCheckFailed, Throttled, TransactionConflict};
+        matches!(reason.code, ConditionalCheckFailed | Throttled | TransactionConflict)
     })
 }

@@ -4,8 +4,8 @@
 //! is shared, even if the list has one member: then only the member goes, unless the catalogue says
 //! that the value is deleted with any of them. A value that names somebody in both ways is theirs.
 
-use kstone::{ItemRef, ListRef, Value, ValueRef};
 use kstone_ports::keys::Value as Reply;
+use kstone_ports::value::{ItemRef, ListRef, Value, ValueRef};
 use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -220,8 +220,9 @@ pub(super) fn attribute_without(
             (set.len(), (left.len(), (!left.is_empty()).then_some(Value::Ss(left))))
         }
         Value::Ns(set) => {
-            let is_other = |id: &&kstone::Number| !is_theirs(id.decimal().as_str());
-            let left: Vec<kstone::Number> = set.iter().filter(is_other).cloned().collect();
+            let is_other = |id: &&kstone_ports::value::Number| !is_theirs(id.decimal().as_str());
+            let left: Vec<kstone_ports::value::Number> =
+                set.iter().filter(is_other).cloned().collect();
             (set.len(), (left.len(), (!left.is_empty()).then_some(Value::Ns(left))))
         }
         _ => return None,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kstone::ops::{KeyCondition, Placeholders, Query};
 use kstone::policy::SUBJECTS_TABLE;
-use kstone::table::{KeyAttribute, KeyType, TtlState};
-use kstone::{Item, ItemBytes, ItemRef, Number, Value, ValueRef};
 use kstone_ports::items::Items;
+use kstone_ports::items::{KeyAttribute, KeyType, TtlState};
+use kstone_ports::items::{KeyCondition, Placeholders, Query};
 use kstone_ports::keys::Keys;
 use kstone_ports::keys::Value as Reply;
+use kstone_ports::value::{Item, ItemBytes, ItemRef, Number, Value, ValueRef};
 
 use crate::index::IndexEntryKey;
 use crate::keyspace::Keyspace;

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use kstone::ops::TransactAction;
 use kstone_keyspace::keys::mastery::{
     ActivityRecent, ComponentScore, CurrentMastery, DailyMastery, Event, EventId, Learner,
     LearnerState as StateKey, SchoolId, SchoolMastery, Skill, SkillId, Streaks, StudentId,
 };
+use kstone_ports::items::TransactAction;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use tokio::sync::{Mutex, MutexGuard};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use kstone::ops::TransactAction;
 use kstone_core::sync::Mutex;
+use kstone_ports::items::TransactAction;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

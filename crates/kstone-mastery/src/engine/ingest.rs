@@ -1,8 +1,8 @@
 //! Ingests events exactly once, writes assessments, and checks optimistic versions.
 
-use kstone::ops::TransactAction;
 use kstone_keyspace::keys::mastery::{Event, EventId, ProcessedEvent};
 use kstone_keyspace::typed::TypedKey;
+use kstone_ports::items::TransactAction;
 use serde::{Deserialize, Serialize};
 
 use super::change::{Change, ChangeOutcome, conflict};

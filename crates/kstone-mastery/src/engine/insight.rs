@@ -210,7 +210,7 @@ impl MasteryEngine {
     async fn keep_derived(
         &self,
         student: &StudentId,
-        write: kstone::ops::TransactAction,
+        write: kstone_ports::items::TransactAction,
         known: &KnownLearner,
     ) -> Result<()> {
         let learner = kstone_keyspace::keys::mastery::Learner { student_id: student.clone() };

@@ -42,10 +42,11 @@ mod update_batcher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kstone::table::{KeyAttribute, KeySchema, TableSpec};
 use kstone_core::env::{Clock, Random};
 use kstone_keyspace::keys::mastery::{ItemRating, StudentId};
+use kstone_ports::capabilities::Capability;
 use kstone_ports::items::Items;
+use kstone_ports::items::{KeyAttribute, KeySchema, TableSpec};
 use kstone_ports::keys::Keys;
 use quick_cache::sync::Cache;
 
@@ -132,6 +133,11 @@ impl MasteryEngine {
 
     /// Makes the tables if they are missing.
     pub async fn prepare(&self) -> Result<()> {
+        let items = &self.inner.items;
+        items
+            .capabilities()
+            .require("the mastery engine", &items.name(), &[Capability::Transactions])
+            .map_err(|missing| Error::Unavailable(missing.to_string()))?;
         let key = KeySchema::hash_range(KeyAttribute::string("pk"), KeyAttribute::string("sk"));
         let spec = TableSpec { name: TABLE.to_owned(), key, ..TableSpec::default() };
         self.inner.items.require_table(&spec, Some("ttl")).await?;

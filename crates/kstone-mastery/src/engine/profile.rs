@@ -1,10 +1,10 @@
 //! Stores profiles and consent of learners.
 
-use kstone::ops::TransactAction;
 use kstone_keyspace::keys::mastery::{
     ClassId, ClassMember, Learner, LearnerEntry, School, SchoolId, SchoolMastery, SchoolRoster,
     Shard, StudentId,
 };
+use kstone_ports::items::TransactAction;
 use serde_json::json;
 
 use super::change::KnownLearner;

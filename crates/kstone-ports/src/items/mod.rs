@@ -16,6 +16,7 @@ mod read;
 mod request;
 mod table;
 mod write;
+mod write_together;
 
 use std::fmt::Debug;
 
@@ -29,13 +30,14 @@ pub use read::{
 };
 pub use request::{
     CapacityDetail, CapacityKind, CollectionMetrics, Condition, Consumed, KeyCondition,
-    Placeholders, Projection, ReturnValues, Update,
+    Placeholders, Projection, ReturnValues, Update, placeholders,
 };
 pub use table::*;
 pub use write::{
     BatchWrite, BatchWriteOutput, DeleteItem, PutItem, TransactAction, TransactKind, TransactWrite,
     TransactWriteOutput, UpdateItem, WriteOutput, WriteRequest,
 };
+pub use write_together::write_together;
 
 /// The actions of one transaction, and the items of one batch of reads.
 pub const TRANSACTION_ACTIONS_MAX: usize = 100;

@@ -128,3 +128,22 @@ impl Consumed {
         self.table_units + indexes.map(|(_, units)| units).sum::<f64>()
     }
 }
+
+/// Placeholders from one list: what begins with `#` is a name (its value a string), what begins
+/// with `:` a value.
+pub fn placeholders<K: Into<String>, V: Into<Value>>(
+    list: impl IntoIterator<Item = (K, V)>,
+) -> Placeholders {
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for (placeholder, stands_for) in list {
+        let placeholder = placeholder.into();
+        match stands_for.into() {
+            Value::S(name) if placeholder.starts_with('#') => names.push((placeholder, name)),
+            value => values.push((placeholder, value)),
+        }
+    }
+    Placeholders {
+        names: (!names.is_empty()).then_some(names),
+        values: (!values.is_empty()).then_some(values),
+    }
+}

@@ -267,9 +267,15 @@ impl KeyPositions {
                 first_and(target, end)
             }
             KeyPositions::Radius => {
-                let mut options = given.iter().enumerate().skip(5).rev().skip(1);
-                let store = options.find(|(_, arg)| is(arg, "store") || is(arg, "storedist"));
-                first_and(store.map(|(at, _)| at + 1), end)
+                let (mut at, mut target) = (5, None);
+                while let Some(option) = given.get(at) {
+                    if (is(option, "store") || is(option, "storedist")) && at + 1 < end {
+                        at += 1;
+                        target = Some(at);
+                    }
+                    at += 1;
+                }
+                first_and(target, end)
             }
         }
     }
@@ -301,6 +307,7 @@ mod tests {
             ("OBJECT ENCODING a", vec![2]),
             ("EVAL return 1 a", vec![3]),
             ("SORT a BY nosort STORE a", vec![1, 5]),
+            ("GEORADIUS {store}a 0 0 1 m STORE store ASC", vec![1, 7]),
             ("COPY {t}db {t}b", vec![1, 2]),
             ("PING", vec![]),
         ] {

@@ -184,7 +184,14 @@ impl Keys for LocalKeys {
             let mut session = self.session();
             let mut replies = Vec::with_capacity(commands.len());
             while let Some(rest) = commands.get(replies.len()..).filter(|rest| !rest.is_empty()) {
-                replies.extend(execute_some(&mut session, rest).await?);
+                match execute_some(&mut session, rest).await {
+                    Ok(more) => replies.extend(more),
+                    // What was done cannot be taken back.
+                    Err(error) if !replies.is_empty() => {
+                        return Err(Error::OutcomeUnknown(error.to_string()));
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             self.durable(&session).await?;
             self.give_back(session);

@@ -56,16 +56,23 @@ impl<T> Reply<T> {
         self.result.unwrap_or_else(taken)
     }
 
-    /// The answer as the port to items gives it. If the disk fails after the work was done, nobody
-    /// knows whether a crash would take it back.
-    pub(crate) async fn into_port(self) -> kstone_ports::Result<T> {
+    /// The answer to a write as the port to items gives it. If the disk fails after the work was
+    /// done, nobody knows whether a crash would take it back.
+    pub(crate) async fn written(self) -> kstone_ports::Result<T> {
         let Reply { result, durable } = self;
+        let done = result.unwrap_or_else(taken);
         if let Some(durable) = durable {
-            durable
-                .await
-                .map_err(|error| kstone_ports::Error::OutcomeUnknown(error.to_string()))?;
+            durable.await.map_err(|error| match &done {
+                Ok(_) => kstone_ports::Error::OutcomeUnknown(error.to_string()),
+                Err(_) => kstone_ports::Error::Unavailable(error.to_string()),
+            })?;
         }
-        Ok(result.unwrap_or_else(taken)?)
+        Ok(done?)
+    }
+
+    /// The answer to a read as the port to items gives it.
+    pub(crate) async fn read(self) -> kstone_ports::Result<T> {
+        Ok(self.await?)
     }
 
     /// Whether the answer may be given at once.

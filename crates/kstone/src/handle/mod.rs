@@ -4,4 +4,4 @@ mod default_table;
 mod named;
 
 pub use default_table::{Entries, Entry, Query, Scan};
-pub use named::{Table, placeholders};
+pub use named::Table;

@@ -65,7 +65,7 @@ impl Table {
             table: self.name.clone(),
             item,
             condition: Some(Condition::Text(condition.to_owned())),
-            placeholders: self::placeholders(placeholders),
+            placeholders: kstone_ports::items::placeholders(placeholders),
             ..PutItem::default()
         };
         self.db.put_item(&request).wait().map(drop)
@@ -88,7 +88,7 @@ impl Table {
             table: self.name.clone(),
             key,
             update: Some(Update::Text(update.to_owned())),
-            placeholders: self::placeholders(placeholders),
+            placeholders: kstone_ports::items::placeholders(placeholders),
             return_values: ReturnValues::AllNew,
             ..UpdateItem::default()
         };
@@ -114,7 +114,7 @@ impl Table {
         key_condition: &str,
         placeholders: impl IntoIterator<Item = (&'static str, V)>,
     ) -> Result<Vec<Item>> {
-        self.query_pages(None, key_condition, self::placeholders(placeholders))
+        self.query_pages(None, key_condition, kstone_ports::items::placeholders(placeholders))
     }
 
     /// The same on an index.
@@ -124,7 +124,11 @@ impl Table {
         key_condition: &str,
         placeholders: impl IntoIterator<Item = (&'static str, V)>,
     ) -> Result<Vec<Item>> {
-        self.query_pages(Some(index.to_owned()), key_condition, self::placeholders(placeholders))
+        self.query_pages(
+            Some(index.to_owned()),
+            key_condition,
+            kstone_ports::items::placeholders(placeholders),
+        )
     }
 
     /// All items of the table.
@@ -168,24 +172,5 @@ fn all_pages(mut page: impl FnMut(Option<Item>) -> Result<QueryOutput>) -> Resul
             return Ok(found);
         }
         start = next;
-    }
-}
-
-/// Placeholders from one list: what begins with `#` is a name (its value a string), what begins
-/// with `:` a value.
-pub fn placeholders<K: Into<String>, V: Into<Value>>(
-    list: impl IntoIterator<Item = (K, V)>,
-) -> Placeholders {
-    let (mut names, mut values) = (Vec::new(), Vec::new());
-    for (placeholder, stands_for) in list {
-        let placeholder = placeholder.into();
-        match stands_for.into() {
-            Value::S(name) if placeholder.starts_with('#') => names.push((placeholder, name)),
-            value => values.push((placeholder, value)),
-        }
-    }
-    Placeholders {
-        names: (!names.is_empty()).then_some(names),
-        values: (!values.is_empty()).then_some(values),
     }
 }

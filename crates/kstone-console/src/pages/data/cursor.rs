@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use kstone::{Item, Value};
+use kstone_ports::value::{Item, Value};
 
 use crate::pages::links;
 

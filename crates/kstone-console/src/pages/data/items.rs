@@ -1,10 +1,12 @@
 //! `/data/tables/{table}`: items by the beginning of their keys, and one item.
 
 use axum::extract::{Path, Query as Asked, State};
-use kstone::ops::{Condition, GetItem, KeyCondition, Placeholders, Query, QueryOutput, Scan};
-use kstone::table::{KeyAttribute, KeyType, TableDescription};
-use kstone::{Item, Value};
 use kstone_keyspace::{ItemKeyParts, Subjects};
+use kstone_ports::items::{
+    Condition, GetItem, KeyCondition, Placeholders, Query, QueryOutput, Scan,
+};
+use kstone_ports::items::{KeyAttribute, KeyType, TableDescription};
+use kstone_ports::value::{Item, Value};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value as Json;

@@ -5,7 +5,7 @@ pub(crate) mod items;
 pub(crate) mod keys;
 
 use axum::extract::State;
-use kstone::table::{KeyAttribute, TableDescription, TtlState};
+use kstone_ports::items::{KeyAttribute, TableDescription, TtlState};
 use maud::{Markup, html};
 
 use super::error::PageResult;

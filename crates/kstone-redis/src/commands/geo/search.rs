@@ -106,16 +106,16 @@ pub(super) fn geosearchstore(context: &mut Context<'_, '_>, args: &[&[u8]]) -> R
 
 /// The keys of GEORADIUS and GEORADIUSBYMEMBER: the first, and what comes after the last STORE.
 pub(super) fn radius_keys(args: &[&[u8]]) -> Vec<usize> {
-    let mut keys = vec![1];
-    let target = args
-        .iter()
-        .enumerate()
-        .skip(5)
-        .rev()
-        .skip(1)
-        .find(|(_, arg)| args::is(arg, "store") || args::is(arg, "storedist"));
-    keys.extend(target.map(|(at, _)| at + 1));
-    keys
+    let (mut at, mut target) = (5, None);
+    while let Some(option) = args.get(at) {
+        // A target may be called like an option.
+        if (args::is(option, "store") || args::is(option, "storedist")) && at + 1 < args.len() {
+            at += 1;
+            target = Some(at);
+        }
+        at += 1;
+    }
+    std::iter::once(1).chain(target).collect()
 }
 
 fn search(context: &mut Context<'_, '_>, args: &[&[u8]], form: Form) -> Result<Flow> {

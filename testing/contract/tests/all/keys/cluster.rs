@@ -26,6 +26,38 @@ async fn a_cluster_keeps_the_contract_of_keys_and_survives_its_masters() {
     kstone_contract::keys::check(Arc::clone(&keys), "cluster").await;
     a_slot_moves_under_the_calls(&cluster, &keys).await;
     counters_outlive_a_master(&mut cluster, &keys).await;
+    a_master_that_hangs_is_replaced(&cluster).await;
+}
+
+/// A master hangs, so that nobody says that its slots are elsewhere: writes end with an unknown
+/// outcome, but not for longer than until the cluster has another master.
+async fn a_master_that_hangs_is_replaced(cluster: &Cluster) {
+    let reply_timeout = Duration::from_millis(200);
+    let options =
+        RemoteOptions { reply_timeout, connect_timeout: reply_timeout, ..RemoteOptions::default() };
+    let keys = RemoteKeys::open(&cluster.url(), options).unwrap();
+    let has_replica = |node: &&Server| {
+        node.is_master() && node.info("replication", "connected_slaves").is_some_and(|it| it == "1")
+    };
+    let victim = cluster.nodes.iter().find(has_replica).unwrap();
+    let slots = slots_of(victim);
+    let key = (0..).map(|at| format!("hang{at}"));
+    let key =
+        key.into_iter().find(|key| slots.iter().any(|it| it.contains(&slot_of(key.as_bytes()))));
+    let incr = [Bytes::from_static(b"INCR"), Bytes::from(key.unwrap())];
+    assert_eq!(keys.command(&incr).await, Ok(Value::Integer(1)));
+    victim.stop();
+    let (began, mut unknown) = (Instant::now(), 0);
+    let value = loop {
+        match keys.command(&incr).await {
+            Ok(Value::Integer(value)) => break value,
+            Err(Error::OutcomeUnknown(_)) => unknown += 1,
+            Err(Error::Unavailable(_)) => (),
+            other => panic!("{other:?}"),
+        }
+        assert!(began.elapsed() < PATIENCE, "nobody took its place");
+    };
+    assert!(unknown > 0 && value <= unknown + 2, "{value} after {unknown} unknown");
 }
 
 /// One slot moves from a master to another, key by key, while callers count, commit and walk: each

@@ -96,6 +96,12 @@ impl Server {
         self.info("replication", "role").is_some_and(|role| role == "master")
     }
 
+    /// Makes it hang: its connections stay open, and nobody answers.
+    pub fn stop(&self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
+    }
+
     /// Ends it at once, as `kill -9` does.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
