@@ -6,7 +6,7 @@
 //!
 //! A [`Binder`] takes the placeholders of a request, then each of its expressions. The text is
 //! parsed once and its tree remembered in the [`ExpressionCache`]; binding puts the request's names
-//! and values in. The bound forms work on the compact form of items ([`ItemRef`](crate::ItemRef))
+//! and values in. The bound forms work on the compact form of items ([`ItemRef`](crate::value::ItemRef))
 //! without decoding them; only [`BoundUpdate::apply`] changes an item in its tree form.
 //!
 //! [`legacy`] gives the same bound forms for the parameters that came before expressions.

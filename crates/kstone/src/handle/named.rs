@@ -53,7 +53,7 @@ impl Table {
         self.db.put_item(&request).wait().map(drop)
     }
 
-    /// Writes an item if the one in its place meets a condition; see [`placeholders`] for what
+    /// Writes an item if the one in its place meets a condition; see [`placeholders`](crate::placeholders) for what
     /// the condition's `#names` and `:values` stand for.
     pub fn put_if<V: Into<Value>>(
         &self,

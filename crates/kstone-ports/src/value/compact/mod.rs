@@ -53,7 +53,7 @@ const TAG_SS: u8 = 9;
 const TAG_NS: u8 = 10;
 const TAG_BS: u8 = 11;
 
-/// How deep decoding follows nested values. More than [`Value::DEPTH_MAX`](crate::Value::DEPTH_MAX),
+/// How deep decoding follows nested values. More than [`Value::DEPTH_MAX`](crate::value::Value::DEPTH_MAX),
 /// which is checked on the way in; here it only keeps damaged bytes from exhausting the stack.
 const DEPTH_MAX: usize = 64;
 
